@@ -434,7 +434,7 @@ def figure():
     for ax in grid.flat[len(data) :]:
         ax.set_visible(False)
     text = (
-        "mistakes at first showings, % (filled: default, open: best of eight; dashed: the perceptron, told the label)"
+        "mistakes at first showings, % (filled: default, open: best of eight; dashed: the perceptron, full information)"
     )
     picture.supxlabel(text, fontsize="medium")
     for kind, text in (("recommended", "fastcb"), ("ours", "our other agents"), ("peer", "other libraries")):

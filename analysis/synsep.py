@@ -35,7 +35,7 @@ NAMES = page.NAMES | {
     "sampled(ogd)": "OGD, sampled (label)",
 }
 SCALE = ["ovr-perceptron", "perceptron", "sampled(ogd)"]
-"""Drawn dashed: told the label, or without a gamma."""
+"""Drawn dashed: full information, or without a gamma."""
 LOOKS = styles([name for name in NAMES if name not in SCALE]) | dict(
     zip(SCALE, styles(SCALE, SCALE).values(), strict=True)
 )

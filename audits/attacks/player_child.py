@@ -67,7 +67,7 @@ def play(player: Any, first: int, stop: int) -> None:
         elif hasattr(player, "estimate"):  # a weak learner
             player.estimate(x, np.empty(problem.n_classes))
             player.update(x, label, 1.0)
-        else:  # one that is told the label
+        else:  # one that observes the label
             player.peek(label)
             player.predict(x)
             player.update(x, label, 1.0)

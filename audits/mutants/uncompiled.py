@@ -56,10 +56,6 @@ def _put_first(A: Any, i: int, v: Any, n: int) -> None:
     _flat(A)[i : i + n] = v[:n]
 
 
-def _put_folded(A: Any, i: int, v: Any) -> None:
-    _flat(A)[i : i + 4] = v[:4] + v[4:]
-
-
 def _folded(v: Any, choose: Callable[[Any, Any], Any]) -> Any:
     """Return what is left of eight lanes when the lower half meets the upper, three times."""
     for n in (4, 2, 1):
@@ -121,9 +117,6 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "simd.put": _put,
     "simd.first": _first,
     "simd.put_first": _put_first,
-    "simd.halves": lambda A, i, j: np.concatenate([_flat(A)[i : i + 4], _flat(A)[j : j + 4]]),
-    "simd.put_folded": _put_folded,
-    "simd.two": lambda x, y: np.repeat([x, y], 4),
     "simd.only": lambda v, n, rest: np.where(n > LANES, v, rest),
     "simd.unless_below": lambda v, w, u: np.where(v < w, 0.0, u),
     "simd.lane": lambda v: v[0],

@@ -49,15 +49,15 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
 
     Files that name one of the classes and functions in `scope`, which has dots between them, come first in each list.
     """
-    room, stem = room_of(path), Path(path).stem.strip("_")
+    scratch, stem = room_of(path), Path(path).stem.strip("_")
     near, own = _near_and_own(root, path)
     first = [test for test in near if test in own]
-    recorded = ["tests/record", "-k", " or ".join(_recorded(root, room, path, line)), "-m", "slow or not slow"]
+    recorded = ["tests/record", "-k", " or ".join(_recorded(root, scratch, path, line)), "-m", "slow or not slow"]
     rest, elsewhere = ([test for test in tests if test not in first] for tests in (own, near))
     asked = recorded if recorded[2] else []
     # Recorded runs see most of what goes wrong in a kernel, and compile one player; the room's other tests, which compile
     # many, come last.
-    kernels = room in KERNELS and first and asked
+    kernels = scratch in KERNELS and first and asked
     names = tuple(filter(None, scope.split(".")))
     first, rest, elsewhere = (
         [*sorted(tests, key=lambda test: not _mentions(test, names))] for tests in (first, rest, elsewhere)
@@ -65,13 +65,13 @@ def witnesses(root: Path, path: str, line: int = 0, scope: str = "") -> list[lis
     together = sorted([*first, *rest, *elsewhere], key=lambda test: test.stem in LONG and stem not in test.stem)
     ordered = [first, asked, elsewhere] if kernels else [together, asked]
     groups = [group if group is asked else _named(root, group) for group in ordered if group]
-    if room in KERNELS:
+    if scratch in KERNELS:
         groups.insert(0, list(EVERY_PLAYER))
     if near:
         groups.append([*_named(root, near), "-m", "slow"])
     if kernels and rest:
         groups.append(_named(root, rest))
-    if room in KERNELS and (theirs := _of_users(root, path)):
+    if scratch in KERNELS and (theirs := _of_users(root, path)):
         groups.append([*_named(root, theirs), "-m", "slow or not slow"])
     return groups
 
@@ -88,7 +88,9 @@ def uncompiled_witnesses(root: Path, path: str, line: int = 0) -> list[list[str]
     ids = _users(root, _module(path), UNCOMPILED_USERS, _names_at(root, path, line))
     first = [test for test in near if test in own] or near
     stems = {f"test_{id_.replace('-', '_')}" for id_ in ids}
-    rest = [test for room in KERNELS for test in sorted((root / "tests" / room).glob("*.py")) if test.stem in stems]
+    rest = [
+        test for scratch in KERNELS for test in sorted((root / "tests" / scratch).glob("*.py")) if test.stem in stems
+    ]
     rest = [test for test in [*near, *rest] if test not in first]
     runs = [f"players/{id_}/" for id_ in ids]
     near, far, every = _named(root, first), _named(root, rest), EVERY_PLAYER if room_of(path) in KERNELS else ()
@@ -105,10 +107,10 @@ def _module(path: str) -> str:
 
 def _near_and_own(root: Path, path: str) -> tuple[list[Path], list[Path]]:
     """Return the tests that name a module, and those of its room; recorded runs are neither."""
-    room, module, stem = room_of(path), _module(path), Path(path).stem.strip("_")
-    folder = root / "tests" / room
+    scratch, module, stem = room_of(path), _module(path), Path(path).stem.strip("_")
+    folder = root / "tests" / scratch
     own = sorted(folder.rglob("test_*.py")) if folder.is_dir() else sorted((root / "tests").glob("test_*.py"))
-    for each in ALSO.get(room, []):
+    for each in ALSO.get(scratch, []):
         place = root / each
         own += sorted(place.rglob("test_*.py")) if place.is_dir() else [place]
     every = _tests(root)
@@ -138,9 +140,9 @@ def _named(root: Path, tests: list[Path]) -> list[str]:
     return [test.relative_to(root).as_posix() for test in dict.fromkeys(tests)]
 
 
-def _recorded(root: Path, room: str, path: str, line: int) -> list[str]:
-    if room in ("comparators", "envs"):
-        return ["comparators/" if room == "comparators" else "environments/"]
+def _recorded(root: Path, scratch: str, path: str, line: int) -> list[str]:
+    if scratch in ("comparators", "envs"):
+        return ["comparators/" if scratch == "comparators" else "environments/"]
     return [f"players/{id_}/" for id_ in _users(root, _module(path), USERS, _names_at(root, path, line))]
 
 

@@ -1,4 +1,4 @@
-"""The multiclass perceptron, told the label: the scale on which Banditron is read."""
+"""The multiclass perceptron, with full information: the scale on which Banditron is read."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     """
 
     id = "perceptron"
-    summary = "the multiclass perceptron, told the label"
+    summary = "the multiclass perceptron, full information"
     reference = "Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2"
     act_kernel = act_kernel
     learn_kernel = learn_kernel

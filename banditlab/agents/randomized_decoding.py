@@ -1,4 +1,4 @@
-"""Randomized decoding of a logistic model, told the label (Sakaue, Bao, Tsuchiya and Oki, COLT 2024)."""
+"""Randomized decoding of a logistic model, full information (Sakaue, Bao, Tsuchiya and Oki, COLT 2024)."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     """
 
     id = "randomized-decoding"
-    summary = "logistic gradient descent with randomized decoding, told the label"
+    summary = "logistic gradient descent with randomized decoding, full information"
     reference = "Sakaue, Bao, Tsuchiya and Oki, COLT 2024, arXiv 2402.08180"
     bound_unit = "bits"
     act_kernel = act_kernel

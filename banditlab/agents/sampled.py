@@ -1,4 +1,4 @@
-"""A forecaster that plays: an action drawn from its forecast or by another decoding, told the label every round."""
+"""A forecaster that plays: an action drawn from its forecast or by another decoding; it observes the label every round."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
 
 
 class Sampled(AroundForecaster, RoundLabelAgent):
-    """Any forecaster as a player that is told the label: it plays its forecast, decoded.
+    """Any forecaster as a player that observes the label: it plays its forecast, decoded.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit: what the exploration reduction would do with nothing hidden.
@@ -88,7 +88,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     """
 
     id = "sampled"
-    summary = "any forecaster's forecast, decoded or drawn from, told the label"
+    summary = "any forecaster's forecast, decoded or drawn from, full information"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with nothing hidden"
     wraps = "forecaster"
 

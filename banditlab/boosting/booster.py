@@ -29,7 +29,7 @@ class Booster(RoundLabelAgent):
     A subclass answers `_respond(view)` and takes `_absorb(view, payload, label)`; `view` is what its weak learners read
     of a context. Its constructor declares `n_learners`, `weak_learner` and `**weak_settings`, which go to every
     learner, and hands them on, with `tuning_seed` where the learners' settings are drawn. Everything else (drawing the
-    action, blocks of rounds, learners that are told the label) is here.
+    action, blocks of rounds, learners that observe the label) is here.
     """
 
     kind: ClassVar[str] = "boosters"
@@ -139,7 +139,7 @@ class Booster(RoundLabelAgent):
         self._absorb(view, decision.payload, outcome)
 
     def _play_round(self, t: int, x: Floats, label: int, u: Floats, trace: Trace) -> None:
-        """Play round t of a block. Learners that are told the label are told it here, before they predict."""
+        """Play round t of a block. Learners that observe the label first get it here."""
         self.peek(label)
         super()._play_round(t, x, label, u, trace)
 

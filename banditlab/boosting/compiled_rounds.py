@@ -6,7 +6,7 @@ kernels, so that each rule is written once, whoever its learners are, and the nu
 What a learner answers decides what the next one is asked: a chain of N steps. A tree learns a round's example and is asked
 the next one's at once, while it is at hand. Beside the answer a step writes down what any label will need.
 
-In these kernels `room` is scratch of a round, `state` and `rule` are what lasts.
+In these kernels `scratch` is scratch of a round, `state` and `rule` are what lasts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ROUND, TREE = range(2)
 """Slots of a block's cursor: the round that is learnt, and the first tree that has not learnt it."""
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch of a round of N learners and K classes.
 
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is s^{i+1}
@@ -43,7 +43,7 @@ class Room(NamedTuple):
     experts (N,)            hedge's weights
     fading (NEVER,)         a constant, see `hedge`
     p (K,)                  what is played
-    kept                    what the rule keeps of s^i, in a named tuple of its own
+    own                     the rule's own scratch arrays, with what `adapt` reads of s^i
     """
 
     payload: Floats
@@ -58,11 +58,11 @@ class Room(NamedTuple):
     experts: Floats
     fading: Floats
     p: Floats
-    kept: Any
+    own: Any
 
     @classmethod
-    def of(cls, N: int, K: int, kept: Any) -> Room:
-        """Return the room of N learners and K classes; `kept.of(N, K)` is the rule's part."""
+    def of(cls, N: int, K: int, own: Any) -> Scratch:
+        """Return the scratch arrays of N learners and K classes; `own.of(N, K)` is the rule's part."""
         return cls(
             payload=np.zeros(N * (K + 2)),
             mass=np.zeros((N + 1, K)),
@@ -76,7 +76,7 @@ class Room(NamedTuple):
             experts=np.zeros(N),
             fading=fading_weights(),
             p=np.zeros(K),
-            kept=kept.of(N, K),
+            own=own.of(N, K),
         )
 
 
@@ -101,7 +101,7 @@ class Block(NamedTuple):
     p_true: Floats
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def parts(payload, K):
     """Return predictions (N,), experts' labels (N,) and votes (N, K) of a payload, as views."""
     payload, N = borrow(payload), payload.shape[0] // (K + 2)
@@ -109,140 +109,140 @@ def parts(payload, K):
 
 
 @inline
-def draw_ties(forest, room):
+def draw_ties(forest, scratch):
     """Draw the uniforms for the experts' ties."""
-    N = room.uniforms.shape[0]
+    N = scratch.uniforms.shape[0]
     for i in range(N):
-        room.uniforms[i] = uniform(forest, N)
+        scratch.uniforms[i] = uniform(forest, N)
 
 
 @njit
-def follow(room, mistakes):
+def follow(scratch, mistakes):
     """Write each expert's label argmax_l s^i_l into the payload and hedge's mix of them into p: Algorithm 2, lines 8, 10."""
-    room, mistakes = borrow(room), borrow(mistakes)
-    _, choices, S = parts(room.payload, room.p.shape[0])
+    scratch, mistakes = borrow(scratch), borrow(mistakes)
+    _, choices, S = parts(scratch.payload, scratch.p.shape[0])
     for i in range(choices.shape[0]):
-        choices[i] = most_probable(S[i], room.uniforms[i])
-    mix_experts(mistakes, choices, room.fading, room.experts, room.p)
+        choices[i] = most_probable(S[i], scratch.uniforms[i])
+    mix_experts(mistakes, choices, scratch.fading, scratch.experts, scratch.p)
 
 
 # ----------------------------------------------------------------------------- a round, all learners asked in one kernel
 
 
-def respond_template(forest, rule, room, mistakes, x):
-    """Ask every learner at x: fills the room."""
-    forest, rule, room, mistakes, x = borrow(forest), borrow(rule), borrow(room), borrow(mistakes), borrow(x)
-    votes, _, S = parts(room.payload, room.p.shape[0])
-    prepare(forest, x, room.estimates, room.uniforms)
-    begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+def respond_template(forest, rule, scratch, mistakes, x):
+    """Ask every learner at x: fills the scratch arrays."""
+    forest, rule, scratch, mistakes, x = borrow(forest), borrow(rule), borrow(scratch), borrow(mistakes), borrow(x)
+    votes, _, S = parts(scratch.payload, scratch.p.shape[0])
+    prepare(forest, x, scratch.estimates, scratch.uniforms)
+    begin_kernel(rule, scratch)  # type: ignore[name-defined]  # noqa: F821
     for i in range(votes.shape[0]):
-        costs_kernel(rule, room, i, room.costs)  # type: ignore[name-defined]  # noqa: F821
-        l = least_costly(room.estimates[i], room.costs, room.gain, room.uniforms[i])
+        costs_kernel(rule, scratch, i, scratch.costs)  # type: ignore[name-defined]  # noqa: F821
+        l = least_costly(scratch.estimates[i], scratch.costs, scratch.gain, scratch.uniforms[i])
         votes[i] = l
-        step_kernel(rule, room, i, l, S)  # type: ignore[name-defined]  # noqa: F821
-    draw_ties(forest, room)
-    follow(room, mistakes)
+        step_kernel(rule, scratch, i, l, S)  # type: ignore[name-defined]  # noqa: F821
+    draw_ties(forest, scratch)
+    follow(scratch, mistakes)
 
 
-def absorb_template(rule, room, state, y, rounds):
-    """Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the room.
+def absorb_template(rule, scratch, state, y, rounds):
+    """Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the scratch arrays.
 
     The weight of learner i is -C^i(y, y) / tops[i], at most 1, times scales[i]. Line 14 prints -C^i(y, l), which is
     negative where l != y; the text has it right.
     """
-    rule, room, state = borrow(rule), borrow(room), borrow(state)
-    votes, choices, S = parts(room.payload, room.p.shape[0])
+    rule, scratch, state = borrow(rule), borrow(scratch), borrow(state)
+    votes, choices, S = parts(scratch.payload, scratch.p.shape[0])
     root = math.sqrt(rounds)
     for i in range(votes.shape[0]):
-        l, own, other = int(votes[i]), -room.mass[i, y], room.before[i, y]
+        l, own, other = int(votes[i]), -scratch.mass[i, y], scratch.before[i, y]
         state.got[i] += own if l == y else other
         state.best[i] += own
-        room.weights[i] = min(1.0, -own / state.tops[i]) * state.scales[i]
+        scratch.weights[i] = min(1.0, -own / state.tops[i]) * state.scales[i]
         state.mistakes[i] += choices[i] != y
-        adapt_kernel(rule, room, i, l, y, root, S)  # type: ignore[name-defined]  # noqa: F821
+        adapt_kernel(rule, scratch, i, l, y, root, S)  # type: ignore[name-defined]  # noqa: F821
 
 
-def recall_template(rule, room, loss, zero, y):
+def recall_template(rule, scratch, loss, zero, y):
     """Fill in what `absorb` reads beside the payload: what label y needs, and what the rule kept of the votes."""
-    rule, room, zero = borrow(rule), borrow(room), borrow(zero)
-    votes, _, S = parts(room.payload, zero.shape[0])
-    N, g = votes.shape[0], room.gain
+    rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
+    votes, _, S = parts(scratch.payload, zero.shape[0])
+    N, g = votes.shape[0], scratch.gain
     for i in range(N + 1):
         s = S[i - 1] if i > 0 else zero
         gradient(loss, s, y, g)
-        room.mass[i, y] = -g[y]
+        scratch.mass[i, y] = -g[y]
         if i > 0:
-            room.after[i - 1, y] = g[int(votes[i - 1])]
+            scratch.after[i - 1, y] = g[int(votes[i - 1])]
         if i < N:
-            room.before[i, y] = g[int(votes[i])]
-            recall_kernel(rule, room, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
+            scratch.before[i, y] = g[int(votes[i])]
+            recall_kernel(rule, scratch, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
 
 
 # -------------------------------------------------------------- a round, learners asked one by one in Python (lines 4 to 7)
 
 
-def ask_template(rule, room, done, asked, costs):
+def ask_template(rule, scratch, done, asked, costs):
     """Take the predictions of learners done ... asked - 1, which stand in the payload, and write the next one's costs (K, K).
 
     done = -1 starts the round at s^0; after the last learner, asked = N, no costs are written.
     """
-    rule, room, costs = borrow(rule), borrow(room), borrow(costs)
-    votes, _, S = parts(room.payload, room.p.shape[0])
+    rule, scratch, costs = borrow(rule), borrow(scratch), borrow(costs)
+    votes, _, S = parts(scratch.payload, scratch.p.shape[0])
     if done < 0:
-        begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+        begin_kernel(rule, scratch)  # type: ignore[name-defined]  # noqa: F821
     for i in range(max(done, 0), asked):
-        step_kernel(rule, room, i, int(votes[i]), S)  # type: ignore[name-defined]  # noqa: F821
+        step_kernel(rule, scratch, i, int(votes[i]), S)  # type: ignore[name-defined]  # noqa: F821
     if asked < votes.shape[0]:
-        costs_kernel(rule, room, asked, costs)  # type: ignore[name-defined]  # noqa: F821
+        costs_kernel(rule, scratch, asked, costs)  # type: ignore[name-defined]  # noqa: F821
 
 
 # ------------------------------------------------------------------------------ a block of rounds over compiled trees
 
 
-def pass_template(forest, rule, room, block, cursor):
+def pass_template(forest, rule, scratch, block, cursor):
     """Take every learner from round t, t = cursor[ROUND], to round t + 1: its trees learn t, then it is asked t + 1.
 
     Returns False where a tree's arrays are too small, cursor[TREE]: it has learnt nothing yet, and the pass goes on there
     when it is called again. Else the cursor stands at (t + 1, 0) and the votes of round t + 1 are complete.
     """
-    forest, rule, room, block = borrow(forest), borrow(rule), borrow(room), borrow(block)
-    votes, _, S = parts(room.payload, room.p.shape[0])
+    forest, rule, scratch, block = borrow(forest), borrow(rule), borrow(scratch), borrow(block)
+    votes, _, S = parts(scratch.payload, scratch.p.shape[0])
     N, n = votes.shape[0], block.y.shape[0]
     members = forest.trees.shape[0] // N
     t, j = cursor[ROUND], cursor[TREE]
     if j == 0:
-        begin_kernel(rule, room)  # type: ignore[name-defined]  # noqa: F821
+        begin_kernel(rule, scratch)  # type: ignore[name-defined]  # noqa: F821
     for i in range(j // members, N):
         while t >= 0 and j < (i + 1) * members:
-            if not teach_one(forest, j, j - i * members, block.V[t], block.y[t], room.weights[i]):
+            if not teach_one(forest, j, j - i * members, block.V[t], block.y[t], scratch.weights[i]):
                 cursor[ROUND], cursor[TREE] = t, j
                 return False
             j += 1
         if t + 1 < n:
             if i > 0:
-                step_kernel(rule, room, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
-            estimate(forest, i, block.V[t + 1], room.estimates[i])
-            costs_kernel(rule, room, i, room.costs)  # type: ignore[name-defined]  # noqa: F821
-            votes[i] = least_costly(room.estimates[i], room.costs, room.gain, uniform(forest, i))
+                step_kernel(rule, scratch, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+            estimate(forest, i, block.V[t + 1], scratch.estimates[i])
+            costs_kernel(rule, scratch, i, scratch.costs)  # type: ignore[name-defined]  # noqa: F821
+            votes[i] = least_costly(scratch.estimates[i], scratch.costs, scratch.gain, uniform(forest, i))
     if t + 1 < n:
-        step_kernel(rule, room, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
+        step_kernel(rule, scratch, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
     cursor[ROUND], cursor[TREE] = t + 1, 0
     return True
 
 
 @inline
-def answer(forest, room, mistakes, block, t):
+def answer(forest, scratch, mistakes, block, t):
     """Follow an expert in round t and write the answer into the block; False where p is no distribution."""
-    draw_ties(forest, room)
-    follow(room, mistakes)
-    a = draw(room.p, block.U[t, 1])
-    if not is_answer(a, room.p):
+    draw_ties(forest, scratch)
+    follow(scratch, mistakes)
+    a = draw(scratch.p, block.U[t, 1])
+    if not is_answer(a, scratch.p):
         return False
-    block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], room.p[block.y[t]]
+    block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], scratch.p[block.y[t]]
     return True
 
 
-def play_template(forest, rule, room, state, block, rounds, cursor):
+def play_template(forest, rule, scratch, state, block, rounds, cursor):
     """Play a block; `rounds` are those before it, the cursor is (-1, 0) at the start.
 
     A learner answers round t + 1 as soon as its trees have learnt round t, while they are at hand in the cache. So two
@@ -258,19 +258,19 @@ def play_template(forest, rule, room, state, block, rounds, cursor):
     its weight, was written when the round before was absorbed.
 
     Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, which then goes on there; or
-    WRONG where room.p of the cursor's round is no distribution.
+    WRONG where scratch.p of the cursor's round is no distribution.
     """
-    forest, rule, room, state, block = borrow(forest), borrow(rule), borrow(room), borrow(state), borrow(block)
+    forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)
     n = block.y.shape[0]
     while cursor[ROUND] < n:
-        if not pass_kernel(forest, rule, room, block, cursor):  # type: ignore[name-defined]  # noqa: F821
+        if not pass_kernel(forest, rule, scratch, block, cursor):  # type: ignore[name-defined]  # noqa: F821
             return FULL
         t = cursor[ROUND]
         if t == n:
             break
-        if not answer(forest, room, state.mistakes, block, t):
+        if not answer(forest, scratch, state.mistakes, block, t):
             return WRONG
-        absorb_kernel(rule, room, state, block.y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
+        absorb_kernel(rule, scratch, state, block.y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
     return DONE
 
 
@@ -278,16 +278,16 @@ def play_template(forest, rule, room, state, block, rounds, cursor):
 
 
 class Steps(NamedTuple):
-    """A rule's kernels, and the class of what it keeps of s^i in the room.
+    """A rule's kernels, and the class of its scratch arrays, with what `adapt` reads of s^i.
 
-    begin(rule, room)                   writes what is kept of s^0, its mass too
-    costs(rule, room, i, C)             writes learner i's costs into C (K, K)
-    step(rule, room, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
-    adapt(rule, room, i, l, y, root, S) learns the label y; root is sqrt(rounds)
-    recall(rule, room, i, l, s)         does again what the others did that `adapt` reads in `room.kept`, s being s^i
+    begin(rule, scratch)                 writes what `adapt` reads of s^0, its mass too
+    costs(rule, scratch, i, C)          writes learner i's costs into C (K, K)
+    step(rule, scratch, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
+    adapt(rule, scratch, i, l, y, root, S) learns the label y; root is sqrt(rounds)
+    recall(rule, scratch, i, l, s)         does again what the others did that `adapt` reads in `scratch.own`, s being s^i
     """
 
-    kept: Any
+    own: Any
     begin: Any
     costs: Any
     step: Any
@@ -296,9 +296,9 @@ class Steps(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """The compiled templates of one rule, and the class of what it keeps in the room."""
+    """The compiled templates of one rule, and the class of its scratch arrays."""
 
-    kept: Any
+    own: Any
     respond: Any
     absorb: Any
     recall: Any
@@ -313,7 +313,7 @@ def loops(owner: str, steps: Steps) -> Loops:
     absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
     passing = bind(pass_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step)
     return Loops(
-        steps.kept,
+        steps.own,
         respond=bind(respond_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step),
         absorb=absorb,
         recall=bind(recall_template, owner, recall_kernel=steps.recall),

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.boosting.booster import Booster
-from banditlab.boosting.compiled_rounds import FULL, ROUND, TREE, WRONG, Block, Loops, Room, State, follow
+from banditlab.boosting.compiled_rounds import FULL, ROUND, TREE, WRONG, Block, Loops, Scratch, State, follow
 from banditlab.boosting.edges import Edges
 from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.weak.weak_learner import Floats
@@ -25,7 +25,7 @@ class Played(NamedTuple):
 
     loops: Loops
     rule: Any
-    room: Room
+    scratch: Scratch
     state: State
 
 
@@ -75,46 +75,46 @@ class ExpertBooster(Booster):
         """Return the rule's loops, and what they read and write of this booster, by reference."""
 
     def _played(self) -> Played:
-        """Return what the loops take of this booster beside the trees; the room is kept for the next round."""
+        """Return what the loops take of this booster beside the trees; the scratch arrays are used again in the next round."""
         loops, rule = self._rule()
-        if self._grove.room is None:
-            self._grove.room = Room.of(self.n_learners, self.problem.n_classes, loops.kept)
-        return Played(loops, rule, self._grove.room, State(*self.edges, self.mistakes, self._tops, self._scales))
+        if self._grove.scratch is None:
+            self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)
+        return Played(loops, rule, self._grove.scratch, State(*self.edges, self.mistakes, self._tops, self._scales))
 
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
         forest = self._forest()
-        loops, rule, room, state = self._played()
+        loops, rule, scratch, state = self._played()
         if forest is not None:
-            loops.respond(forest, rule, room, state.mistakes, self._grove.ask(view, room.estimates))
+            loops.respond(forest, rule, scratch, state.mistakes, self._grove.ask(view, scratch.estimates))
         else:
             self._ask_one_by_one(view)
-        return room.p.copy(), room.payload.copy()
+        return scratch.p.copy(), scratch.payload.copy()
 
     def _ask_one_by_one(self, view: Any) -> None:
-        """Hand every learner its costs, unless it reads none, and take its prediction (lines 4 to 10): fills the room."""
-        loops, rule, room, state = self._played()
+        """Give every learner its costs, unless it reads none, and take its prediction (lines 4 to 10)."""
+        loops, rule, scratch, state = self._played()
         N, K = self.n_learners, self.problem.n_classes
         C, done = np.zeros((K, K)), -1
         for i, learner in enumerate(self.learners):
             if getattr(learner, "reads_costs", True):
-                loops.ask(rule, room, done, i, C)
+                loops.ask(rule, scratch, done, i, C)
                 done = i
-            room.payload[i] = as_class(f"the prediction of weak learner {i + 1}", learner.predict(view, C), K)
-        loops.ask(rule, room, done, N, C)
-        room.uniforms[:] = self._ties.random(N)
-        follow(room, state.mistakes)
+            scratch.payload[i] = as_class(f"the prediction of weak learner {i + 1}", learner.predict(view, C), K)
+        loops.ask(rule, scratch, done, N, C)
+        scratch.uniforms[:] = self._ties.random(N)
+        follow(scratch, state.mistakes)
 
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
         forest = self._forest()
         self.rounds += 1
-        loops, rule, room, state = self._played()
-        room.payload[:] = payload
-        loops.recall(rule, room, self.loss_code, self._zero, label)
-        loops.absorb(rule, room, state, label, self.rounds)
+        loops, rule, scratch, state = self._played()
+        scratch.payload[:] = payload
+        loops.recall(rule, scratch, self.loss_code, self._zero, label)
+        loops.absorb(rule, scratch, state, label, self.rounds)
         if forest is not None:
-            self._grove.teach(forest, view, label, room.weights)
+            self._grove.teach(forest, view, label, scratch.weights)
             return
-        for learner, w in zip(self.learners, room.weights.tolist(), strict=True):
+        for learner, w in zip(self.learners, scratch.weights.tolist(), strict=True):
             learner.update(view, label, w)
 
     def _play(self, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
@@ -124,14 +124,14 @@ class ExpertBooster(Booster):
         if forest is None or not len(forest.trees) or not as_here:
             return super()._play(X, y, U, trace)
         trace.explored[:] = False
-        loops, rule, room, state = self._played()
+        loops, rule, scratch, state = self._played()
         block = Block(self._grove.views(X), y, U, trace.action, trace.correct, trace.p_true)
         cursor = np.array([-1, 0])
-        while (code := loops.play(forest, rule, room, state, block, self.rounds, cursor)) == FULL:
+        while (code := loops.play(forest, rule, scratch, state, block, self.rounds, cursor)) == FULL:
             self._grove.grow(int(cursor[TREE]))
         if code == WRONG:
             self.rounds += int(cursor[ROUND])
-            checked(Decision(int(draw(room.p, 0.0)), room.p, None, room.payload), self.problem.n_classes, self)
+            checked(Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload), self.problem.n_classes, self)
         self.rounds += len(y)
 
     def diagnostics(self) -> dict[str, Any]:

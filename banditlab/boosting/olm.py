@@ -60,7 +60,7 @@ class Rule(NamedTuple):
     limit: float
 
 
-class Kept(NamedTuple):
+class RuleScratch(NamedTuple):
     """What is kept of s^i in a round: the votes (K,), and the costs at them in one of two forms.
 
     odds (K,) e^{s_l} and pairs (K, K) 1 / (e^{s_r} + e^{s_l}), 0 where r = l; or costs (K, K), their diagonal included.
@@ -72,8 +72,8 @@ class Kept(NamedTuple):
     costs: Floats
 
     @classmethod
-    def of(cls, N: int, K: int) -> Kept:
-        """Return room for N learners and K classes."""
+    def of(cls, N: int, K: int) -> RuleScratch:
+        """Return arrays for N learners and K classes."""
         return cls(votes=np.zeros(K), odds=np.zeros(K), pairs=np.zeros((K, K)), costs=np.zeros((K, K)))
 
 
@@ -87,41 +87,41 @@ def falls_of(N: int, decay: float) -> Floats:
 
 
 @inline
-def begin_with_odds(room):
+def begin_with_odds(scratch):
     """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
-    kept = room.kept
-    K = kept.odds.shape[0]
+    own = scratch.own
+    K = own.odds.shape[0]
     for r in range(K):
-        kept.votes[r], kept.odds[r], room.mass[0, r] = 0.0, 1.0, 0.5 * (K - 1)
+        own.votes[r], own.odds[r], scratch.mass[0, r] = 0.0, 1.0, 0.5 * (K - 1)
         for l in range(K):
-            kept.pairs[r, l] = 0.5 if l != r else 0.0
+            own.pairs[r, l] = 0.5 if l != r else 0.0
 
 
 @inline
-def costs_with_odds(room, i, C):
+def costs_with_odds(scratch, i, C):
     """Write the costs C^i (K, K)."""
     K = C.shape[0]
     for r in range(K):
         for l in range(K):
-            C[r, l] = room.kept.odds[l] * room.kept.pairs[r, l]
-        C[r, r] = -room.mass[i, r]
+            C[r, l] = scratch.own.odds[l] * scratch.own.pairs[r, l]
+        C[r, r] = -scratch.mass[i, r]
 
 
 @inline
-def step_with_odds(alpha, room, i, l, S):
+def step_with_odds(alpha, scratch, i, l, S):
     """Take odds and pairs from s^i to s^i + alpha e_l (line 7).
 
     C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
     """
-    votes, e, pairs, mass = room.kept.votes, room.kept.odds, room.kept.pairs, room.mass[i + 1]
+    votes, e, pairs, mass = scratch.own.votes, scratch.own.odds, scratch.own.pairs, scratch.mass[i + 1]
     K, old = e.shape[0], e[l]
     votes[l] += alpha
     e[l] = odds(votes[l])
     for r in range(K):
         S[i, r], mass[r] = votes[r], 0.0
-        room.before[i, r] = pairs[r, l] * old
+        scratch.before[i, r] = pairs[r, l] * old
         pairs[r, l] = pairs[l, r] = 1.0 / (e[r] + e[l]) if r != l else 0.0
-        room.after[i, r] = pairs[r, l] * e[l]
+        scratch.after[i, r] = pairs[r, l] * e[l]
     for k in range(K):  # -C^{i+1}(r, r) is the sum of a row's costs
         for r in range(K):
             mass[r] += pairs[k, r] * e[k]
@@ -131,74 +131,74 @@ def step_with_odds(alpha, room, i, l, S):
 
 
 @njit
-def begin_with_costs(loss, room):
+def begin_with_costs(loss, scratch):
     """Write s^0 = 0 and the costs there."""
-    K, C = room.p.shape[0], room.kept.costs
-    room.kept.votes[:] = 0.0
+    K, C = scratch.p.shape[0], scratch.own.costs
+    scratch.own.votes[:] = 0.0
     for r in range(K):
-        gradient(loss, room.kept.votes, r, C[r])
-        room.mass[0, r] = -C[r, r]
+        gradient(loss, scratch.own.votes, r, C[r])
+        scratch.mass[0, r] = -C[r, r]
 
 
 @njit
-def step_with_costs(loss, alpha, room, i, l, S):
+def step_with_costs(loss, alpha, scratch, i, l, S):
     """Take the costs from s^i to s^i + alpha e_l (line 7): one row and one column, then the diagonal."""
-    K, C, s = room.p.shape[0], room.kept.costs, room.kept.votes
+    K, C, s = scratch.p.shape[0], scratch.own.costs, scratch.own.votes
     for r in range(K):
-        room.before[i, r] = C[r, l]
+        scratch.before[i, r] = C[r, l]
     s[l] += alpha
     for k in range(K):
         S[i, k] = s[k]
         if k != l:
             C[l, k], C[k, l] = slope(loss, s[k], s[l]), slope(loss, s[l], s[k])
     for r in range(K):
-        room.after[i, r] = C[r, l]
+        scratch.after[i, r] = C[r, l]
         total = 0.0
         for k in range(K):
             if k != r:
                 total += C[r, k]
-        C[r, r], room.mass[i + 1, r] = -total, total
+        C[r, r], scratch.mass[i + 1, r] = -total, total
 
 
 # --------------------------------------------------------------------------------------------------- the rule's kernels
 
 
 @inline
-def begin_kernel(rule, room):
+def begin_kernel(rule, scratch):
     """Line 4."""
     if rule.in_odds:
-        begin_with_odds(room)
+        begin_with_odds(scratch)
     else:
-        begin_with_costs(rule.loss, room)
+        begin_with_costs(rule.loss, scratch)
 
 
 @inline
-def costs_kernel(rule, room, i, C):
+def costs_kernel(rule, scratch, i, C):
     """Line 6."""
     if rule.in_odds:
-        costs_with_odds(room, i, C)
+        costs_with_odds(scratch, i, C)
     else:
         for r in range(C.shape[0]):
             for l in range(C.shape[0]):
-                C[r, l] = room.kept.costs[r, l]
+                C[r, l] = scratch.own.costs[r, l]
 
 
 @inline
-def vote_kernel(rule, room, i, l, S):
+def vote_kernel(rule, scratch, i, l, S):
     """Line 7, given the prediction."""
     if rule.in_odds:
-        step_with_odds(rule.alpha[i], room, i, l, S)
+        step_with_odds(rule.alpha[i], scratch, i, l, S)
     else:
-        step_with_costs(rule.loss, rule.alpha[i], room, i, l, S)
+        step_with_costs(rule.loss, rule.alpha[i], scratch, i, l, S)
 
 
 @inline
-def descend_kernel(rule, room, i, l, y, root, S):
+def descend_kernel(rule, scratch, i, l, y, root, S):
     """Line 13: alpha_i becomes its projection after a gradient step.
 
     The exact derivative at alpha_i is an entry of the next learner's costs, C^{i+1}(y, l).
     """
-    f = -room.mass[i + 1, y] if l == y else room.after[i, y]
+    f = -scratch.mass[i + 1, y] if l == y else scratch.after[i, y]
     if rule.how != EXACT and l == y:
         step = S[i, l] - (S[i - 1, l] if i > 0 else 0.0)
         f = derivative(rule.loss, rule.how, S[i], step, l, y, S[i])
@@ -207,11 +207,11 @@ def descend_kernel(rule, room, i, l, y, root, S):
 
 
 @njit
-def recall_kernel(rule, room, i, l, s):
+def recall_kernel(rule, scratch, i, l, s):
     """Nothing: `descend_kernel` reads none of what is kept."""
 
 
-STEPS = Steps(Kept, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
+STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):

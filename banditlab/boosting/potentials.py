@@ -82,7 +82,7 @@ def at(a, degree, b, other, power):
     return total
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def row_kernel(tables, m, lead, row, degrees):
     """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l, ascending.
 

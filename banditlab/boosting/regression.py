@@ -25,7 +25,7 @@ CURVATURE, VIRTUAL_WEIGHT, CLIP = range(3)
 Q11, Q12, Q22 = range(3)
 """Slots of an inverse of order two."""
 HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
-"""Slots of what a regression has seen: see `Kept`."""
+"""Slots of what a regression has seen: see `RuleScratch`."""
 
 
 class Regressions(NamedTuple):
@@ -53,7 +53,7 @@ class Regressions(NamedTuple):
         return cls(np.tile([1.0 / lam, 0.0, 1.0 / lam], (n, 1)), np.zeros((n, 2)), constants)
 
 
-class Kept(NamedTuple):
+class RuleScratch(NamedTuple):
     """What is kept of s^i in a round: its softmax, the shares (K,), and what each regression has seen (N, 8).
 
     seen: the half-margin, clipped, which makes x = (half, -1); at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x;
@@ -64,8 +64,8 @@ class Kept(NamedTuple):
     seen: NDArray[np.float64]
 
     @classmethod
-    def of(cls, N: int, K: int) -> Kept:
-        """Return room for N learners and K classes."""
+    def of(cls, N: int, K: int) -> RuleScratch:
+        """Return arrays for N learners and K classes."""
         return cls(np.zeros(K), np.zeros((N, 8)))
 
 
@@ -107,9 +107,9 @@ def update_kernel(states, i, right, seen):
 
 
 @inline
-def put_mass(room, i):
+def put_mass(scratch, i):
     """Write sum_{k != r} p_k of the shares kept into mass, row i."""
-    p, mass = room.kept.shares, room.mass[i]
+    p, mass = scratch.own.shares, scratch.mass[i]
     K = p.shape[0]
     mass[:] = 0.0
     for k in range(K):
@@ -118,14 +118,14 @@ def put_mass(room, i):
 
 
 @inline
-def begin(states, room):
+def begin(states, scratch):
     """Write even shares, and what each class leaves to the others."""
-    room.kept.shares[:] = 1.0 / room.kept.shares.shape[0]
-    put_mass(room, 0)
+    scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
+    put_mass(scratch, 0)
 
 
 @inline
-def costs(states, room, i, C):
+def costs(states, scratch, i, C):
     """Write the costs C^i (K, K) of (C.1).
 
     They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
@@ -135,45 +135,45 @@ def costs(states, room, i, C):
     share = 1.0 / K
     for r in range(K):
         for l in range(K):
-            C[r, l] = (room.kept.shares[l] + room.mass[i, r]) * share
+            C[r, l] = (scratch.own.shares[l] + scratch.mass[i, r]) * share
         C[r, r] = 0.0
 
 
 @inline
-def vote(states, room, i, l, S):
+def vote(states, scratch, i, l, S):
     """Step to softmax(s^{i+1}), s^{i+1} = BoostReg^i(s^i, l).
 
     The class l gets sigmoid(t), the others what is left, in the proportions they had.
     """
-    p, K, others = room.kept.shares, room.kept.shares.shape[0], room.mass[i, l]
-    room.before[i] = p[l]
-    own, rest = forecast(states, i, 0.5 * math.log(p[l] / others), room.kept.seen[i])
+    p, K, others = scratch.own.shares, scratch.own.shares.shape[0], scratch.mass[i, l]
+    scratch.before[i] = p[l]
+    own, rest = forecast(states, i, 0.5 * math.log(p[l] / others), scratch.own.seen[i])
     for k in range(K):
         # where the others have vanished nothing is known of their proportions
         p[k] = p[k] / others * rest if others > 0.0 else rest / (K - 1)
     p[l] = own
     for k in range(K):
         S[i, k] = p[k]
-    put_mass(room, i + 1)
+    put_mass(scratch, i + 1)
 
 
 @inline
-def adapt(states, room, i, l, y, root, S):
+def adapt(states, scratch, i, l, y, root, S):
     """BoostReg^i.Update: its binary label is whether l is y."""
-    update_kernel(states, i, y == l, room.kept.seen[i])
+    update_kernel(states, i, y == l, scratch.own.seen[i])
 
 
 @njit
-def recall(states, room, i, l, p):
+def recall(states, scratch, i, l, p):
     """Write what regression i made of a class l and votes whose softmax is p (K,) into seen once more."""
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
             others += p[k]
-    forecast(states, i, 0.5 * math.log(p[l] / others), room.kept.seen[i])
+    forecast(states, i, 0.5 * math.log(p[l] / others), scratch.own.seen[i])
 
 
-STEPS = Steps(Kept, begin, costs, vote, adapt, recall)
+STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:

@@ -78,7 +78,7 @@ def _share(u, m, left, tables):
     return x
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def draw_potential(seed, name, m, draws, mine, others, tables):
     """Return how often of `draws` the label loses or ties: `mine` votes for it, others (k-1,) ascending, m to come.
 
@@ -129,7 +129,7 @@ def seat_of(name, names):
     return first + np.int64(name >> _ONE) % SEATS, False
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
     """Write the estimates of phi_m^label(votes + e_l) into row (k,) and return how many are new.
 
@@ -158,7 +158,7 @@ def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
     return new
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def remembered_costs(seed, draws, m, votes, tables, names, known, C):
     """Write the rows of all labels into C (k, k), each less its diagonal entry, and return how many potentials are new."""
     new = 0

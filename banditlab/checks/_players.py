@@ -35,7 +35,7 @@ def metadata(probe: PlayerProbe) -> None:
         fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
     told = "bit" if issubclass(cls, Agent) else "label"
     if cls.feedback != told:
-        fail(f"feedback is {cls.feedback!r}: what derives from Agent is told the bit, all others the label")
+        fail(f"feedback is {cls.feedback!r}: what derives from Agent observes the bit, all others the label")
     if cls.group not in GROUPS:
         fail(f"group is {cls.group!r}: it must be one of {', '.join(map(repr, GROUPS))}")
     if type(cls.version) is not int or cls.version < 1:

@@ -25,7 +25,7 @@ INDENT = "    "
 GROUPS = {
     "theory": "Theory: the defaults are a theorem's settings",
     "practice": "Practice",
-    "reference": "References, for scale: told the label (never ranked with the others), or learning nothing",
+    "reference": "References, for scale: full information (never ranked with the others), or learning nothing",
     "adapter": "Adapters: methods of other libraries",
 }
 FEEDBACK = {"bit": "one bit after each round, right or wrong", "label": "the label after each round"}

@@ -40,7 +40,7 @@ def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
         told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(
-            kind, " (players that are told the label)"
+            kind, " (players that observe the label)"
         )
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
         again = any(not math.isnan(row.repeated) for row in mine)

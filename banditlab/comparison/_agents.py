@@ -44,7 +44,7 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
     Raises
     ------
     UsageError
-        An id that does not exist (the nearest is named), one asked for twice, an agent that is told the label.
+        An id that does not exist (the nearest is named), one asked for twice, an agent that observes the label.
     """
     if asked is None:
         return _of_practice(problem)
@@ -59,7 +59,7 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
             raise UsageError(f"agents (--agents) names {name!r} twice")
         if _class(name).feedback != "bit":
             raise UsageError(
-                f"agents (--agents): {name} is told the label of every round, so it is no agent to be compared with these"
+                f"agents (--agents): {name} observes the label of every round, so it is no agent to be compared with these"
             )
     blocks = [_block(name) for name in names]
     for block in blocks:
@@ -102,7 +102,7 @@ def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
     for entry in registry().entries("agents"):
         try:
             if _class(entry.id).feedback != "bit":
-                left_out.append(f"{entry.id}: is told the label")
+                left_out.append(f"{entry.id}: observes the label")
                 continue
             if entry.origin == "banditlab":  # a lab's code runs in a process of its own, where its runs are recorded
                 written = {key: value for key, value in _block(entry.id).items() if key not in ("id", "grid")}

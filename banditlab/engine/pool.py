@@ -42,7 +42,7 @@ def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[l
         yield from _parallel(queue, flying, jobs)
     except BrokenProcessPool:
         for task in reversed(flying.values()):
-            told, left = workers.settled(task, store, before)
+            told, left = workers.stored_outcome(task, store, before)
             if told:
                 yield told
             if left:

@@ -47,7 +47,7 @@ class Progress:
     """When the sweep began, on `time.perf_counter`."""
     playing_since: float | None = None
     """When the first task was done; None before."""
-    settled: tuple[float, float] | None = None
+    measured_since: tuple[float, float] | None = None
     """When all kernels were compiled, and the core-seconds that were done then; None before."""
     cluster: ClusterState | None = None
     """Where a cluster stands, None on this machine."""
@@ -90,8 +90,8 @@ class Progress:
         longest = max((kind.mean for kind in self.kinds.values() if kind.done < kind.runs), default=0.0)
         under_way = 0.5 * min(self.jobs * max(TASK_SECONDS, longest), ahead)
         share = 1.0 / self.jobs
-        if self.settled is not None and (counted := done - self.settled[1]) > 0:
-            share = max(share, (time.perf_counter() - self.settled[0]) / (counted + under_way))
+        if self.measured_since is not None and (counted := done - self.measured_since[1]) > 0:
+            share = max(share, (time.perf_counter() - self.measured_since[0]) / (counted + under_way))
         return share * (ahead - under_way) + TABLES_SECONDS * self.runs
 
     def _core_seconds_ahead(self) -> float:
@@ -108,5 +108,5 @@ class Progress:
         self.stage = f"compiling or loading {', '.join(untried)}" if untried else "playing"
         if self.playing_since is None and (self.runs_done or self.streams_done):
             self.playing_since = time.perf_counter()
-        if self.settled is None and not untried:
-            self.settled = time.perf_counter(), self.core_seconds
+        if self.measured_since is None and not untried:
+            self.measured_since = time.perf_counter(), self.core_seconds

@@ -261,7 +261,7 @@ def play(
 def refuse_unlabelled(player: Player, env: Any) -> None:
     """Raise an IncompatibleError where an environment has no labels and the player is told them."""
     if not getattr(env.unwrapped, "labelled", True) and not isinstance(player, Agent):
-        raise IncompatibleError("it is told the label, and the environment has none")
+        raise IncompatibleError("it observes the label, and the environment has none")
 
 
 def refuse_contexts(player: Player, env: Any) -> None:

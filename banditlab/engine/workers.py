@@ -98,7 +98,7 @@ def _lost(
     """Tell what the folder holds of a task whose process is gone; have the rest tried alone, or blame the run that was."""
     task = worker.task
     assert task is not None
-    told, left = settled(task, store, before)
+    told, left = stored_outcome(task, store, before)
     if told:
         yield told
     alone = len(task.runs) == 1
@@ -119,7 +119,7 @@ def _blamed(task: Task, run: Run, store: Store, why: str) -> Outcome:
     return store_failure(store, run, task.comparators, why, "the worker process left no traceback")
 
 
-def settled(task: Task, store: Store, before: set[str]) -> tuple[Told | None, list[Run]]:
+def stored_outcome(task: Task, store: Store, before: set[str]) -> tuple[Told | None, list[Run]]:
     """Return what the folder says of a task that nobody has told of, and its other runs; comparators are computed again.
 
     Parameters

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.envs._columns import Recipe
-from banditlab.envs._planted import HAIR
+from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
@@ -68,7 +68,7 @@ class NormRule(NamedTuple):
         X = Y / self.divisor if self.normalize else divided(Y, -self.exponent)
         if self.intercept and not self.one:
             X = np.column_stack([X, np.full(len(X), self.radius)]) / np.sqrt(2.0)
-        return np.ascontiguousarray(X * HAIR)
+        return np.ascontiguousarray(X * JUST_BELOW_ONE)
 
     def row(self, raw: Floats) -> Floats:
         """Return the context (d,) of one row (d',), by the same operations; the caller gives its array away."""
@@ -81,7 +81,7 @@ class NormRule(NamedTuple):
         elif not norm <= self.reach:
             return np.asarray(self.rows(raw[None])[0])
         if not self.intercept:
-            return (raw / self.divisor if self.normalize else raw) * HAIR
+            return (raw / self.divisor if self.normalize else raw) * JUST_BELOW_ONE
         x = np.empty(len(raw) + 1)
         x[:-1], x[-1] = raw, self.one or self.radius
         if self.one:
@@ -91,5 +91,5 @@ class NormRule(NamedTuple):
             if self.normalize:
                 x[:-1] /= self.divisor
             x /= math.sqrt(2.0)
-        x *= HAIR
+        x *= JUST_BELOW_ONE
         return x

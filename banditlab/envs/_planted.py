@@ -7,7 +7,7 @@ import numpy as np
 from banditlab.envs._base import Floats, Labels
 from banditlab.losses import softmax
 
-HAIR = 1.0 - 1e-12
+JUST_BELOW_ONE = 1.0 - 1e-12
 """Contexts of norm R are made this much shorter, so that no order of summation finds a norm above R."""
 
 
@@ -20,10 +20,10 @@ def directions(rng: np.random.Generator, n: int, d: int) -> Floats:
 def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: str) -> Floats:
     """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", N(0, R^2/d I) shortened to R."""
     if law == "sphere":
-        return directions(rng, n, d) * (radius * HAIR)
+        return directions(rng, n, d) * (radius * JUST_BELOW_ONE)
     x = rng.standard_normal((n, d)) * (radius / np.sqrt(d))
     norms = np.linalg.norm(x, axis=1, keepdims=True)
-    return x * (HAIR / np.maximum(norms / radius, 1.0))
+    return x * (JUST_BELOW_ONE / np.maximum(norms / radius, 1.0))
 
 
 def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:

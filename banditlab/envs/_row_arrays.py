@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._columns import Recipe
 from banditlab.envs._norm_rule import NormRule
-from banditlab.envs._planted import HAIR
+from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.envs._steps import Step
 from banditlab.numerics.entry import entry
 
@@ -68,8 +68,10 @@ class RowArrays:
         self._packed = struct.Struct(f"{len(places)}d").pack
         divisor = norm.divisor if norm.normalize else 1.0
         root = math.sqrt(2.0) if norm.intercept and not norm.one else 1.0
-        constant = (norm.one / divisor if norm.one else norm.radius / root) * HAIR if norm.intercept else math.nan
-        self._scale = (norm.reach * norm.reach * (1.0 - MARGIN), divisor, root, HAIR, constant)
+        constant = (
+            (norm.one / divisor if norm.one else norm.radius / root) * JUST_BELOW_ONE if norm.intercept else math.nan
+        )
+        self._scale = (norm.reach * norm.reach * (1.0 - MARGIN), divisor, root, JUST_BELOW_ONE, constant)
         self._fill: Any = None
 
     def scaled(self, numbers: Floats) -> Floats:

@@ -9,7 +9,7 @@ import numpy as np
 from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Recipe
 from banditlab.envs._frame import classes_of, refuse_columns
-from banditlab.envs._planted import HAIR
+from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.envs._recipe import Rows
 from banditlab.envs.encoding import RANGE_RATIO, SCALERS
 from banditlab.errors import UsageError
@@ -83,7 +83,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     if recipe.intercept and scaling not in SCALERS:
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
-    X.data *= HAIR
+    X.data *= JUST_BELOW_ONE
     return _frozen(Rows(X, y, classes, positive("radius", radius), scaling))
 
 
@@ -97,7 +97,7 @@ def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str
     if intercept:
         X = _with_column(X, 1.0)
         X.data /= np.sqrt(2.0)
-    X.data *= HAIR
+    X.data *= JUST_BELOW_ONE
     return _frozen(Rows(X, y, classes, 1.0, "rowwise"))
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from banditlab.envs._adaptive import AdaptiveEnv
 from banditlab.envs._base import Floats, Streams
-from banditlab.envs._planted import HAIR, directions
+from banditlab.envs._planted import JUST_BELOW_ONE, directions
 from banditlab.losses import softmax
 from banditlab.problem import Problem
 from banditlab.validation import at_least, positive, probability
@@ -81,7 +81,7 @@ class Adversary(AdaptiveEnv):
         return int(np.argmax(self._centres @ context))
 
     def _next(self) -> tuple[Floats, int]:
-        x = directions(self._current.contexts, 1, self.n_features)[0] * (self.radius * HAIR)
+        x = directions(self._current.contexts, 1, self.n_features)[0] * (self.radius * JUST_BELOW_ONE)
         # Both draws are made in every round: runs that differ in rho or in their actions share contexts and coins.
         interrupted = self._current.noise.random() < self.rho
         u = self._current.labels.random()

@@ -39,7 +39,7 @@ class GymnasiumEnv(AdaptiveEnv):
     by the next, with a new seed, until T rounds are played.
 
     Labels: where the environment tells after each step which action would have been right, `label_key` names that entry of
-    `info`; an action is then right if it is that one, whatever the reward, and players that are told labels may play, too.
+    `info`; an action is then right if it is that one, whatever the reward, and players that observe labels may play, too.
     Agents never see `info`. Without it there is no label: mistakes are counted by the bit, log loss and the most frequent
     class are not known, and there is no comparator (`norm_bounds = []`).
 

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from banditlab.envs._base import Floats, Labels, Streams
-from banditlab.envs._planted import HAIR, noisy_labels
+from banditlab.envs._planted import JUST_BELOW_ONE, noisy_labels
 from banditlab.envs._stream import StreamEnv
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
@@ -157,6 +157,6 @@ class Sparse(StreamEnv):
             column.sort(axis=1)
             value = words.weight.take(column)
             value *= _COUNTS.take(bits.astype(np.uint8))
-            value *= (self.radius * HAIR / np.sqrt(np.einsum("tj,tj->t", value, value)))[:, None]
+            value *= (self.radius * JUST_BELOW_ONE / np.sqrt(np.einsum("tj,tj->t", value, value)))[:, None]
             X = csr_array((value.ravel(), column.ravel(), indptr), shape=(size, d))
             yield X, noisy_labels(streams.noise, y, K, self.noise)

@@ -1,4 +1,4 @@
-"""Forecasters: full-information learners, told the label. Nothing is imported before it is asked for."""
+"""Forecasters: full-information learners, which observe the label. Nothing is imported before it is asked for."""
 
 from __future__ import annotations
 

@@ -116,7 +116,7 @@ def predict_by_root(state, x, z):
     z[1] = 0.0
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def update_by_root(state, x, y, z):
     C, u, v = state.P, state.u, state.v
     predict_by_root(state, x, z)

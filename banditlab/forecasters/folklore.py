@@ -123,7 +123,7 @@ def sizes(g, At, residual):
     return residual * (1.0 + top), abs(shared)
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u

@@ -64,7 +64,7 @@ def logits(W, x, z):
         z[k] = dot(W[k], x)
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def loss_of(z, s, k):
     """Return -ln softmax(z)_k, s = softmax(z) at hand."""
     top = z.max()
@@ -74,7 +74,7 @@ def loss_of(z, s, k):
     return math.log(total) - (z[k] - top)
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def objective(state, X, C, lam):
     """Return F(W) = sum of losses + lam ||W||_F^2 over X (m, d) with counts C (m, K); write its gradient into g."""
     W, g, z, s = state.W, state.g, state.z, state.s
@@ -204,7 +204,7 @@ def damped_step(state, X, C, lam, value):
     return now, size
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def lead(state, X, C, lam):
     """Move W to the minimiser of F: steps with the factor at hand, computed anew where a step shrinks too little."""
     goal = TOLERANCE * (1.0 + largest(state.W.reshape(state.g.shape[0])))
@@ -222,7 +222,7 @@ def lead(state, X, C, lam):
     state.unsolved[0] += 1
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def learn(state, X, C, row, y, lam):
     """Suffer the loss at X[row] with label y, whose count is already in C, and move to the next leader."""
     logits(state.W, X[row], state.z)

@@ -142,7 +142,7 @@ def add_printed_term(state):
         u[k] += 2.0 * state.constants[0] * g[k]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     V, h, u = state.blocks.V, state.h, state.u

@@ -148,12 +148,12 @@ class KernelAIOLI(Forecaster):
     def set_state(self, state: dict[str, Any]) -> None:
         """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
-        room, stored = len(given["s"]), given["L"].shape
-        if room < 1 or stored != (room * (room + 1) // 2,):
+        capacity, stored = len(given["s"]), given["L"].shape
+        if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
             raise UsageError(
-                f"state.state.dual.L must hold the rows of a factor of order {room}, got the shape {stored}"
+                f"state.state.dual.L must hold the rows of a factor of order {capacity}, got the shape {stored}"
             )
-        dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, room)
+        dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, capacity)
         self.state = self.state._replace(dual=dual)
         super().set_state(state)
 
@@ -184,7 +184,7 @@ class KernelAIOLI(Forecaster):
     def update(self, context: Floats, label: int) -> None:
         """Learn that `context` (d,) has the class `label`."""
         x, y = as_context(context, self.problem), as_class("the label", label, 2)
-        self.state = self.state._replace(dual=self.state.dual.roomy())
+        self.state = self.state._replace(dual=self.state.dual.grown())
         update_kernel(self.state, x, y)
 
     def bound(self, rounds: float) -> float | None:

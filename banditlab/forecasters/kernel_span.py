@@ -30,11 +30,12 @@ from banditlab.validation import at_least, nonnegative, one_of, positive
 
 KERNELS = ("linear", "gaussian", "polynomial")
 FIRST = 16
-"""Coordinates there is room for at first; the room doubles."""
+"""Coordinates there is room for at first; the capacity doubles."""
 
 
 class Span(NamedTuple):
-    """rank (1,) = r, below `room`: X (room, d) the contexts kept, L (room, room) their Gram matrix's factor, r rows count.
+    """rank (1,) = r, below `capacity`: X (capacity, d) the stored contexts, L (capacity, capacity) the
+    factor of their Gram matrix; the first r rows count.
 
     lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out.
     """
@@ -49,9 +50,9 @@ class Span(NamedTuple):
         return {"rank": (0, len(self.L) - 1)}
 
     @classmethod
-    def empty(cls, room: int, d: int) -> Span:
+    def empty(cls, capacity: int, d: int) -> Span:
         """Return the span of nothing."""
-        return cls(np.zeros(1, np.int64), np.zeros((room, d)), np.zeros((room, room)), np.zeros(1))
+        return cls(np.zeros(1, np.int64), np.zeros((capacity, d)), np.zeros((capacity, capacity)), np.zeros(1))
 
 
 class State(NamedTuple):
@@ -94,14 +95,14 @@ class KernelSpanForecaster(Forecaster):
         return {"rng": self.rng, "state": self.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
         given = fields_of(state["state"]) or {}
-        room, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
-        if room < FIRST or room > 2**20:
-            raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {room}")
-        blocks = Blocks.initial(self.problem.n_classes, room, self.regularization)
-        learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, room)))
-        self.state = State(Span.empty(room, d), learner)
+        capacity, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
+        if capacity < FIRST or capacity > 2**20:
+            raise UsageError(f"state.state.span.L must have {FIRST} rows or more, got {capacity}")
+        blocks = Blocks.initial(self.problem.n_classes, capacity, self.regularization)
+        learner = self.state.learner._replace(blocks=blocks, h=np.zeros((self.problem.n_classes, capacity)))
+        self.state = State(Span.empty(capacity, d), learner)
         super().set_state(state)
 
     @classmethod
@@ -129,10 +130,10 @@ class KernelSpanForecaster(Forecaster):
         return np.exp(-0.5 * squares / self.bandwidth**2)
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return of contexts (n, d) the coordinates (n, room), what lies outside of the span (n,), and whether it is seen."""
+        """Return of contexts (n, d) the coordinates (n, capacity), what is outside of the span (n,), and whether it is seen."""
         span = self.state.span
-        r, room = int(span.rank[0]), len(span.L)
-        Xi = np.zeros((len(X), room))
+        r, capacity = int(span.rank[0]), len(span.L)
+        Xi = np.zeros((len(X), capacity))
         if r:
             Xi[:, :r] = solve_triangular(span.L[:r, :r], self.gram(span.X[:r], X), lower=True).T
         squares = np.array([self.gram(x[None], x[None])[0, 0] for x in X]) if len(X) else np.zeros(0)
@@ -143,17 +144,17 @@ class KernelSpanForecaster(Forecaster):
         Xi[:, r] = np.where(seen, outside, 0.0)
         return Xi, outside, seen
 
-    def _roomy(self) -> None:
-        """Make room for one more coordinate than are taken."""
+    def _grow(self) -> None:
+        """Grow the arrays for one more coordinate than are taken."""
         span, learner = self.state
-        r, room = int(span.rank[0]), len(span.L)
-        if r + 1 < room:
+        r, capacity = int(span.rank[0]), len(span.L)
+        if r + 1 < capacity:
             return
-        wide = Span.empty(2 * room, self.problem.n_features)
-        wide.rank[0], wide.X[:room], wide.L[:room, :room], wide.lost[0] = r, span.X, span.L, span.lost[0]
-        h = np.zeros((len(learner.h), 2 * room))
-        h[:, :room] = learner.h
-        blocks = learner.blocks.wider(2 * room, self.regularization)
+        wide = Span.empty(2 * capacity, self.problem.n_features)
+        wide.rank[0], wide.X[:capacity], wide.L[:capacity, :capacity], wide.lost[0] = r, span.X, span.L, span.lost[0]
+        h = np.zeros((len(learner.h), 2 * capacity))
+        h[:, :capacity] = learner.h
+        blocks = learner.blocks.wider(2 * capacity, self.regularization)
         self.state = State(wide, learner._replace(blocks=blocks, h=h))
 
     # ------------------------------------------------------------------------------------------------------------- playing
@@ -186,7 +187,7 @@ class KernelSpanForecaster(Forecaster):
             return
         span.X[r], span.L[r] = x, Xi[0]
         span.rank[0] = r + 1
-        self._roomy()
+        self._grow()
 
     # ---------------------------------------------------------------------------------------------------------- promises
 

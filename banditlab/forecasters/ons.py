@@ -74,7 +74,7 @@ def note_doubt(state, x, shrink):
     doubt[LONGEST] = max(doubt[LONGEST], dot(x, x))
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def update_kernel(state, x, y, z):
     state, x, z = borrow(state), borrow(x), borrow(z)
     W, P, g, v, s = state.W, state.P, state.g, state.v, state.s

@@ -29,7 +29,7 @@ SMALL = 2**26
 MOST = 4.0
 """GiB that a learner takes which has no setting for it."""
 FIRST = 16
-"""Coordinates there is room for at first."""
+"""Coordinates the arrays hold at first."""
 MOST_RATIO = 2e4
 """R^2 / lambda above which a learner is refused: logits are right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8."""
 NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
@@ -154,8 +154,8 @@ class QuadraticForecaster(KernelForecaster):
 
     def _begin(self, state: Any) -> None:
         """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
-        room, d = state.h.shape[1], self.problem.n_features
-        self.state = Spanned(Span.empty(room, d), state) if self._begins_dual() else state
+        capacity, d = state.h.shape[1], self.problem.n_features
+        self.state = Spanned(Span.empty(capacity, d), state) if self._begins_dual() else state
         self.sparse = self.dual
 
     @property
@@ -202,13 +202,13 @@ class QuadraticForecaster(KernelForecaster):
     # ---------------------------------------------------------------------------------------------------- dual to primal
 
     def _free(self) -> int:
-        """For how many updates there is room: contexts must fit, and a forecast needs a coordinate to spare."""
+        """How many more updates the arrays hold: contexts must fit, and a forecast needs a coordinate to spare."""
         span = self.state.span
-        full = span.room == self.problem.n_features
-        return np.iinfo(np.int64).max if full else int(span.room - 1 - span.rank[0])
+        full = span.capacity == self.problem.n_features
+        return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
 
     def _meet(self, X: Floats | CSR) -> None:
-        """Keep contexts as sparse rows from the first block of such contexts on, and make room for the fullest of X."""
+        """Keep contexts as sparse rows from the first block of such contexts on, wide enough for the fullest row of X."""
         span = self.state.span
         if isinstance(X, CSR):
             width = int(np.diff(X.indptr).max(initial=1))
@@ -217,9 +217,9 @@ class QuadraticForecaster(KernelForecaster):
         else:
             return
         if span.width is None or width > span.width:
-            if self._size(span.room, width) > self.max_memory * GIB:
-                raise UsageError(self._full(span.room, width))
-            self.state = self.state._replace(span=span.wider(span.room, width))
+            if self._size(span.capacity, width) > self.max_memory * GIB:
+                raise UsageError(self._full(span.capacity, width))
+            self.state = self.state._replace(span=span.wider(span.capacity, width))
 
     def predict_many(self, contexts: Any) -> Floats:
         """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
@@ -243,27 +243,27 @@ class QuadraticForecaster(KernelForecaster):
         while start < rounds:
             free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
             stop = rounds if len(ahead) <= free else int(ahead[free])
-            if stop == start:  # no room for anything new, and none is needed for what is not
+            if stop == start:  # the arrays are full; contexts within the span need no place
                 stop = next((int(t) for t in ahead if stands_out(self.state.span, X, t)), rounds)
             if stop == start:
-                raise UsageError(self._full(self._next_room(), self.state.span.width))
+                raise UsageError(self._full(self._next_capacity(), self.state.span.width))
             play(slice(start, stop))
             self._settle()
             start = stop
 
     def _settle(self) -> None:
-        """Make room for the next update where there is none, or go over to the primal form."""
+        """Grow the arrays for the next update where they are full, or go over to the primal form."""
         if not self.dual or self._free() > 0:
             return
-        d, room, width = self.problem.n_features, self._next_room(), self.state.span.width
-        primal = self.form == "auto" and width is None and 8 * room > 7 * d
+        d, capacity, width = self.problem.n_features, self._next_capacity(), self.state.span.width
+        primal = self.form == "auto" and width is None and 8 * capacity > 7 * d
         if primal and Blocks.size(self.problem.n_classes, d) <= self.max_memory * GIB:
             self.state, self.sparse = self._primal(), False
-        elif self._size(room, width) <= self.max_memory * GIB:
+        elif self._size(capacity, width) <= self.max_memory * GIB:
             span, learner = self.state
-            blocks, h = learner.blocks.wider(room, self.regularization), np.zeros((len(learner.h), room))
+            blocks, h = learner.blocks.wider(capacity, self.regularization), np.zeros((len(learner.h), capacity))
             h[:, : learner.h.shape[1]] = learner.h
-            self.state = Spanned(span.wider(room, width), learner._replace(blocks=blocks, h=h))
+            self.state = Spanned(span.wider(capacity, width), learner._replace(blocks=blocks, h=h))
 
     def _primal(self) -> Any:
         """Return the state in the contexts' own coordinates."""
@@ -272,16 +272,16 @@ class QuadraticForecaster(KernelForecaster):
         blocks, h = learner.blocks.rotated(Q, self.regularization), learner.h[:, : len(Q)] @ Q
         return learner._replace(blocks=blocks, h=np.ascontiguousarray(h))
 
-    def _next_room(self) -> int:
-        return min(self.problem.n_features, self.state.span.room * 5 // 4 // 8 * 8 + 16)
+    def _next_capacity(self) -> int:
+        return min(self.problem.n_features, self.state.span.capacity * 5 // 4 // 8 * 8 + 16)
 
-    def _size(self, room: int, width: int | None) -> int:
-        return Blocks.size(self.problem.n_classes, room) + Span.size(room, self.problem.n_features, width)
+    def _size(self, capacity: int, width: int | None) -> int:
+        return Blocks.size(self.problem.n_classes, capacity) + Span.size(capacity, self.problem.n_features, width)
 
-    def _full(self, room: int, width: int | None) -> str:
+    def _full(self, capacity: int, width: int | None) -> str:
         return (
             f"{self.id}: the dual form has learnt {int(self.state.span.rank[0]):,} independent contexts and needs "
-            f"{self._size(room, width) / GIB:,.2f} GiB for {room:,}, above max_memory = {self.max_memory:g}: "
+            f"{self._size(capacity, width) / GIB:,.2f} GiB for {capacity:,}, above max_memory = {self.max_memory:g}: "
             "raise it, or learn from fewer rounds"
         )
 
@@ -299,7 +299,7 @@ class QuadraticForecaster(KernelForecaster):
         super().set_state(state)
 
     def _sizes_of(self, given: dict[str, Any]) -> tuple[int, int | None]:
-        """Return the room of a dual state and the width of its sparse contexts, if they stand in the arrays it brings."""
+        """Return the capacity of a dual state and the width of its sparse contexts, if they stand in the arrays it brings."""
         K, d = self.problem.n_classes, self.problem.n_features
         span, learner = fields_of(given["span"]) or {}, fields_of(given["learner"]) or {}
         n, sparse = len(span["L"]), fields_of(span["X"])
@@ -308,6 +308,6 @@ class QuadraticForecaster(KernelForecaster):
         fits = first.shape == (K * (K + 1) // 2, n, n) and span["L"].shape == (n, n)
         if not (1 <= n <= d and fits and 1 <= (width or 1) <= d):
             raise UsageError(
-                f"state.state must be of one room of 1 ... {d}, got arrays of {first.shape} and {span['L'].shape}"
+                f"state.state must have one capacity of 1 ... {d}, got arrays of {first.shape} and {span['L'].shape}"
             )
         return n, width

@@ -1,4 +1,4 @@
-"""The contexts a learner keeps, an array (room, d) or sparse (`Stored`), and what it asks of them: functions of either.
+"""The contexts a learner keeps, an array (capacity, d) or sparse (`Stored`), and what it asks of them: functions of either.
 
     products, products_many   X x, and X Y' for many contexts
     begin, take, finish       v = x, then v -= X'w, then |v|^2: what is left of x beside the contexts kept
@@ -22,20 +22,20 @@ from banditlab.numerics.symmetric import dot
 
 
 class Stored(NamedTuple):
-    """Sparse contexts: row i has values[i, :length[i]] at places[i, :length[i]]; (room, width), (room,)."""
+    """Sparse contexts: row i has values[i, :length[i]] at places[i, :length[i]]; (capacity, width), (capacity,)."""
 
     places: NDArray[np.uint32]
     values: NDArray[np.float64]
     length: NDArray[np.int64]
 
     @classmethod
-    def empty(cls, room: int, width: int) -> Stored:
-        """Return room for contexts of up to `width` entries."""
-        return cls(np.zeros((room, width), np.uint32), np.zeros((room, width)), np.zeros(room, np.int64))
+    def empty(cls, capacity: int, width: int) -> Stored:
+        """Return empty arrays for contexts of up to `width` entries."""
+        return cls(np.zeros((capacity, width), np.uint32), np.zeros((capacity, width)), np.zeros(capacity, np.int64))
 
     @classmethod
     def of(cls, X: NDArray[np.float64]) -> Stored:
-        """Return the rows of X (room, d), as wide as the fullest."""
+        """Return the rows of X (capacity, d), as wide as the fullest."""
         stored = cls.empty(len(X), int(np.count_nonzero(X, axis=1).max(initial=1)))
         for i, x in enumerate(X):
             places = np.flatnonzero(x)
@@ -43,9 +43,9 @@ class Stored(NamedTuple):
             stored.places[i, :n], stored.values[i, :n] = places, x[places]
         return stored
 
-    def wider(self, room: int, width: int) -> Stored:
-        """Return the same contexts with more room."""
-        wide = Stored.empty(room, width)
+    def wider(self, capacity: int, width: int) -> Stored:
+        """Return the same contexts with a larger capacity."""
+        wide = Stored.empty(capacity, width)
         r, n = self.places.shape
         wide.places[:r, :n], wide.values[:r, :n], wide.length[:r] = self
         return wide
@@ -219,11 +219,11 @@ def _copy_entries_sparse(x, places, values):
 
 # The choices: by the type of the context x, and by that of the contexts kept X.
 taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
-products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="made")
-products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="made")
+products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="new")
+products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="new")
 begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
 take = by_context(_take, _take_sparse, kind=Stored, name="X")
 _plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
-seen_by = by_context(_seen_by, _plain, kind=Stored, name="X", arrays="made")
+seen_by = by_context(_seen_by, _plain, kind=Stored, name="X", arrays="new")
 finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
 keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")

@@ -132,17 +132,17 @@ def _sparse_stretch(X, start, stop):
 
 
 # For kernels that may make their contexts: what they are given keeps these alive.
-counted_row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="made")
-counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="made")
+counted_row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="new")
+counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="new")
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def row(X, t):
     """Return what `counted_row` does, borrowed: X must outlive it."""
     return counted_row(borrow(X), t)
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def stretch(X, start, stop):
     """Return what `counted_stretch` does, borrowed: X must outlive it."""
     return counted_stretch(borrow(X), start, stop)

@@ -18,8 +18,8 @@ T = V'diag(w) V with w_1 >= w_2 >= ...; the m first rows (R, S) of V are the new
 
     Q <- R Q + S E = (R - W A) Q + W X,   W L = S;        M <- diag(w_i - w_{m+1}).                                  (3)
 
-R = Q_new Q_old' is how coordinates turn: whoever keeps numbers in them turns these between `shrink` and `renew`. With 2 m
-rows at hand, so that a shrink comes every m rounds at most (E. Liberty's fast form), it costs O(m d + m^2) a round.
+R = Q_new Q_old' rotates coordinates: numbers that are stored in them are rotated between `shrink` and `replace_basis`. With
+2 m rows, so that a shrink comes every m rounds at most (E. Liberty's fast form), it costs O(m d + m^2) a round.
 
 Rounding. E is known to rounding times |x_i|^2 / l_ii^2; what gathers is counted (DRIFT), and Q is made orthonormal again
 before it is 1e-10. A context of a rest below 1e-6 |x|^2 is never held back, and counts for M as if it lay in the span; from
@@ -66,7 +66,7 @@ REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
 """Slots of `Directions.numbers`: rest and |x|^2 of the context at hand; DRIFT; sums of both over the contexts learnt."""
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch of a shrink, N = 2 mp: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
 
     T: Floats
@@ -97,7 +97,7 @@ class Directions(NamedTuple):
     numbers: Floats
     most: int
     outside: int
-    room: Room
+    scratch: Scratch
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -109,7 +109,7 @@ def directions(d: int, m: int) -> Directions:
     m = min(m, d)
     mp, D = width(m), width(d)
     N = 2 * mp
-    scratch = {name: zeros(mp, mp) for name in ("L", "R", "W", "lost")}
+    square = {name: zeros(mp, mp) for name in ("L", "R", "W", "lost")}
     return Directions(
         Q=zeros(mp, D),
         M=zeros(mp, mp),
@@ -122,7 +122,7 @@ def directions(d: int, m: int) -> Directions:
         numbers=np.zeros(5),
         most=m,
         outside=max(d - m, 1),
-        room=Room(T=zeros(N, N), C=zeros(N, N), v=zeros(N), U=zeros(mp, D), **scratch),
+        scratch=Scratch(T=zeros(N, N), C=zeros(N, N), v=zeros(N), U=zeros(mp, D), **square),
     )
 
 
@@ -200,8 +200,8 @@ def widen(sketch):
 
 
 @njit
-def hold(sketch):
-    """Count the context at hand as learnt; whether m are held back now: then `shrink` and `renew` are due."""
+def count_context(sketch):
+    """Count the context at hand as learnt; whether m are held back now: then `shrink` and `replace_basis` are due."""
     numbers, counts = sketch.numbers, sketch.counts
     numbers[OUTSIDE] += numbers[REST]
     numbers[WHOLE] += numbers[SQUARE]
@@ -221,20 +221,20 @@ def hold(sketch):
 # --------------------------------------------------------------------------------------------------------------- a shrink
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def shrink(sketch):
-    """Find (2) and (3) for the m contexts held back: R, W and lost = I - R R' in `room`, and M; Q is still the old one."""
-    room = sketch.room
+    """Find (2) and (3) for the m contexts held back: R, W and lost = I - R R' in `scratch`, and M; Q is still the old one."""
+    scratch = sketch.scratch
     mp, m = sketch.M.shape[0], sketch.most
     factor(sketch)
     fill(sketch)
     # Scaled to trace 1, so that squares neither overflow nor vanish. Places without a direction get -1: they come last.
-    T, trace = room.T, 0.0
+    T, trace = scratch.T, 0.0
     for i in range(T.shape[0]):
         trace += T[i, i]
     scale(T, 1.0 / trace)
     for i in range(mp + m):
-        if (m <= i < mp) or (i >= mp and room.L[i - mp, i - mp] == 0.0):
+        if (m <= i < mp) or (i >= mp and scratch.L[i - mp, i - mp] == 0.0):
             T[i, i] = -1.0
     w, V = np.linalg.eigh(T[: mp + m, : mp + m])
     choose(sketch, trace, w, V)
@@ -244,12 +244,12 @@ def shrink(sketch):
 @njit
 def factor(sketch):
     """Write L of (2), a context that depends on the others held back with 0 in the diagonal and below."""
-    L, X, A, m = sketch.room.L, sketch.X, sketch.A, sketch.most
+    L, X, A, m = sketch.scratch.L, sketch.X, sketch.A, sketch.most
     clear(L)
     for i in range(m):
-        times(X[: i + 1], X[i], sketch.room.v)
+        times(X[: i + 1], X[i], sketch.scratch.v)
         for j in range(i + 1):
-            L[i, j] = sketch.room.v[j] - inner(A[i], A[j])
+            L[i, j] = sketch.scratch.v[j] - inner(A[i], A[j])
     for j in range(m):
         rest = L[j, j]
         for k in range(j):
@@ -269,7 +269,7 @@ def factor(sketch):
 @njit
 def fill(sketch):
     """Write T of (2): the rows (a_i, l_i) times themselves, and M."""
-    T, C, L, A, m = sketch.room.T, sketch.room.C, sketch.room.L, sketch.A, sketch.most
+    T, C, L, A, m = sketch.scratch.T, sketch.scratch.C, sketch.scratch.L, sketch.A, sketch.most
     mp = A.shape[0]
     clear(T)
     clear(C)
@@ -290,26 +290,26 @@ def choose(sketch, trace, w, V):
 
     w, ascending, and the columns of V are those of T.
     """
-    room, m = sketch.room, sketch.most
+    scratch, m = sketch.scratch, sketch.most
     mp, last = sketch.M.shape[0], w.shape[0] - 1
-    clear(room.R)
-    clear(room.W)
+    clear(scratch.R)
+    clear(scratch.W)
     clear(sketch.M)
     taken = max(w[last - m], 0.0)
     for i in range(m):
         top = last - i
         for j in range(mp):
-            room.R[i, j] = V[j, top]
+            scratch.R[i, j] = V[j, top]
         for j in range(m):
-            room.W[i, j] = V[mp + j, top]
+            scratch.W[i, j] = V[mp + j, top]
         sketch.M[i, i] = trace * max(w[top] - taken, 0.0)
 
 
 @njit
 def solve(sketch):
     """Turn S in W into W of (3), and write lost = I - R R'."""
-    room, m = sketch.room, sketch.most
-    W, L, R = room.W, room.L, room.R
+    scratch, m = sketch.scratch, sketch.most
+    W, L, R = scratch.W, scratch.L, scratch.R
     for k in range(m - 1, -1, -1):
         for i in range(m):
             if L[k, k] == 0.0:
@@ -318,23 +318,23 @@ def solve(sketch):
             for j in range(k + 1, m):
                 W[i, k] -= W[i, j] * L[j, k]
             W[i, k] /= L[k, k]
-    clear(room.lost)
+    clear(scratch.lost)
     for i in range(m):
-        times(R, R[i], room.lost[i])
+        times(R, R[i], scratch.lost[i])
         for j in range(R.shape[0]):
-            room.lost[i, j] = (1.0 if i == j else 0.0) - room.lost[i, j]
+            scratch.lost[i, j] = (1.0 if i == j else 0.0) - scratch.lost[i, j]
 
 
 @njit
-def renew(sketch):
+def replace_basis(sketch):
     """Take over the new basis (3) and let go of the contexts held back."""
-    room, U, Q = sketch.room, sketch.room.U, sketch.Q
+    scratch, U, Q = sketch.scratch, sketch.scratch.U, sketch.Q
     clear(U)
-    add_product(U, room.W, sketch.X)
+    add_product(U, scratch.W, sketch.X)
     # R - W A in place of R
-    scale(room.W, -1.0)
-    add_product(room.R, room.W, sketch.A)
-    add_product(U, room.R, Q)
+    scale(scratch.W, -1.0)
+    add_product(scratch.R, scratch.W, sketch.A)
+    add_product(U, scratch.R, Q)
     for i in range(Q.shape[0]):
         for j in range(Q.shape[1]):
             Q[i, j] = U[i, j]

@@ -71,7 +71,7 @@ REFERENCE, SOLUTION, WORST_DRIFT = range(3)
 """Slots of `Programme.nu`: nu0, at which the inverses are kept; nu, of the solution W; the largest drift seen."""
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch of one solve, nothing of which outlives it; rows are padded as those of `Programme`.
 
     V (STEPS + 1, K, d): the Lanczos basis. alpha, beta (STEPS + 1,): diagonal and side diagonal of T. y (STEPS + 1,): the
@@ -107,7 +107,7 @@ class Programme(NamedTuple):
     radius: float
     nu: Floats
     tally: NDArray[np.int64]
-    room: Room
+    scratch: Scratch
     low_C: LowRank | None
     low_N: LowRank | None
     low_M: LowRank | None
@@ -124,7 +124,7 @@ def programme_state(
 ) -> Programme:
     """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball); large ones begin as rows, if they may."""
     K, d, wide = n_classes, n_features, width(n_features)
-    room = Room(
+    scratch = Scratch(
         V=zeros(STEPS + 1, K, wide),
         alpha=np.zeros(STEPS + 1),
         beta=np.zeros(STEPS + 1),
@@ -151,7 +151,7 @@ def programme_state(
         radius=float(radius),
         nu=np.zeros(3),
         tally=np.zeros(6, np.int64),
-        room=room,
+        scratch=scratch,
         **low,
     )
 
@@ -162,9 +162,9 @@ def programme_state(
 @njit
 def add(qp, i, x, weight, step):
     """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
-    N_i, own = qp.N[i], qp.room.x
+    N_i, own = qp.N[i], qp.scratch.x
     lay(x, own)
-    any_product(N_i, qp.low_N, i, own, qp.room.mu)
+    any_product(N_i, qp.low_N, i, own, qp.scratch.mu)
     add_to_sum(qp, add_to_class(qp, i, weight))
     step_along(qp.b[i], step, own)
     any_product(N_i, qp.low_N, i, qp.b[i], qp.h[i])
@@ -172,8 +172,8 @@ def add(qp, i, x, weight, step):
 
 @inline
 def add_to_class(qp, i, weight):
-    """C_i += weight x x' for the x in room.x, and N_i follows; room.mu holds u = N_i x. Returns f, N_i' = N_i - f u u'."""
-    own, u = qp.room.x, qp.room.mu
+    """C_i += weight x x' for the x in scratch.x, and N_i follows; scratch.mu is u = N_i x. Returns f of N_i' = N_i - f u u'."""
+    own, u = qp.scratch.x, qp.scratch.mu
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)
     f = weight / (1.0 + weight * inner(u, own))
     any_downdate(qp.N[i], qp.low_N, i, u, f)
@@ -182,8 +182,8 @@ def add_to_class(qp, i, weight):
 
 @inline
 def add_to_sum(qp, f):
-    """M follows N_i - f u u' for the u in room.mu; room.g gets M u of before. Returns u'M u."""
-    M, u, Mu = qp.M, qp.room.mu, qp.room.g
+    """M follows N_i - f u u' for the u in scratch.mu; scratch.g gets M u of before. Returns u'M u."""
+    M, u, Mu = qp.M, qp.scratch.mu, qp.scratch.g
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
     r = inner(u, Mu)
@@ -212,7 +212,7 @@ def inverse(C, nu, A, N):
 @njit
 def refactor(qp, nu0):
     """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
-    C, N, M, A = qp.C, qp.N, qp.M, qp.room.square
+    C, N, M, A = qp.C, qp.N, qp.M, qp.scratch.square
     all_whole(C, qp.low_C)
     none_as_rows(qp.low_N)
     none_as_rows(qp.low_M)
@@ -247,7 +247,7 @@ def add_up(rows, total):
 def couple(qp, out, sign):
     """out_k = sign (out_k - N_k mu) with mu = M sum_k out_k: the step that makes the columns sum to zero."""
     K, d = out.shape
-    g, mu = qp.room.g, qp.room.mu
+    g, mu = qp.scratch.g, qp.scratch.mu
     # mu = M sum_k out_k
     add_up(out, g)
     any_product(qp.M, qp.low_M, 0, g, mu)
@@ -277,7 +277,7 @@ def slack_solution(qp, out):
 @njit
 def reference_solution(qp):
     """V[0] = W(nu0); returns its norm."""
-    V = qp.room.V[0]
+    V = qp.scratch.V[0]
     slack_solution(qp, V)
     return math.sqrt(inner(V, V))
 
@@ -288,7 +288,7 @@ def reference_solution(qp):
 @njit
 def shifted_solve(qp, m, shift, r, out):
     """out = (I + shift T)^{-1} r for the leading m x m block of T, positive definite for nu0 + shift >= 0."""
-    a, e, c = qp.room.alpha, qp.room.beta, qp.room.t
+    a, e, c = qp.scratch.alpha, qp.scratch.beta, qp.scratch.t
     # Elimination down the diagonal (Thomas), no pivoting: the matrix is positive definite.
     pivot = 1.0 + shift * a[0]
     out[0] = r[0] / pivot
@@ -317,8 +317,8 @@ def secular(qp, m, norm, shift):
 
     1/||y|| is concave and increasing in the shift, so Newton on 1/||y|| = 1/D climbs to the root from its left.
     """
-    D, y, s, rhs = qp.radius, qp.room.y, qp.room.s, qp.room.s
-    a, e = qp.room.alpha, qp.room.beta
+    D, y, s, rhs = qp.radius, qp.scratch.y, qp.scratch.s, qp.scratch.s
+    a, e = qp.scratch.alpha, qp.scratch.beta
     low = -qp.nu[REFERENCE]
     trial = low
     for step in range(100):
@@ -355,7 +355,7 @@ def secular(qp, m, norm, shift):
 @njit
 def lanczos(qp, norm):
     """Write the solution into W and nu from V[0] = W(nu0) of this norm; False if STEPS were not enough."""
-    V, a, e, y, nu, D = qp.room.V, qp.room.alpha, qp.room.beta, qp.room.y, qp.nu, qp.radius
+    V, a, e, y, nu, D = qp.scratch.V, qp.scratch.alpha, qp.scratch.beta, qp.scratch.y, qp.nu, qp.radius
     fill(V[0], 1.0 / norm, V[0])
     shift = nu[SOLUTION] - nu[REFERENCE]
     for m in range(1, STEPS + 1):
@@ -389,7 +389,7 @@ def solve(qp):
     """Write the minimiser into W and its multiplier into nu[SOLUTION]."""
     W, nu, D, tally = qp.W, qp.nu, qp.radius, qp.tally
     tally[ROUNDS] += 1
-    if tally[EXCESS] > qp.room.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
+    if tally[EXCESS] > qp.scratch.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
         refactor(qp, nu[SOLUTION])
     # W(nu0) is the answer where the ball is slack at nu0 = 0; else Lanczos from there, from a nearer nu0 if need be.
     done = math.isinf(D) and nu[REFERENCE] == 0.0
@@ -399,7 +399,7 @@ def solve(qp):
     for _ in range(0 if done else MOVES):
         norm = reference_solution(qp)
         if norm == 0.0 or (norm <= D and nu[REFERENCE] == 0.0):
-            fill(W, 1.0, qp.room.V[0])
+            fill(W, 1.0, qp.scratch.V[0])
             nu[SOLUTION] = 0.0
             done = True
         else:
@@ -409,7 +409,7 @@ def solve(qp):
         refactor(qp, nu[SOLUTION])
     tally[STALLED] += not done
     tally[BINDING] += nu[SOLUTION] > 0.0
-    centre(W, qp.room.g)
+    centre(W, qp.scratch.g)
     if tally[ROUNDS] % CHECK == 0:
         check_drift(qp)
 
@@ -431,7 +431,7 @@ def centre(W, mean):
 @njit
 def check_drift(qp):
     """Measure the error of W by a step of iterative refinement on the C_k; renew the inverses if it is large."""
-    W, nu, V = qp.W, qp.nu, qp.room.V
+    W, nu, V = qp.W, qp.nu, qp.scratch.V
     K, d = W.shape
     # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would mend it.
     for k in range(K):

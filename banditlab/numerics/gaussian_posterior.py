@@ -62,7 +62,7 @@ class LogitLaw(NamedTuple):
         return {"fresh": (0, 1)}
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch of one step, nothing of which outlives it; n = K - 1.
 
     z, g (K,), At (K, K) and root: the equation of the implicit step. G, SG (K, n), L (n, n): the Laplace step's core.
@@ -95,7 +95,7 @@ class Posterior(NamedTuple):
     Y: Floats
     tally: NDArray[np.int64]
     law: LogitLaw
-    room: Room
+    scratch: Scratch
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
@@ -119,7 +119,7 @@ def posterior_state(n_classes: int, n_features: int, deviation: float) -> Poster
         JY=np.zeros((n, DELAYED * n)),
         fresh=np.zeros(1, np.int64),
     )
-    room = Room(
+    scratch = Scratch(
         z=np.zeros(K),
         g=np.zeros(K),
         At=np.zeros((K, K)),
@@ -139,7 +139,7 @@ def posterior_state(n_classes: int, n_features: int, deviation: float) -> Poster
         Y=np.zeros((n * d, DELAYED * n)),
         tally=np.zeros(2, np.int64),
         law=law,
-        room=room,
+        scratch=scratch,
     )
 
 
@@ -160,7 +160,7 @@ def covariance(posterior: Posterior) -> Floats:
     return C.reshape(K * d, K * d)
 
 
-@njit(arrays="lent")
+@njit(arrays="views")
 def block_row(rows, n, d, k):
     """Return block row k as a view (d, (n-k)d)."""
     start = d * d * (n * k - k * (k - 1) // 2)
@@ -170,7 +170,7 @@ def block_row(rows, n, d, k):
 # -------------------------------------------------------------------------------------------------- logits of a context
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def logit_law(post, x):
     """Write z0 = M x and Sigma = J C J' for x (d,), the law N(z0, Sigma) of the logits; remembered for the same x."""
     law = post.law
@@ -223,7 +223,7 @@ def logit_covariance(law, waiting, variance):
         Sigma[n, n] -= Sigma[k, n]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def cross_covariance(post):
     """Complete Vt = J C (K, nd) for the context of `logit_law`: lower blocks, waiting columns, the last class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
@@ -232,13 +232,13 @@ def cross_covariance(post):
     # Blocks below the diagonal, from the transposed blocks above it.
     for k in range(n - 1):
         m = n - k
-        out = post.room.wide[: d * m]
+        out = post.scratch.wide[: d * m]
         np.dot(block_row(post.rows, n, d, k).reshape(d * m, d), own, out)  # [i m + l - k] = (C_kl x)_i
         for l in range(k + 1, n):
             for i in range(d):
                 Vt[l, k * d + i] = out[i * m + l - k]
     # Less (J Y) Y', the steps that the base does not hold yet.
-    wide = post.room.wide.reshape(n, n * d)
+    wide = post.scratch.wide.reshape(n, n * d)
     if post.tally[WAITING] > 0:
         np.dot(JY, post.Y.T, wide)  # unused columns of Y are 0
         for k in range(n):
@@ -259,15 +259,15 @@ def cross_covariance(post):
 @njit
 def implicit_logits(post, w, y):
     """Write z, the root of z = z0 - w Sigma (s(z) - e_y), and root.s = softmax(z)."""
-    law, room = post.law, post.room
-    g, At, r = room.g, room.At, room.root.r
+    law, scratch = post.law, post.scratch
+    g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]
     # In the form that `root` solves: z = g - At s(z) with g = z0 + w Sigma e_y, At = w Sigma.
     for k in range(K):
         g[k] = law.z0[k] + w * law.Sigma[k, y]
         for l in range(K):
             At[k, l] = w * law.Sigma[k, l]
-    root(g, At, room.z, room.root)
+    root(g, At, scratch.z, scratch.root)
     scale, worst = 1.0, 0.0
     for k in range(K):
         scale = max(scale, 1.0 + abs(g[k]))
@@ -295,9 +295,9 @@ def multinomial_factor(s, G):
 @njit
 def core(post, w):
     """Write G for s, SG = Sigma G, and the Cholesky factor L of I + w G' Sigma G."""
-    Sigma, G, L, SG = post.law.Sigma, post.room.G, post.room.L, post.room.SG
+    Sigma, G, L, SG = post.law.Sigma, post.scratch.G, post.scratch.L, post.scratch.SG
     K = Sigma.shape[0]
-    multinomial_factor(post.room.root.s, G)
+    multinomial_factor(post.scratch.root.s, G)
     # SG = Sigma G; G is 0 above its diagonal.
     for i in range(K):
         for c in range(K - 1):
@@ -336,7 +336,7 @@ def learn_label(post, x, y, w):
 @njit
 def move_mean(post, y, w):
     """M' = M - V w (s - e_y); the last class's mean is what makes the classes sum to zero."""
-    M, Vt, s = post.M, post.law.Vt, post.room.root.s
+    M, Vt, s = post.M, post.law.Vt, post.scratch.root.s
     K, d = M.shape
     n = K - 1
     for k in range(K):
@@ -351,10 +351,10 @@ def move_mean(post, y, w):
             M[n, j] -= M[l, j]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def wait(post, w):
     """Add the columns Y = V F of C' = C - Y Y' to those that wait."""
-    Ft, L, G, VF = post.room.Ft, post.room.L, post.room.G, post.room.VF
+    Ft, L, G, VF = post.scratch.Ft, post.scratch.L, post.scratch.G, post.scratch.VF
     K, d = post.M.shape
     n = K - 1
     # F' = sqrt(w) L^{-1} G', by forward substitution.
@@ -373,7 +373,7 @@ def wait(post, w):
     post.tally[WAITING] = waiting + n
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def subtract_waiting(post):
     """Subtract Y Y' from the base, block row by block row, and empty Y."""
     Y, JY = post.Y, post.law.JY
@@ -381,7 +381,7 @@ def subtract_waiting(post):
     n = K - 1
     for k in range(n):
         m = d * (n - k)
-        row, product = block_row(post.rows, n, d, k), post.room.tall[: d * m].reshape(d, m)
+        row, product = block_row(post.rows, n, d, k), post.scratch.tall[: d * m].reshape(d, m)
         np.dot(Y[k * d : (k + 1) * d], Y[k * d :].T, product)
         for i in range(d):
             for j in range(m):

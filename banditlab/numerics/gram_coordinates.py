@@ -35,11 +35,12 @@ contexts kept, each times what of it there is in the context. Beyond that one co
 
 
 class Span(NamedTuple):
-    """rank (1,) = r, below or at `room`: X, the contexts, (room, d) or `Stored`; L (room, room); r rows of them count.
+    """rank (1,) = r, below or at `capacity`: X, the contexts, (capacity, d) or `Stored`;
+    L (capacity, capacity); r rows of them count.
 
     lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others
-    are scratch: xi (room,) the last context's coordinates; w (room,), v (d,); W (room BATCH,), rest (BATCH,),
-    Xi (BATCH, room) for a batch.
+    are scratch: xi (capacity,) the last context's coordinates; w (capacity,), v (d,); W (capacity BATCH,), rest (BATCH,),
+    Xi (BATCH, capacity) for a batch.
     """
 
     rank: NDArray[np.int64]
@@ -55,21 +56,21 @@ class Span(NamedTuple):
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
-        found: Limits = {"rank": (0, self.room)}
+        found: Limits = {"rank": (0, self.capacity)}
         if isinstance(self.X, Stored):
             found = {**found, "X.places": (0, len(self.v) - 1), "X.length": (0, self.X.places.shape[1])}
         return found
 
     @classmethod
-    def empty(cls, room: int, d: int, width: int | None = None) -> Span:
+    def empty(cls, capacity: int, d: int, width: int | None = None) -> Span:
         """Return the span of nothing; with a width, sparse contexts of up to so many entries are kept."""
-        xi, w = np.zeros((2, room))
-        X = np.zeros((room, d)) if width is None else Stored.empty(room, width)
-        batch = np.zeros(room * BATCH), np.zeros(BATCH), np.zeros((BATCH, room))
-        return cls(np.zeros(1, np.int64), X, np.zeros((room, room)), np.zeros(1), xi, w, np.zeros(d), *batch)
+        xi, w = np.zeros((2, capacity))
+        X = np.zeros((capacity, d)) if width is None else Stored.empty(capacity, width)
+        batch = np.zeros(capacity * BATCH), np.zeros(BATCH), np.zeros((BATCH, capacity))
+        return cls(np.zeros(1, np.int64), X, np.zeros((capacity, capacity)), np.zeros(1), xi, w, np.zeros(d), *batch)
 
     @property
-    def room(self) -> int:
+    def capacity(self) -> int:
         """How many independent contexts fit."""
         return len(self.L)
 
@@ -79,9 +80,9 @@ class Span(NamedTuple):
         return self.X.places.shape[1] if isinstance(self.X, Stored) else None
 
     @staticmethod
-    def size(room: int, d: int, width: int | None) -> int:
+    def size(capacity: int, d: int, width: int | None) -> int:
         """Return about how many bytes the arrays take."""
-        return 8 * (room * d if width is None else d + 2 * room * width) + 8 * room * (room + 2 * BATCH)
+        return 8 * (capacity * d if width is None else d + 2 * capacity * width) + 8 * capacity * (capacity + 2 * BATCH)
 
     def basis(self) -> NDArray[np.float64]:
         """Return Q (r, d), of dense contexts."""
@@ -89,14 +90,14 @@ class Span(NamedTuple):
         Q: NDArray[np.float64] = solve_triangular(self.L[:r, :r], self.X[:r], lower=True)
         return Q
 
-    def wider(self, room: int, width: int | None) -> Span:
-        """Return the same span with more room; with a width, dense contexts become sparse ones."""
-        r, wide = self.rank[0], Span.empty(room, len(self.v), width)
+    def wider(self, capacity: int, width: int | None) -> Span:
+        """Return the same span with a larger capacity; with a width, dense contexts become sparse ones."""
+        r, wide = self.rank[0], Span.empty(capacity, len(self.v), width)
         wide.rank[0], wide.L[:r, :r], wide.lost[0] = r, self.L[:r, :r], self.lost[0]
         if width is None:
             wide.X[:r] = self.X[:r]
             return wide
-        return wide._replace(X=(self.X if isinstance(self.X, Stored) else Stored.of(self.X)).wider(room, width))
+        return wide._replace(X=(self.X if isinstance(self.X, Stored) else Stored.of(self.X)).wider(capacity, width))
 
 
 class Spanned(NamedTuple):
@@ -122,7 +123,7 @@ def solve_transposed(L, r, w):
             w[j] -= L[i, j] * w[i]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def locate(span, x):
     """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return |x|^2."""
     L, xi, r = span.L, span.xi, span.rank[0]
@@ -138,22 +139,22 @@ def locate(span, x):
     return square
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def locate_many(span, X, n):
     """Write the coordinates of the n <= BATCH contexts X into the first n rows of Xi."""
     L, Xi, rest, r = span.L, span.Xi, span.rest, span.rank[0]
-    room = Xi.shape[1]
+    capacity = Xi.shape[1]
     W = span.W[: r * n].reshape(r, n)
     products_many(span.X, X, r, span.v, span.w, W, rest)
     for t in range(n):
-        for i in range(r, room):
+        for i in range(r, capacity):
             Xi[t, i] = 0.0
     for i in range(r):
         solve_row(L[i], i, W)
         for t in range(n):
             rest[t] -= W[i, t] * W[i, t]
             Xi[t, i] = W[i, t]
-    if r < room:
+    if r < capacity:
         for t in range(n):
             Xi[t, r] = 0.0 if rest[t] < 0.0 else math.sqrt(rest[t])
 
@@ -174,7 +175,7 @@ def solve_row(l, i, W):
         w[t] /= l[i]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def coordinates(span, x):
     """Write the coordinates of x (d,) into xi, corrected once; return (whether x stands out from the span, by how much)."""
     span, x = borrow(span), borrow(x)
@@ -202,7 +203,7 @@ def coordinates(span, x):
     return outside > INDEPENDENT * reach, outside
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def extend(span, x):
     """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
     span, x = borrow(span), borrow(x)

@@ -62,7 +62,7 @@ class Kernel(CPUDispatcher):
     _compiler: Any  # numba's own
     _can_compile: bool
     targetctx: Any
-    use_of_arrays = "made"
+    use_of_arrays = "new"
     """See `jit.njit`."""
 
     def _reduce_states(self) -> dict[str, Any]:
@@ -145,19 +145,17 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
 
     numba refuses one that makes arrays; what it was read from disk as was checked when it was written.
     """
-    if kernel.use_of_arrays != "borrowed" or not result.fndesc.calltypes:
+    if kernel.use_of_arrays != "used" or not result.fndesc.calltypes:
         return
     where = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
     if _holds_arrays(result.signature.return_type):
-        raise errors.TypingError(f"{where}: gives arrays back: say arrays='lent', or 'made' where they are new")
+        raise errors.TypingError(f"{where}: gives arrays back: say arrays='views', or 'new' where they are new")
     for call, signature in result.fndesc.calltypes.items():
         if getattr(call, "op", None) == "call" and _holds_arrays(signature.return_type):
             called = _called(result.fndesc.typemap[call.func.name], signature.args)
-            if getattr(called, "use_of_arrays", "lent") == "made":
+            if getattr(called, "use_of_arrays", "views") == "new":
                 name = called.py_func.__qualname__
-                raise errors.TypingError(
-                    f"{where}: {name} gives it arrays that may be new: say arrays='made' here, too"
-                )
+                raise errors.TypingError(f"{where}: {name} gives it arrays that may be new: say arrays='new' here, too")
 
 
 def _holds_arrays(kind: Any) -> bool:

@@ -21,7 +21,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import folder_for
 
 PACKAGE = Path(__file__).parents[1]
-USES = ("borrowed", "lent", "made")
+USES = ("used", "views", "new")
 """What a compiled function may do with arrays: see `njit`."""
 _COMPILES = re.compile(
     r"^\s*(?:from|import) (?:banditlab\.(?:kernels|numerics\.(?:jit|contexts))|numba)\b", re.MULTILINE
@@ -98,10 +98,10 @@ def njit(
     Parameters
     ----------
     arrays
-        What the function does with arrays: "borrowed", it only uses those it is given, and gives none back; "lent", it gives
-        parts of them back, as `borrow` gives them; "made", it makes some (numba then says of the others that they may only
+        What the function does with arrays: "used", it only uses those it is given, and gives none back; "views", it gives
+        parts of them back, as `borrow` gives them; "new", it makes some (numba then says of the others that they may only
         return what was passed in), or is given some that are new. References to borrowed arrays are not counted, see
-        `borrow`. None: "borrowed" for functions of this package, "made" for others.
+        `borrow`. None: "used" for functions of this package, "new" for others.
 
     Raises
     ------
@@ -113,9 +113,9 @@ def njit(
         raise UsageError(f"arrays must be one of {', '.join(map(repr, USES))}, got {arrays!r}")
 
     def compiled(function: Callable[..., Any]) -> Any:
-        use = arrays or ("borrowed" if _is_own(function) else "made")
+        use = arrays or ("used" if _is_own(function) else "new")
         # Said in any case: numba else takes it from the kernel that happens to call the function first.
-        counting = {"_nrt": use != "borrowed"} if inner_kernels.known() else {}
+        counting = {"_nrt": use != "used"} if inner_kernels.known() else {}
         settings: dict[str, Any] = {**options, **counting}
         dispatcher: Any = _njit(**settings)(function)
         if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is

@@ -5,7 +5,7 @@ transpose of block (k, l), so the K (K + 1) / 2 blocks with k <= l are kept, row
 not symmetric themselves.
 
 A Woodbury step takes a sum of squares f f' off A^{-1}. Its rows f are kept beside the blocks, A^{-1} = M - F'F, until
-the room for them is full, and are then taken off in one set of matrix products: an update costs the same arithmetic, at
+their arrays are full, and are then taken off in one set of matrix products: an update costs the same arithmetic, at
 the speed of the processor instead of that of its memory.
 """
 
@@ -34,10 +34,10 @@ CANARY = 4.0
 class Blocks(NamedTuple):
     """M, F and rows are what changes from round to round, the others are scratch.
 
-    M (K(K+1)/2, d, d): the blocks; F (K, room K, d): rows[0] pending rows f, F[k, i] = block k of f_i; room = how many
+    M (K(K+1)/2, d, d): the blocks; F (K, capacity K, d): rows[0] pending rows f, F[k, i] = block k of f_i; capacity = how many
     updates wait. At (K, K) = (1/2) x' (A^{-1})_kl x and V (K, K, d), V[k, l] = (A^{-1})_kl x, at the last context;
-    Fx (room K, K), Fx[i, k] = F[k, i]'x; FxFx (K, K) = Fx'Fx. seen (d,), at (1,): the context that At, the upper half of
-    V and Fx belong to, 1 if there is one. f (room K,), C (K, d), D (d, d): one column of Fx, one row of blocks of F'Fx,
+    Fx (capacity K, K), Fx[i, k] = F[k, i]'x; FxFx (K, K) = Fx'Fx. seen (d,), at (1,): the context that At, the upper half of
+    V and Fx belong to, 1 if there is one. f (capacity K,), C (K, d), D (d, d): one column of Fx, one row of blocks of F'Fx,
     one block of F'F. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH),
     Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
     """
@@ -62,29 +62,29 @@ class Blocks(NamedTuple):
 
     def limits(self) -> Limits:
         """Return the range of every integer."""
-        # an update takes K rows, and the one that fills the room clears it; a stack has an axis more
-        K, room = self.F.shape[-3:-1]
-        return {"rows": (0, room - K, K), "at": (0, 1)}
+        # an update takes K rows, and the one that fills the arrays clears them; a stack has an axis more
+        K, capacity = self.F.shape[-3:-1]
+        return {"rows": (0, capacity - K, K), "at": (0, 1)}
 
     @classmethod
     def initial(cls, K: int, d: int, regularization: float) -> Blocks:
         """Return A^{-1} = I / lambda."""
         n = K * (K + 1) // 2
-        room = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
+        capacity = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
         M = np.zeros((n, d, d))
         for k in range(K):
             np.fill_diagonal(M[k * K - k * (k - 1) // 2], 1.0 / regularization)
         return cls(
             M,
-            F=np.zeros((K, room, d)),
+            F=np.zeros((K, capacity, d)),
             rows=np.zeros(1, np.int64),
             At=np.zeros((K, K)),
             V=np.zeros((K, K, d)),
-            Fx=np.zeros((room, K)),
+            Fx=np.zeros((capacity, K)),
             FxFx=np.zeros((K, K)),
             seen=np.zeros(d),
             at=np.zeros(1, np.int64),
-            f=np.zeros(room),
+            f=np.zeros(capacity),
             C=np.zeros((K, d)),
             D=np.zeros((d, d)),
             T=np.zeros((K, K)),
@@ -128,7 +128,7 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
     return inverse
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def form(blocks, x):
     """Write At and the upper half of V, pending rows left out, at x (d,)."""
     M, At, V = blocks.M, blocks.At, blocks.V
@@ -145,7 +145,7 @@ def form(blocks, x):
     blocks.at[0] = 1
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def form_pending(blocks, x):
     """Write Fx at x (d,) and take (1/2) Fx'Fx off At."""
     F, Fx, At, FxFx, rows = blocks.F, blocks.Fx, blocks.At, blocks.FxFx, blocks.rows[0]
@@ -164,7 +164,7 @@ def form_pending(blocks, x):
             At[l, k] = At[k, l]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def form_and_complete(blocks, x):
     """Write At and all of V at x (d,); what `form` has left there for the same x is not computed again."""
     M, At, V, seen = blocks.M, blocks.At, blocks.V, blocks.seen
@@ -201,7 +201,7 @@ def subtract(A, D):
             a[j] -= b[j]
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def form_many(blocks, X):
     """Write (1/2) x_t' (A^{-1})_p x_t into Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
     M, Ats = blocks.M, blocks.Ats
@@ -248,7 +248,7 @@ def form_of(blocks, t):
     blocks.at[0] = 0
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def add_hessian(blocks, c, root):
     """A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
 
@@ -297,7 +297,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     return one * (residual + CANARY * centre + EPSILON * largest) + 0.5 * one * one * off + 8.0 * EPSILON * terms
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def flush(blocks):
     """M -= F'F; no rows are pending then."""
     M, F, rows = blocks.M, blocks.F, blocks.rows

@@ -23,16 +23,16 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 FIRST_ROOM = 64
-"""Rounds there is room for at first; the room doubles whenever it is full."""
+"""Rounds the arrays hold at first; the capacity doubles whenever they are full."""
 LINEAR, GAUSSIAN, POLYNOMIAL = range(3)
 """The kernels: x'y, exp(-||x - y||^2 / (2 parameter^2)), (1 + x'y)^parameter."""
 
 
 class Dual(NamedTuple):
-    """The quadratic in its dual form, with room for so many rounds.
+    """The quadratic in its dual form, for at most so many rounds.
 
-    n (1,): rounds learnt. X (room, d): their contexts; s = sqrt(kappa), beta, r (room,); L packed by rows. kernel and
-    parameter: see `kernel_value`. regularization: lambda. k, a (room,) are scratch.
+    n (1,): rounds learnt. X (capacity, d): their contexts; s = sqrt(kappa), beta, r (capacity,); L packed by rows. kernel and
+    parameter: see `kernel_value`. regularization: lambda. k, a (capacity,) are scratch.
     """
 
     n: NDArray[np.int64]
@@ -52,20 +52,24 @@ class Dual(NamedTuple):
         return {"n": (0, len(self.s))}
 
     @classmethod
-    def empty(cls, d: int, kernel: int, parameter: float, regularization: float, room: int = FIRST_ROOM) -> Dual:
+    def empty(cls, d: int, kernel: int, parameter: float, regularization: float, capacity: int = FIRST_ROOM) -> Dual:
         """Return the quadratic before any round."""
-        s, beta, r, k, a = np.zeros((5, room))
-        X, L = np.zeros((room, d)), np.zeros(room * (room + 1) // 2)
+        s, beta, r, k, a = np.zeros((5, capacity))
+        X, L = np.zeros((capacity, d)), np.zeros(capacity * (capacity + 1) // 2)
         return cls(np.zeros(1, np.int64), X, s, beta, r, L, kernel, parameter, regularization, k, a)
 
-    def roomy(self) -> Dual:
-        """Return the same with room for one more round at least: itself, or a copy with twice the room."""
-        room = len(self.s)
-        if self.n[0] < room:
+    def grown(self) -> Dual:
+        """Return the same for at least one more round: itself, or a copy of twice the capacity."""
+        capacity = len(self.s)
+        if self.n[0] < capacity:
             return self
         X = np.concatenate([self.X, np.zeros_like(self.X)])
-        s, beta, r, k, a = (np.concatenate([v, np.zeros(room)]) for v in (self.s, self.beta, self.r, self.k, self.a))
-        L = np.concatenate([self.L, np.zeros(room * (2 * room + 1) - room * (room - 1) // 2 - room)])
+        s, beta, r, k, a = (
+            np.concatenate([v, np.zeros(capacity)]) for v in (self.s, self.beta, self.r, self.k, self.a)
+        )
+        L = np.concatenate(
+            [self.L, np.zeros(capacity * (2 * capacity + 1) - capacity * (capacity - 1) // 2 - capacity)]
+        )
         return self._replace(X=X, s=s, beta=beta, r=r, L=L, k=k, a=a)
 
 

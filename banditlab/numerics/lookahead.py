@@ -66,7 +66,7 @@ SHORTEST = 8
 MOST_SINGLE = 2
 """So many contexts left over, or fewer, take a sweep over the matrix each; more take one together."""
 
-ON, AT, LENGTH, HALF = range(4)
+ACTIVE, POSITION, LENGTH, HALF = range(4)
 """Slots of `Ahead.place`: 1 in a stretch that was looked at, else 0; the round at hand, counted from the stretch's first; the
 stretch's length; which half of X is in use."""
 MEAN, STEP, WEIGHT = range(3)
@@ -88,7 +88,7 @@ class Ahead(NamedTuple):
     G: Floats
     X: Floats
     V: Floats
-    room: Floats
+    scratch: Floats
     LX: Floats | None
     pair: Floats | None
 
@@ -111,7 +111,7 @@ def ahead(M: int, d: int, m: int) -> Ahead:
         G=zeros(M, m, m),
         X=zeros(2, m // TILE, D, TILE),
         V=zeros(m, D),
-        room=zeros(max(WIDTH * m, 2 * WIDTH * D)),
+        scratch=zeros(max(WIDTH * m, 2 * WIDTH * D)),
         LX=zeros(M, D, m),
         pair=zeros(2 * D * TILE),
     )
@@ -125,9 +125,9 @@ def read_ahead(ahead, m, q):
     """Write m_i = h_i'x and q_i = x'P_i x of the round at hand, if it was looked at, and return whether it was."""
     if ahead is None:  # settled when the kernel is compiled: small models have none
         return False
-    if ahead.place[ON] == 0:
+    if ahead.place[ACTIVE] == 0:
         return False
-    t = ahead.place[AT]
+    t = ahead.place[POSITION]
     for i in range(ahead.G.shape[0]):
         m[i], q[i] = ahead.terms[i, MEAN, t], ahead.G[i, t, t]
     return True
@@ -138,9 +138,9 @@ def recall_ahead(ahead, i):
     """Return whether the round at hand was looked at, and m_i and q_i if it was."""
     if ahead is None:
         return False, 0.0, 0.0
-    if ahead.place[ON] == 0:
+    if ahead.place[ACTIVE] == 0:
         return False, 0.0, 0.0
-    t = ahead.place[AT]
+    t = ahead.place[POSITION]
     q = ahead.G[i, t, t]
     return True, ahead.terms[i, MEAN, t], 0.0 if q < 0.0 else q
 
@@ -150,7 +150,7 @@ def move_ahead(ahead, i, step, s):
     """Let model i learn in the round at hand, if it was looked at, and return whether it was."""
     if ahead is None:
         return False
-    if ahead.place[ON] == 0:
+    if ahead.place[ACTIVE] == 0:
         return False
     note(ahead, i, step, s)
     return True
@@ -159,7 +159,7 @@ def move_ahead(ahead, i, step, s):
 @njit
 def note(ahead, i, step, s):
     """Do (3) for the rounds to come; (1) waits."""
-    t, n = ahead.place[AT], ahead.place[LENGTH]
+    t, n = ahead.place[POSITION], ahead.place[LENGTH]
     rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
     c, m = borrow(G[t]), G.shape[0]
     # What (4) and (5) need of this round after the stretch.
@@ -184,7 +184,7 @@ def next_stretch(P, low, H, ahead, X, behind):
     n, half = X.shape[0], ahead.place[HALF]
     # The old contexts are still needed, for (4): the new ones take the other half.
     old, new = ahead.X[half], ahead.X[1 - half]
-    ahead.place[ON], ahead.place[AT], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
+    ahead.place[ACTIVE], ahead.place[POSITION], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
     lay_contexts(new, X, behind)
     products_of_contexts(low, new, n)
     for i in range(P.shape[0]):
@@ -220,7 +220,7 @@ def append_and_look(P, low, X, ahead, i, n):
     for a in range(ahead.rounds[i, 0]):
         append(P, low, i, 1.0, ahead.V[a])
     m = ahead.G.shape[1]
-    rows_look(P, low, i, X, ahead.G[i], ahead.room[: WIDTH * m].reshape(WIDTH, m), n)
+    rows_look(P, low, i, X, ahead.G[i], ahead.scratch[: WIDTH * m].reshape(WIDTH, m), n)
 
 
 @njit
@@ -233,8 +233,8 @@ def complete(P, low, h, X, ahead, i):
     for a in range(0, r, TILE):
         if r - a <= MOST_SINGLE:
             for b in range(a, r):
-                column(X, t[b], ahead.room[:D])
-                any_product(P, low, i, ahead.room[:D], V[b])
+                column(X, t[b], ahead.scratch[:D])
+                any_product(P, low, i, ahead.scratch[:D], V[b])
         else:
             products(P, low, i, X, ahead.LX[i], t[a : min(a + TILE, r)], ahead.pair, V[a:])
     # (4): v_a = V_a - sum_b s_b G[t_b, t_a] v_b; h += step_a v_a
@@ -282,7 +282,7 @@ def products(P, low, i, X, LX, rounds, pair, V):
         from_lanes(Pfew, min(WIDTH, rounds.shape[0] - a), V[a:])
 
 
-@njit(arrays="lent")
+@njit(arrays="views")
 def as_lanes(X, rounds, wide, pair, D):
     """Return the contexts of some `rounds` as columns of (D, wide), zeros behind them, and as much room, both of `pair`."""
     pair = borrow(pair)

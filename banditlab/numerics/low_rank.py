@@ -150,13 +150,13 @@ def any_product(P, low, i, x, out):
 
 
 @njit
-def any_step(P, low, i, x, room, out):
+def any_step(P, low, i, x, scratch, out):
     """Add P_i x to out (D,) for P = P_i (S,) and x (D,), however it is kept; room (D,) is scratch."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
-        product(P, x, room)
-        step_along(out, 1.0, room)
+        product(P, x, scratch)
+        step_along(out, 1.0, scratch)
 
 
 @njit
@@ -222,7 +222,7 @@ def append(P, low, i, factor, v):
     low.ranks[i] = r + 1
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def make_whole(P, low, i):
     """Write p I + sign F'F over the rows of P = P_i (S,)."""
     r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]

@@ -1,7 +1,7 @@
 """Models in a row over a sketch of their own: the verbs of `class_inverses` for an agent with one set of models.
 
 A round may read at any x; `recall` and `move` belong together, at one x, once a round. Where several models learn at one x,
-`meet` comes first, then `sketched_inverses`' `recall` and `move` of each, and `close` at last.
+`begin_context` comes first, then `sketched_inverses`' `recall` and `move` of each, and `close` at last.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
+from banditlab.numerics.frequent_directions import Directions, count_context, directions, replace_basis, see, shrink
 from banditlab.numerics.frequent_directions import forget as forget_contexts
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.jit import njit
-from banditlab.numerics.sketched_inverses import SketchedInverses, sketched_inverses, turn, widen
+from banditlab.numerics.sketched_inverses import SketchedInverses, rotate, sketched_inverses, widen
 from banditlab.numerics.sketched_inverses import forget as forget_lessons
 from banditlab.numerics.sketched_inverses import move as move_one
 from banditlab.numerics.sketched_inverses import read as read_all
@@ -42,7 +42,7 @@ def read(inverses, x, m, q):
 
 
 @njit
-def meet(inverses, x):
+def begin_context(inverses, x):
     """Take in the context x of lessons to come, whose direction the basis gets while there is room."""
     see(inverses.sketch, x)
     if widen_basis(inverses.sketch):
@@ -51,12 +51,12 @@ def meet(inverses, x):
 
 @njit
 def close(inverses):
-    """Let the sketch learn the context of `meet`; where the basis turns the models turn with it."""
+    """Let the sketch learn the context of `begin_context`; where the basis turns the models turn with it."""
     sketch = inverses.sketch
-    if hold(sketch):
+    if count_context(sketch):
         shrink(sketch)
-        turn(inverses.inverses, sketch)
-        renew(sketch)
+        rotate(inverses.inverses, sketch)
+        replace_basis(sketch)
 
 
 @njit
@@ -69,7 +69,7 @@ def forget(inverses, scales):
 @njit
 def recall(inverses, x, i):
     """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
-    meet(inverses, x)
+    begin_context(inverses, x)
     return recall_one(inverses.inverses, inverses.sketch, i)
 
 

@@ -35,9 +35,9 @@ def zeros(*shape: int) -> Floats:
     """Return zeros that start on a cache line, so that no eight numbers lie across two."""
     size = int(np.prod(shape))
     # Eight numbers more than needed, of which those before the first cache line are left out.
-    room = np.zeros(size + WIDTH)
-    first = -room.ctypes.data // room.itemsize % WIDTH
-    return room[first : first + size].reshape(shape)
+    scratch = np.zeros(size + WIDTH)
+    first = -scratch.ctypes.data // scratch.itemsize % WIDTH
+    return scratch[first : first + size].reshape(shape)
 
 
 def single_zeros(*shape: int) -> NDArray[np.float32]:

@@ -110,7 +110,7 @@ def cholesky(C, m):
         C[i, i] = 1.0 / math.sqrt(C[i, i] - dot(C[i, :i], C[i, :i]))
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def cholesky_by_panels(C, m, left, product):
     """As `cholesky`, most of it in matrix products; left (m m,) and product (m PANEL,) or longer are scratch."""
     for first in range(0, m, PANEL):
@@ -159,7 +159,7 @@ def active_rows(ball, B):
     return count, changed
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def factor(ball, P, count, d):
     """Factor C = I + r P r on the rows F."""
     for a in range(count):
@@ -192,7 +192,7 @@ def row_norms(ball, B, d):
     return worst, dual
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def evaluate(ball, P, B, count, d):
     """Write W(nu) of (W), nu zero outside F; return (the residual, the dual value). Leaves C's factor on F."""
     n = ball.V.shape[0]
@@ -304,7 +304,7 @@ def search(ball, P, B, count, d, worst, dual, halvings):
     return False, now, value
 
 
-@njit(arrays="made")
+@njit(arrays="new")
 def project(ball, P, B):
     """Write the projection of ball.V (Kd,) onto the row balls in the norm of P^{-1} into ball.W."""
     K = ball.nu.shape[0]

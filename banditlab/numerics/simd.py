@@ -5,8 +5,8 @@ an order that the source fixes. A lane is an ordinary float64 sum, rounded alike
 but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
 `eight` and `put` take float32 ones too, whose entries are float64 once they are read.
 
-    eight, first, halves, two, pair, all_lanes       eight lanes from memory or from numbers
-    put, put_first, put_folded                         back to memory
+    eight, first, pair, all_lanes       eight lanes from memory or from numbers
+    put, put_first                      back to memory
     total, totals, how_many, how_many_below, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
@@ -129,45 +129,6 @@ def _put_first(typingctx, A, i, v, n):
         return context.get_dummy_value()
 
     return nbtypes.void(A, nbtypes.intp, LANES, nbtypes.intp), generate
-
-
-def _half(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
-    """Return the address of the four entries i ... i + 3."""
-    data = context.make_array(kind)(context, builder, array).data
-    return builder.bitcast(builder.gep(data, [i]), ir.VectorType(ir.DoubleType(), WIDTH // 2).as_pointer())
-
-
-def _halves(typingctx, A, i, j):
-    """Return entries i ... i + 3 and j ... j + 3 of A."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        low, high = (builder.load(_half(context, builder, signature.args[0], args[0], k), align=8) for k in args[1:])
-        return _pick(builder, low, high, list(range(WIDTH)))
-
-    return LANES(A, nbtypes.intp, nbtypes.intp), generate
-
-
-def _put_folded(typingctx, A, i, v):
-    """Write the first four lanes of v plus the others into entries i ... i + 3 of A."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        array, i, v = args
-        low, high = (_pick(builder, v, v, list(half)) for half in (range(WIDTH // 2), range(WIDTH // 2, WIDTH)))
-        builder.store(builder.fadd(low, high), _half(context, builder, signature.args[0], array, i), align=8)
-        return context.get_dummy_value()
-
-    return nbtypes.void(A, nbtypes.intp, LANES), generate
-
-
-def _two(typingctx, x, y):
-    """Return x in the first four lanes and y in the others."""
-
-    def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        half = WIDTH // 2
-        x, y = (_spread(builder, number) for number in args)
-        return _pick(builder, x, y, [*range(half), *range(WIDTH, WIDTH + half)])
-
-    return LANES(nbtypes.float64, nbtypes.float64), generate
 
 
 def _only(typingctx, v, n, rest):
@@ -380,9 +341,6 @@ eight: Any = intrinsic(_eight)
 put: Any = intrinsic(_put)
 first: Any = intrinsic(_first)
 put_first: Any = intrinsic(_put_first)
-halves: Any = intrinsic(_halves)
-put_folded: Any = intrinsic(_put_folded)
-two: Any = intrinsic(_two)
 only: Any = intrinsic(_only)
 unless_below: Any = intrinsic(_unless_below)
 lane: Any = intrinsic(_lane)

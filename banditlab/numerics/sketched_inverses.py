@@ -151,8 +151,8 @@ def widen(inverses, sketch):
 
 
 @njit
-def turn(inverses, sketch):
-    """Turn with the basis, between the sketch's `shrink` and `renew`."""
+def rotate(inverses, sketch):
+    """Turn with the basis, between the sketch's `shrink` and `replace_basis`."""
     R, lost, square, turned = sketch.room.R, sketch.room.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)

@@ -31,8 +31,8 @@ from banditlab.numerics.row_products import scale
 @inline
 def scores(qp, x, z):
     """Write x'W_k into z (K,)."""
-    lay(x, qp.room.x)
-    rows_times(qp.W, qp.room.x, z)
+    lay(x, qp.scratch.x)
+    rows_times(qp.W, qp.scratch.x, z)
 
 
 @inline
@@ -49,7 +49,7 @@ def learn(qp, i, x, weight, step):
 def follow(qp, i, x, weight, step):
     """Do (1): from a minimiser to the next."""
     qp = borrow(qp)
-    W, own, u, v = qp.W, qp.room.x, qp.room.mu, qp.room.g
+    W, own, u, v = qp.W, qp.scratch.x, qp.scratch.mu, qp.scratch.g
     lay(x, own)
     any_product(qp.N[i], qp.low_N, i, own, u)
     force = step + weight * inner(W[i], own)

@@ -1,4 +1,4 @@
-"""Players that answer a context with a class: what agents that see one bit and agents that are told the label share.
+"""Players that answer a context with a class: what agents that see one bit and agents that observe the label share.
 
 `Actor` is the contract. `RoundActor` does once what every implementation needs around its two verbs: it checks what callers
 hand over, draws the round's two uniforms, plays blocks and reports a bad answer. `KernelActor` has compiled verbs.

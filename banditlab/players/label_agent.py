@@ -1,4 +1,4 @@
-"""The contract of references: agents that play under the same protocol but are told the label after every round.
+"""The contract of references: agents that play under the same protocol but observe the label after every round.
 
 They are there for scale, and are never ranked with agents that see one bit. `LabelAgent` is no `Agent`: the engine hands
 a label to instances of this class only, whatever their attributes say.
@@ -18,7 +18,7 @@ from banditlab.problem import Decision
 
 
 class LabelAgent(Actor):
-    """An agent that is told the label after each round, whatever it played.
+    """An agent that observes the label after each round, whatever it played.
 
     `act` answers as a bit agent's does, before the label is known; `learn` uses its arguments and the state only.
     """

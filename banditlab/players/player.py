@@ -68,7 +68,7 @@ class Player:
     feedback: ClassVar[str] = "bit"
     """What the player is told after a round: "bit" (right or wrong) or "label"."""
     group: ClassVar[str] = "practice"
-    """ "theory" where the defaults are a theorem's settings, "practice", "reference" (told the label, for scale),
+    """ "theory" where the defaults are a theorem's settings, "practice", "reference" (full information, for scale),
     "baseline" (learns nothing), or "adapter" (another library's method)."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Modules of another library that the constructor imports."""

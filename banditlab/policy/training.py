@@ -70,7 +70,7 @@ def train(
     Raises
     ------
     UsageError
-        A table that cannot be read, an unknown agent or setting, an agent that is told the label, both an agent and `best_of`.
+        A table that cannot be read, an unknown agent or setting, an agent that observes the label, both an agent and `best_of`.
     HorizonRequiredError
         A setting that needs to know how many decisions there will be: a policy never knows.
     """
@@ -148,7 +148,7 @@ def _player(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, wh
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
     player = build_player(described, problem, generator_for(seed, "player", id_))
     if not isinstance(player, Agent):
-        raise UsageError(f"{id_} is told the label after each round; a policy's agent sees one bit")
+        raise UsageError(f"{id_} observes the label after each round; a policy's agent sees one bit")
     return player
 
 

@@ -2,7 +2,7 @@
 
 A booster plays once while the weights of its learners' updates are recorded. A kernel then takes equal trees through the same
 estimates and updates, without a booster, and must leave them equal to the last bit. The rest of the booster's time is its own.
-Processor time, booster and trees in turn, medians. The sets are those of `runs/boosting-tables-SET.toml` (fetched from openml.org once).
+Processor time, booster and trees in turn, medians. The sets are those of `runs/boosting-tables-SET.toml` (from openml.org).
 """
 
 from __future__ import annotations
@@ -78,9 +78,9 @@ def build(data: Set, id_: str, settings: dict[str, Any]) -> Any:
 
 
 @njit(cache=False)
-def trees_alone(forest, room, V, y, weights, cursor):  # type: ignore[no-untyped-def]
+def trees_alone(forest, scratch, V, y, weights, cursor):  # type: ignore[no-untyped-def]
     """Take the trees through estimates and updates, a tree at a time, as a block of rounds does; return whether it ended."""
-    forest, room, V, y, weights = borrow(forest), borrow(room), borrow(V), borrow(y), borrow(weights)
+    forest, scratch, V, y, weights = borrow(forest), borrow(scratch), borrow(V), borrow(y), borrow(weights)
     t, first = cursor[0], cursor[1]
     while t < y.shape[0]:
         for i in range(first, weights.shape[1]):
@@ -88,8 +88,8 @@ def trees_alone(forest, room, V, y, weights, cursor):  # type: ignore[no-untyped
                 cursor[0], cursor[1] = t, i
                 return False
             if t + 1 < y.shape[0]:
-                estimate(forest, i, V[t + 1], room.estimates[i])
-                room.uniforms[i] = uniform(forest, i)
+                estimate(forest, i, V[t + 1], scratch.estimates[i])
+                scratch.uniforms[i] = uniform(forest, i)
         t, first = t + 1, 0
     return True
 
@@ -99,18 +99,18 @@ def weights_of(booster: Any, data: Set) -> Floats:
     weights = np.zeros((len(data.y), booster.n_learners))
     for t, (x, label) in enumerate(zip(data.X, data.y.tolist(), strict=True)):
         booster.learn(x, booster.act(x), label)
-        weights[t] = booster._grove.room.weights
+        weights[t] = booster._grove.scratch.weights
     return weights
 
 
 def replayed(booster: Any, data: Set, weights: Floats) -> Callable[[slice], None]:
     """Return what takes a booster's fresh trees through some rounds."""
     forest: Forest = booster._forest()
-    V, room = booster._grove.views(data.X), booster._played().room
+    V, scratch = booster._grove.views(data.X), booster._played().scratch
 
     def rounds(part: slice) -> None:
         cursor = np.array([-1, 0])
-        while not trees_alone(forest, room, V[part], data.y[part], weights[part], cursor):
+        while not trees_alone(forest, scratch, V[part], data.y[part], weights[part], cursor):
             booster._grove.grow(int(cursor[1]))
 
     return rounds

@@ -87,14 +87,14 @@ def test_a_change_begins_it_again(stream):
         for cold in (True, False):
             agent.state.cold[0] = cold
             agent.act(x)
-            zetas.append(agent.state.room.zeta.copy())
+            zetas.append(agent.state.scratch.zeta.copy())
         agent.state.cold[0] = True
         return zetas[0] - zetas[1]
 
     assert not added().any()
     agent.state.counts[ROUNDS] = 3
     rebuild(agent.state, True)
-    q = agent.state.room.q[LINEAR * K : LINEAR * K + K]
+    q = agent.state.scratch.q[LINEAR * K : LINEAR * K + K]
     assert (added() > 4 * 0.9 * np.sqrt(q) - 4).all()
 
 
@@ -113,7 +113,7 @@ def test_extreme_columns(value):
         X, y = value * rng.standard_normal((70, 40)), rng.integers(0, K, 70)
         agent = make(K, 40, radius=1e100, **SMALL)
         assert np.isfinite(played(agent, X, y).p_true).all()
-        assert np.isfinite(agent.state.room.zeta).all()
+        assert np.isfinite(agent.state.scratch.zeta).all()
 
 
 def test_the_setting_is_a_bool():

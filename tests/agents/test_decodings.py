@@ -229,7 +229,7 @@ def test_certificates_are_carried_through() -> None:
         make("exploration", gamma="anytime"),
     ):
         assert math.isnan(quiet.certificate())
-    # told the label the statement is about this very stream, against every U of the ball
+    # with the label observed, the statement is about this very stream, against every U of the ball
     for U in (np.zeros((K, D)), *np.random.default_rng(1).standard_normal((5, K, D))):
         U /= max(1.0, float(np.linalg.norm(U, axis=1).max()))
         loss = float(logistic_loss(X @ U.T, y).sum())
@@ -271,7 +271,7 @@ def test_expected_mistakes_are_below_the_bound(id_: str, decoding: str, settings
 
 
 def test_half_log_errs_less_than_a_draw_on_a_planted_stream() -> None:
-    """Expected mistakes of the reduction and of the forecaster told the label, paired."""
+    """Expected mistakes of the reduction and of the forecaster with full information, paired."""
     X, y, _ = stream(3000, scale=20.0)
     for id_, settings in (("exploration", {"gamma": 0.2, "norm_bound": 10.0}), ("sampled", {"norm_bound": 10.0})):
         drawn, decoded = (

@@ -1,4 +1,4 @@
-"""Agents that are told the label: slow witnesses, both paths, inequalities, and who may see a label at all."""
+"""Agents that observe the label: slow witnesses, both paths, inequalities, and who may see a label at all."""
 
 from __future__ import annotations
 
@@ -199,7 +199,7 @@ class Notes:
 
 
 class Pretender(Notes, Agent):
-    """Says that it is told the label, and is an agent of one bit."""
+    """Says that it observes the label, and is an agent of one bit."""
 
     feedback = "label"
     explores = False

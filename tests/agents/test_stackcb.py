@@ -335,8 +335,8 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
         payload[0] = -1.0  # margins are those of the class played, not of the one it drew
         correct = theirs.action == label
         agent.learn(x, own._replace(action=theirs.action, payload=payload), correct)
-        np.testing.assert_allclose(state.room.margins, theirs.payload[theirs.action], rtol=1e-3, atol=1e-3)
-        np.testing.assert_allclose(state.room.zeta, theirs.payload, rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(state.scratch.margins, theirs.payload[theirs.action], rtol=1e-3, atol=1e-3)
+        np.testing.assert_allclose(state.scratch.zeta, theirs.payload, rtol=1e-3, atol=1e-3)
         other.learn(x, theirs, correct)
     np.testing.assert_allclose(state.stack.theta, [0.25] * 4 + [0.0], atol=1e-15)
 
@@ -463,7 +463,7 @@ def test_odd_columns(kind):
     X *= 1e100 if kind == "huge" else 1.0
     agent, trace = make(3, d, radius=1e100 if kind == "huge" else 1.0), Trace.empty(T)
     agent.play_block(X, rng.integers(0, 3, T), trace)
-    assert np.isfinite(agent.state.room.zeta).all()
+    assert np.isfinite(agent.state.scratch.zeta).all()
     assert np.isfinite(agent.state.fourier.P).all()
 
 
@@ -478,7 +478,7 @@ def test_two_classes_share_a_model(stream, d):
         one.learn(x, mine, mine.action == label)
         flipped = 1 - theirs.action
         other.learn(x, theirs._replace(action=flipped), flipped == label)
-        np.testing.assert_array_equal(one.state.room.zeta, [one.state.room.zeta[0], -one.state.room.zeta[0]])
+        np.testing.assert_array_equal(one.state.scratch.zeta, [one.state.scratch.zeta[0], -one.state.scratch.zeta[0]])
     np.testing.assert_array_equal(one.state.linear.H, other.state.linear.H)
     np.testing.assert_array_equal(one.state.stack.theta, other.state.stack.theta)
     assert one.state.linear.P.shape[1] == 1

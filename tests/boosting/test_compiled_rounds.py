@@ -136,8 +136,8 @@ def test_groups_of_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     one, other = build("adaova", **settings), way(build("adaova", **settings))
     play(one, X, y)
     play(other, X, y)
-    room = [len(tree.state.seen) for learner in one.learners for tree in learner.members]
-    assert sum(seats > 4 for seats in room[3:]) > 3
+    scratch = [len(tree.state.seen) for learner in one.learners for tree in learner.members]
+    assert sum(seats > 4 for seats in scratch[3:]) > 3
     same_state(one, other)
 
 

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from banditlab.boosting.compiled_rounds import Room
+from banditlab.boosting.compiled_rounds import Scratch
 from banditlab.boosting.losses import CODES, EXPONENTIAL, FARTHEST, LOGISTIC, SOFTMAX, gradient
 from banditlab.boosting.regression import Kept, costs, put_mass
 from banditlab.numerics.jit import njit
@@ -51,9 +51,9 @@ def test_costs_lie_in_the_class_of_the_edge_over_random_condition(cost_matrix, n
 
 
 @njit(cache=False)
-def costs_kept(room, C):
-    put_mass(room, 0)
-    costs(None, room, 0, C)
+def costs_kept(scratch, C):
+    put_mass(scratch, 0)
+    costs(None, scratch, 0, C)
 
 
 @given(s=votes)
@@ -61,10 +61,10 @@ def costs_kept(room, C):
 def test_the_costs_of_olm_plus_lie_in_their_class(cost_matrix, s):
     """FOLKLORE's paper, Section 4.2: 0 at the label, 0 or above elsewhere, a row's sum at most 1."""
     K = len(s)
-    C, room = np.full((K, K), np.nan), Room.of(1, K, Kept)
+    C, scratch = np.full((K, K), np.nan), Scratch.of(1, K, Kept)
     p = np.exp(s - s.max()) / np.exp(s - s.max()).sum()
-    room.kept.shares[:] = p
-    costs_kept(room, C)
+    scratch.kept.shares[:] = p
+    costs_kept(scratch, C)
     assert (np.diag(C) == 0.0).all()
     assert (C >= 0.0).all()
     assert (C.sum(axis=1) <= 1.0 + 1e-12).all()

@@ -48,7 +48,7 @@ def lost(votes, label):
 
 
 def play(player, labels):
-    """Return the 0-1 loss L (ties count) summed over rounds in which learners are told the label first."""
+    """Return the 0-1 loss L (ties count) summed over rounds in which learners observe the label first."""
     k, loss = player.problem.n_classes, 0
     for label in labels.tolist():
         player.peek(label)

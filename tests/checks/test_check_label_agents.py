@@ -119,7 +119,7 @@ BROKEN = [
         "told_the_label",
         r"learn takes \(context, decision, label, hint\): it must take \(context, decision, label",
     ),
-    (SaysBit, "metadata", "feedback is 'bit': what derives from Agent is told the bit, all others the label"),
+    (SaysBit, "metadata", "feedback is 'bit': what derives from Agent observes the bit, all others the label"),
     (Draws, "two_uniforms", "learn at round 0 drew from the generator"),
 ]
 

@@ -161,7 +161,7 @@ def test_nothing_is_said_of_time_left_before_anything_is_known():
     progress.streams_done, compared.done, compared.seconds, progress.failed = 1, 1, 10.0, 3
     ahead += 10.001
     # since kernels were compiled 23 core-seconds took a minute: workers were lost, or the machine did something else
-    progress.settled = time.perf_counter() - 60.0, 10.0
+    progress.measured_since = time.perf_counter() - 60.0, 10.0
     share = 60 / (23.0 + 10.001)
     assert left_of(progress) == f"about {math.ceil(share * (ahead - 10.001) + 100 * TABLES_SECONDS)} s left"
     progress.runs_done = 10

@@ -176,7 +176,7 @@ def test_agents_are_chosen_by_name(tmp_path):
     assert made.left_out == []
     for wrong, message in (
         ("fastbc", "no agent is called 'fastbc'; did you mean 'fastcb'"),
-        ("perceptron", "perceptron is told the label"),
+        ("perceptron", "perceptron observes the label"),
         ("uniform,uniform", "names 'uniform' twice"),
         (",", "must name at least one"),
         ("fastcb(ogd)", "fastcb is built around no other player"),
@@ -193,6 +193,6 @@ def test_all_agents_are_those_that_see_one_bit_and_can_be_built(tmp_path):
     ids = [agent.id for agent in made.spec.agent]
     assert {"fastcb", "newtron", "banditron", "obama-lite", "soba", "uniform"} <= set(ids)
     assert len(set(ids)) == len(ids) - (ids.count("exploration") - 1)
-    assert "perceptron: is told the label" in made.left_out
+    assert "perceptron: observes the label" in made.left_out
     known = {reason.split(":")[0] for reason in made.left_out} | set(ids)
     assert {"vw", "river-linucb", "boosted-exploration"} <= known  # played where installed, else left out by name

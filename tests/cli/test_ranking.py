@@ -150,7 +150,7 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     print_ranking(out, rows)
     lines = [line for line in file.getvalue().splitlines() if line]
     heads = [line for line in lines if line.startswith(("e", "f"))]
-    assert heads == ["e", "e (players that are told the label)", "f"]
+    assert heads == ["e", "e (players that observe the label)", "f"]
     titles = [line for line in lines if "mistakes % (95" in line]
     assert ["repeats %" in line for line in titles] == [True, False, False]
     assert ["us/round" in line for line in titles] == [False, True, True]

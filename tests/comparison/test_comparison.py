@@ -108,7 +108,7 @@ def test_agents_are_asked_for_by_name() -> None:
         (" , ", "must name at least one"),
         ([], "must name at least one"),
         ("uniform,fastcb,uniform", "names 'uniform' twice"),
-        ("perceptron", "perceptron is told the label of every round"),
+        ("perceptron", "perceptron observes the label of every round"),
         ("uniform(ftrl)", r"uniform is built around no other player, so 'uniform\(ftrl\)' means nothing"),
         ("bandtron", "did you mean 'banditron'"),
     ):
@@ -120,7 +120,7 @@ def test_all_that_can_be_built_play_and_the_others_are_left_out_with_a_reason() 
     played, left_out = chosen_agents("all", Problem(5, 3, 1.0))
     assert {"banditron", "gaptron", "stackcb", "uniform", *PRACTICE} <= set(ids(played))
     assert {"id": "banditron", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}} in played
-    assert "perceptron: is told the label" in left_out
+    assert "perceptron: observes the label" in left_out
     assert not set(ids(played)) & {line.partition(":")[0] for line in left_out}
 
 

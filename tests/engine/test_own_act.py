@@ -91,7 +91,7 @@ def expected(agent: type[Uniform]) -> float:
 def test_what_it_does_to_its_answer_changes_nothing_that_is_reported(agent: type[Uniform]) -> None:
     Spies.asked = ()
     assert expected(agent) == expected(Uniform)
-    assert Spies.asked == ()  # nor is it told the label, by being asked for its entry
+    assert Spies.asked == ()  # nor is it shown the label, by being asked for its entry
 
 
 def test_contexts_are_read_only_and_hold_no_others() -> None:

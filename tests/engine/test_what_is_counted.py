@@ -75,7 +75,7 @@ def test_an_answer_is_read_before_the_agent_learns(env):
 
 
 class LiveForecast(Forecaster):
-    """Hands out its live logits, and makes them perfect when it is told the label."""
+    """Hands out its live logits, and makes them perfect when it observes the label."""
 
     def __init__(self, problem, rng):
         super().__init__(problem, rng)
@@ -259,11 +259,11 @@ def test_kernels_of_a_plug_in_are_played_in_blocks_by_the_packages_loop(env):
         play(env, make(Tuned, env, gamma=0.1), seed=1, rounds=2, blocks=bad)
 
 
-# ------------------------------------------------------------------------------------------------------ who is told labels
+# ------------------------------------------------------------------------------------------------------ who observes labels
 
 
 class Chameleon(Guesser):
-    """Says that it is told labels while it plays, and is another class afterwards."""
+    """Says that it observes labels while it plays, and is another class afterwards."""
 
     def __init__(self, problem, rng):
         super().__init__(problem, rng)

@@ -148,14 +148,14 @@ def test_batches_predict_what_single_forecasts_do(K: int, B: float) -> None:
 @pytest.mark.parametrize("d", [7, 20, 80])
 def test_pending_updates_change_nothing(d: int) -> None:
     """Room for 1, 2, 8 updates: at every fill A^{-1} is the inverse of the summed A, singly, in batches and in V."""
-    K, room = 3, {7: 1, 20: 2, 80: UPDATES}[d]
-    X, rng = contexts(4, 2 * room + 3, d), np.random.default_rng(4)
+    K, capacity = 3, {7: 1, 20: 2, 80: UPDATES}[d]
+    X, rng = contexts(4, 2 * capacity + 3, d), np.random.default_rng(4)
     folklore = FOLKLORE(Problem(d, K, 1.0), None, norm_bound=2.0, regularization=0.1)
     A = folklore.regularization * np.eye(K * d)
     for t, (x, label) in enumerate(zip(X, rng.integers(0, K, len(X)), strict=True)):
         blocks = folklore.state.blocks
-        assert blocks.F.shape[1] == K * room
-        assert blocks.rows[0] == K * (t % room)
+        assert blocks.F.shape[1] == K * capacity
+        assert blocks.rows[0] == K * (t % capacity)
         np.testing.assert_allclose(dense(blocks), np.linalg.inv(A), atol=1e-11)
         many = folklore.predict_many(X)
         np.testing.assert_allclose(many, [folklore.predict(x) for x in X], atol=1e-11)

@@ -168,7 +168,7 @@ def test_blocks_are_steps_while_it_grows() -> None:
         assert traces[0].p_true[t] == pytest.approx(traces[1].p_true[t], abs=1e-12)
         steps.learn(X[t], decision, decision.action == y[t])
     inner = [player.inner.state for player in (whole, cut, steps)]
-    assert inner[0].span.room > 2 * FIRST
+    assert inner[0].span.capacity > 2 * FIRST
     for other in inner[1:]:
         np.testing.assert_array_equal(other.span.L, inner[0].span.L)
         np.testing.assert_array_equal(other.learner.h, inner[0].learner.h)
@@ -215,7 +215,7 @@ def test_memory_is_capped_by_one_line() -> None:
         folklore.forecast_block(X, y, np.empty((60, 3)))
     assert "\n" not in str(refusal.value)
     rank, before = int(folklore.state.span.rank[0]), folklore.predict_many(X)
-    assert rank == folklore.state.span.room - 1 < 60
+    assert rank == folklore.state.span.capacity - 1 < 60
     with pytest.raises(UsageError, match="max_memory"):
         folklore.update(X[-1], 0)
     np.testing.assert_array_equal(folklore.predict_many(X), before)
@@ -252,7 +252,7 @@ def test_at_the_memory_limit_contexts_in_the_span_are_still_learnt(cls: type, wi
     for player in (capped, free):
         player.forecast_block(old, labels, np.empty((5, 3)))
         player.update(old.toarray()[0] if width is not None else old[0], 2)
-    assert capped.state.span.rank[0] == rank == capped.state.span.room - 1
+    assert capped.state.span.rank[0] == rank == capped.state.span.capacity - 1
     np.testing.assert_allclose(capped.predict_many(X), free.predict_many(X), atol=1e-12)
     mixed, labels = X[[3, 1, rank, 2]], y[[3, 1, rank, 2]]
     with pytest.raises(UsageError, match="max_memory"):
@@ -273,8 +273,8 @@ def test_settings(cls: type) -> None:
 @pytest.mark.parametrize("missing", [0, 1])
 def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
     K, d = 3, 40
-    room = 32
-    size = Blocks.size(K, room) + Span.size(room, d, None)
+    capacity = 32
+    size = Blocks.size(K, capacity) + Span.size(capacity, d, None)
     player = FOLKLORE(Problem(d, K, 1.0), None, form="dual", max_memory=(size - missing) / 2**30)
     X = as_contexts(np.eye(d))
     for t in range(16 if missing else 31):
@@ -283,7 +283,7 @@ def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
                 player.update(X[t], t % K)
             break
         player.update(X[t], t % K)
-    assert player.state.span.room == (16 if missing else room)
+    assert player.state.span.capacity == (16 if missing else capacity)
 
 
 @pytest.mark.parametrize("cls", [FOLKLORE, GAF])
@@ -321,14 +321,14 @@ def test_a_dual_state_is_taken_over_where_its_arrays_belong_together() -> None:
     given = player.get_state()
     span, learner = given["state"]
     blocks = learner.blocks
-    with pytest.raises(UsageError, match=r"of one room of 1 \.\.\. 10, got arrays of"):
+    with pytest.raises(UsageError, match=r"one capacity of 1 \.\.\. 10, got arrays of"):
         FOLKLORE(Problem(10, 2, 1.0), None, form="dual").set_state(given)
     for wrong in (
         Spanned(span._replace(L=np.zeros((16, 17))), learner),
         Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((3, 16, 17))))),
         Spanned(span, learner._replace(blocks=blocks._replace(M=np.zeros((2, 16, 16))))),
     ):
-        with pytest.raises(UsageError, match=r"of one room of 1 \.\.\. 20, got arrays of"):
+        with pytest.raises(UsageError, match=r"one capacity of 1 \.\.\. 20, got arrays of"):
             player.set_state(given | {"state": wrong})
     with pytest.raises(UsageError, match=r"state\.state is in the dual form, but form = 'primal'"):
         FOLKLORE(Problem(20, 2, 1.0), None, form="primal").set_state(given)

@@ -37,7 +37,7 @@ class Nested(NamedTuple):
     other: Two
 
 
-@njit(cache=False, arrays="borrowed")
+@njit(cache=False, arrays="used")
 def add_up(pair):
     total = 0.0
     for i in range(pair.a.shape[0]):
@@ -60,13 +60,13 @@ def nested() -> Nested:
 @compiled
 def test_what_is_borrowed_is_not_counted() -> None:
     texts = {}
-    for use in ("borrowed", "made"):
+    for use in ("used", "new"):
         kernel = njit(sum_of, cache=False, arrays=use)
         assert kernel(nested(), 3) == pytest.approx(sum_of(nested(), 3), abs=1e-12)
         (text,) = kernel.inspect_llvm().values()
         texts[use] = text.count("call void @NRT_incref")
-    assert texts["borrowed"] == 0
-    assert texts["made"] > 0  # else this test sees nothing
+    assert texts["used"] == 0
+    assert texts["new"] > 0  # else this test sees nothing
 
 
 def part(A, t):
@@ -88,17 +88,17 @@ def news(n):
 @compiled
 @pytest.mark.parametrize("function", [part, parts])
 def test_a_function_that_lends_has_to_say_so(function: Any) -> None:
-    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='lent'"):
-        njit(function, cache=False, arrays="borrowed")(np.ones((3, 2)), 1)
+    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='views'"):
+        njit(function, cache=False, arrays="used")(np.ones((3, 2)), 1)
     # Called from another, where the error has to be the same.
-    inner = njit(function, cache=False, arrays="borrowed")
+    inner = njit(function, cache=False, arrays="used")
 
     def outer(A):
         inner(A, 0)
 
-    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='lent'"):
-        njit(outer, cache=False, arrays="borrowed")(np.ones((3, 2)))
-    lent = njit(function, cache=False, arrays="lent")(np.ones((3, 2)), 1)
+    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='views'"):
+        njit(outer, cache=False, arrays="used")(np.ones((3, 2)))
+    lent = njit(function, cache=False, arrays="views")(np.ones((3, 2)), 1)
     np.testing.assert_array_equal(lent, np.ones_like(lent))
 
 
@@ -113,26 +113,26 @@ def test_a_word_that_means_nothing_is_refused() -> None:
 @pytest.mark.parametrize("function", [new, news])
 def test_a_function_that_makes_arrays_has_to_say_so(function: Any) -> None:
     with pytest.raises(errors.TypingError, match="Only accept returning of array passed into the function"):
-        njit(function, cache=False, arrays="borrowed")(3)
+        njit(function, cache=False, arrays="used")(3)
 
 
 @compiled
 @pytest.mark.parametrize("function", [new, news])
 @pytest.mark.parametrize("chosen", [False, True], ids=["called", "chosen"])
 def test_new_arrays_are_not_taken_by_a_function_that_would_never_let_go(function: Any, chosen: bool) -> None:
-    made: Any = njit(function, cache=False, arrays="made")
+    made: Any = njit(function, cache=False, arrays="new")
     if chosen:
-        made = by_context(function, function, name="n", arrays="made")
+        made = by_context(function, function, name="n", arrays="new")
 
     def taken(n):
         made(n)
         return n
 
-    borrowing = njit(taken, cache=False, arrays="borrowed")
+    borrowing = njit(taken, cache=False, arrays="used")
     for _ in range(2):  # nor is the compiled function kept
         with pytest.raises(errors.TypingError, match=f"{function.__name__} gives it arrays that may be new"):
             borrowing(3)
-    assert njit(taken, cache=False, arrays="made")(3) == 3
+    assert njit(taken, cache=False, arrays="new")(3) == 3
 
 
 @pytest.fixture
@@ -146,7 +146,7 @@ def alive(allocations: Any) -> Any:
     return count
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def second(pair):
     return borrow(pair.b)
 
@@ -187,7 +187,7 @@ def summed(n):
 def test_a_users_plain_kernel_may_make_arrays_in_a_loop_of_ours(alive: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(jit, "_is_own", lambda function: function.__code__ is summed.__code__)
     loop = jit.bind(summed, "a test", kernel=drawn_up)
-    assert loop.use_of_arrays == "borrowed"
+    assert loop.use_of_arrays == "used"
     assert loop(3) == 9.0
     before = alive()
     assert loop(1000) == 3 * 999 * 500

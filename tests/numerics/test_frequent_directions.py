@@ -12,9 +12,9 @@ from banditlab.numerics.frequent_directions import (
     ROWS,
     SHRINKS,
     SQUARE,
+    count_context,
     directions,
-    hold,
-    renew,
+    replace_basis,
     see,
     share_outside,
     shrink,
@@ -26,9 +26,9 @@ def learn(sketch, x):
     """Let the sketch learn x (d,), as agents do."""
     see(sketch, x)
     widen(sketch)
-    if hold(sketch):
+    if count_context(sketch):
         shrink(sketch)
-        renew(sketch)
+        replace_basis(sketch)
 
 
 def caught(sketch, d):

@@ -123,7 +123,7 @@ def test_a_programme_with_too_many_scales_for_one_basis_moves_its_reference():
         pack((C[k] + C[k].T) / 2, qp.C[k])
     qp.b[:] = b
     refactor(qp, 0.0)
-    qp.room.V[:] = np.nan  # nothing is read that this solve has not written
+    qp.scratch.V[:] = np.nan  # nothing is read that this solve has not written
     solve(qp)
     W, nu = by_dense_inverses(C, b, D)
     np.testing.assert_allclose(qp.W, W, atol=1e-9)
@@ -142,7 +142,7 @@ def test_without_a_ball_the_short_way_is_the_long_one(K, d):
         qp.nu[SOLUTION] = 7.0
         solve(qp)
         assert reference_solution(qp) > 0.0
-        W = qp.room.V[0].copy()
+        W = qp.scratch.V[0].copy()
         centre(W, np.zeros(W.shape[1]))
         np.testing.assert_array_equal(qp.W, W)
     assert (qp.nu[SOLUTION], qp.tally[ROUNDS], qp.tally[BINDING]) == (0.0, 40, 0)

@@ -11,9 +11,9 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.gram_coordinates import Span, coordinates, extend, locate, locate_many
 
 
-def spanned(contexts, room):
+def spanned(contexts, capacity):
     """Return the span of these contexts (n, d)."""
-    span = Span.empty(room, contexts.shape[1])
+    span = Span.empty(capacity, contexts.shape[1])
     for x in contexts:
         extend(span, as_contexts(x))
     return span
@@ -22,11 +22,11 @@ def spanned(contexts, room):
 @pytest.mark.parametrize("r", [0, 1, 2, 3, 5, 8, 9, 10])
 def test_coordinates_keep_inner_products_one_by_one_and_in_batches(r):
     rng = np.random.default_rng(r)
-    d, n, room = 12, 7, 10
+    d, n, capacity = 12, 7, 10
     learnt, X = rng.standard_normal((r, d)), rng.standard_normal((n, d))
     X[3] = rng.standard_normal(r) @ learnt  # in the span
     X[4] = 0.1 * X[4] / np.linalg.norm(X[4])
-    span = spanned(learnt, room)
+    span = spanned(learnt, capacity)
     assert span.rank[0] == r
     np.testing.assert_allclose(span.L[:r, :r] @ span.L[:r, :r].T, learnt @ learnt.T, rtol=1e-12, atol=1e-12)
     Q = span.basis() if r else np.zeros((0, d))
@@ -40,7 +40,7 @@ def test_coordinates_keep_inner_products_one_by_one_and_in_batches(r):
         outside = math.sqrt(max(0.0, X[t] @ X[t] - inside @ inside))
         for xi in (span.xi, span.Xi[t]):
             np.testing.assert_allclose(xi[:r], inside, atol=1e-12)
-            if r < room:
+            if r < capacity:
                 assert xi[r] == pytest.approx(outside, abs=1e-6)
                 assert not xi[r + 1 :].any()
     assert (span.Xi[n:] == 7.0).all()

@@ -29,12 +29,12 @@ def learn(blocks: Blocks, A: np.ndarray, x: np.ndarray, s: np.ndarray, c: float)
 
 
 @pytest.mark.parametrize(("K", "d", "room"), [(1, 2, 1), (2, 7, 1), (3, 16, 2), (4, 25, 3)])
-def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, room: int) -> None:
+def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, capacity: int) -> None:
     """Through updates that wait and one that clears them: A^{-1}, (1/2) x'A^{-1}x, A^{-1}x, alone and for many contexts."""
     rng, lam = np.random.default_rng(d), 0.5
     blocks, A = Blocks.initial(K, d, lam), lam * np.eye(K * d)
     X, waiting = as_contexts(rng.standard_normal((5, d))), []
-    for t in range(2 * room + 1):
+    for t in range(2 * capacity + 1):
         x = as_contexts(rng.standard_normal(d))
         full = np.linalg.inv(A)
         np.testing.assert_allclose(dense(blocks), full, atol=1e-12)
@@ -63,8 +63,8 @@ def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, room
         form_and_complete(blocks, x)  # the same context, another matrix
         np.testing.assert_allclose(blocks.At, at(x, np.linalg.inv(A)), atol=1e-12)
     least, most, step = blocks.limits()["rows"]
-    assert [least, most, step] == [0, (room - 1) * K, K]
-    assert waiting == [(t + 1) % room * K for t in range(2 * room + 1)]
+    assert [least, most, step] == [0, (capacity - 1) * K, K]
+    assert waiting == [(t + 1) % capacity * K for t in range(2 * capacity + 1)]
     assert blocks.limits()["at"] == (0, 1)
     # a stack of such blocks has an axis more in front
     assert blocks._replace(F=blocks.F[None]).limits() == blocks.limits()

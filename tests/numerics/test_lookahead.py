@@ -54,13 +54,13 @@ class Direct:
         return ms, qs
 
 
-def made(monkeypatch, scales, d, room):
-    """Models with room for stretches of `room` contexts, 0: none."""
-    monkeypatch.setattr(module, "LARGE", 0 if room else 2**60)
-    monkeypatch.setattr(module, "LONG_STRETCH", room)
-    monkeypatch.setattr(module, "SHORT_STRETCH", room)
+def made(monkeypatch, scales, d, scratch):
+    """Models with room for stretches of `scratch` contexts, 0: none."""
+    monkeypatch.setattr(module, "LARGE", 0 if scratch else 2**60)
+    monkeypatch.setattr(module, "LONG_STRETCH", scratch)
+    monkeypatch.setattr(module, "SHORT_STRETCH", scratch)
     models = module.inverses(scales, d)
-    assert (models.ahead is None) == (room == 0)
+    assert (models.ahead is None) == (scratch == 0)
     return models
 
 
@@ -112,9 +112,9 @@ def assert_near(models, other, d):
     ("K", "d", "n", "room", "behind"),
     [(1, 8, 40, 16, 0), (2, 3, 90, 16, 1), (2, 23, 200, 64, 0), (5, 40, 150, 32, 2), (3, 65, 130, 64, 1)],
 )
-def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, room, behind):
+def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, scratch, behind):
     told = story(K, d, n, seed=d, behind=behind)
-    models, slow = made(monkeypatch, np.linspace(0.5, 2.0, K), d, room), Direct(np.linspace(0.5, 2.0, K), d)
+    models, slow = made(monkeypatch, np.linspace(0.5, 2.0, K), d, scratch), Direct(np.linspace(0.5, 2.0, K), d)
     ms, qs = play(models, *told)
     slow_ms, slow_qs = slow.play(*told[2:])
     np.testing.assert_allclose(qs, slow_qs, rtol=1e-9, atol=1e-11)
@@ -132,8 +132,8 @@ def test_a_context_that_comes_again(monkeypatch, ridge):
     Y = as_contexts(np.tile(x, (n, 1)))
     chosen = np.tile([0, -1], (n, 1))
     exact = x @ x / (ridge + np.arange(n) * (x @ x))
-    for room in (0, 64):
-        models = made(monkeypatch, np.array([1.0 / ridge]), d, room)
+    for scratch in (0, 64):
+        models = made(monkeypatch, np.array([1.0 / ridge]), d, scratch)
         _, qs = play(models, Y, np.zeros(0), Y, chosen, np.zeros((n, 2)), np.ones((n, 2)))
         assert np.abs(qs[:, 0] - exact).max() < 8 * np.finfo(float).eps * exact[0]
 

@@ -91,10 +91,10 @@ def test_products_are_added(sign):
             exact[i] += sign * 1.5 * np.outer(v[-d:], v[-d:])
     assert low.ranks.tolist() == [0, 1, 7, 8, WHOLE, WHOLE, WHOLE]
     x, y = rng.standard_normal((2, d))
-    out, room = packed.zeros(16), packed.zeros(16)
+    out, scratch = packed.zeros(16), packed.zeros(16)
     for i in range(K):
         out[-d:] = y
-        low_rank.any_step(P[i], low, i, padded(x), room, out)
+        low_rank.any_step(P[i], low, i, padded(x), scratch, out)
         np.testing.assert_allclose(out[-d:], y + exact[i] @ x, rtol=0, atol=1e-13 * np.abs(exact).max() * d)
         assert not out[:-d].any()
 

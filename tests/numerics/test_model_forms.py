@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
-from banditlab.numerics.frequent_directions import ROWS, SHRINKS, directions, hold, renew, see, shrink
+from banditlab.numerics.frequent_directions import ROWS, SHRINKS, count_context, directions, replace_basis, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.packed_symmetric import dense, zeros
-from banditlab.numerics.sketched_inverses import sketched_inverses, turn, widen
+from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, widen
 
 pytestmark = pytest.mark.slow
 """Kernels of either form are compiled by the slow tests."""
@@ -58,11 +58,11 @@ def learn(models, sketch, i, x, target, weight):
     m, q = recall(models, sketch, i)
     s = weight / (1.0 + weight * q)
     move(models, sketch, i, s * (target - m), weight, s / weight)
-    if not hold(sketch):
+    if not count_context(sketch):
         return False
     shrink(sketch)
-    turn(models, sketch)
-    renew(sketch)
+    rotate(models, sketch)
+    replace_basis(sketch)
     return True
 
 

@@ -496,7 +496,7 @@ def test_the_parts_of_a_file_are_those_of_the_policy(policy: Policy, policy_file
 def test_training_refuses_what_cannot_be(table: Path) -> None:
     with pytest.raises(UsageError, match="did you mean 'fastcb'"):
         Policy.train(table, "offer", agent="fastbc")
-    with pytest.raises(UsageError, match="told the label"):
+    with pytest.raises(UsageError, match="observes the label"):
         Policy.train(table, "offer", agent="perceptron")
     with pytest.raises(HorizonRequiredError):
         Policy.train(table, "offer", agent="gaptron", settings={"gamma": "theory"})

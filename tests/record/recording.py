@@ -344,7 +344,7 @@ def play_doors(kind: str, id_: str, on: str, settings: Settings, first: bool) ->
     if in_blocks and oblivious:
         player = fresh()
         yield of_play(f"blocks/{name}", player, go(player=player, checkpoints=[half], path="blocks"))
-    if settings.get("weak_learner") != "simulated":  # which is told the label in blocks only
+    if settings.get("weak_learner") != "simulated":  # which observes the label in blocks only
         player = fresh()
         yield of_play(f"steps/{name}", player, go(player=player, path="steps"))
     if first and in_blocks:

@@ -77,7 +77,7 @@ def margin(models, x, i):
 
 
 @inline
-def lesson(c, z, y, m, q):
+def update_terms(c, z, y, m, q):
     """Return (step, weight, down) for the outcome y = +-1 at m = x'h and q = x'P x, the loss expanded at the margin z.
 
     A += weight x x', so that P -= weight down v v', v = P x, and h += step v; down is 1 / (1 + weight q), c the curvature.
@@ -93,7 +93,7 @@ def lesson(c, z, y, m, q):
 @inline
 def teach(models, x, i, z, y, m, q):
     """Teach model i the outcome y = +-1 at the x of `recall`, which returned m and q, expanded at the margin z."""
-    step, weight, down = lesson(models.c[i], z, y, m, q)
+    step, weight, down = update_terms(models.c[i], z, y, m, q)
     move(models.inverses, x, i, step, weight, down)
 
 

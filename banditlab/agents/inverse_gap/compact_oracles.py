@@ -11,20 +11,20 @@ from typing import Any
 from banditlab.agents.inverse_gap.class_models import Models
 from banditlab.agents.inverse_gap.oracles import AIOLIOracle, Oracle, PerClassAIOLI, own_context, scales_of, untaught_in
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
-from banditlab.numerics.frequent_directions import Directions, directions, hold, renew, see, shrink
+from banditlab.numerics.frequent_directions import Directions, count_context, directions, replace_basis, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.jit import borrow, inline, njit
-from banditlab.numerics.sketched_inverses import sketched_inverses, turn, widen
+from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, widen
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def seen(state, x):
     """Return the sketch of an agent's state with the context x (d,), the intercept behind it, at hand."""
     see(state.sketch, own_context(state, x))
     return borrow(state.sketch)
 
 
-@njit(arrays="lent")
+@njit(arrays="views")
 def seen_to_learn(state, x):
     """Return the same; the basis has got the context's own direction, where there was room for one."""
     sketch, winner = seen(state, x), state.winner[0]
@@ -40,13 +40,13 @@ def seen_to_learn(state, x):
 def learnt(state):
     """Give the context at hand to the sketch; where the basis turns, the models that still play turn with it."""
     sketch, winner = state.sketch, state.winner[0]
-    if hold(sketch):
+    if count_context(sketch):
         shrink(sketch)
         if winner != 1:
-            turn(state.oracle.inverses, sketch)
+            rotate(state.oracle.inverses, sketch)
         if winner != 0:
-            turn(state.rival.inverses, sketch)
-        renew(sketch)
+            rotate(state.rival.inverses, sketch)
+        replace_basis(sketch)
 
 
 class DiagonalAIOLI(PerClassAIOLI):

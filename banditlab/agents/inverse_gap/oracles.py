@@ -33,9 +33,9 @@ from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
 from banditlab.numerics.class_inverses import inverses, look
 from banditlab.numerics.jit import inline, njit, read_only
-from banditlab.numerics.linear_scores import padded, scores, zero_weights
 from banditlab.numerics.log_mixture import mix, reweigh
 from banditlab.numerics.softmax import log_softmax
+from banditlab.numerics.vectors import matrix, scores
 from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, positive, resolve
 
@@ -50,7 +50,7 @@ def no_look_ahead(state, X, t, behind):
     """Do nothing: the oracle gains nothing by knowing the contexts to come."""
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def own_context(state, x):
     """Return the context of an agent's state with the intercept behind x (d,), as its oracles read it."""
     own = state.x
@@ -312,19 +312,16 @@ AUTO_STEP = 1.0
 
 
 class LogisticState(NamedTuple):
-    """H (d, Kp), the columns w_k; G (d, Kp), sums of squared gradients; step (1,); m (Kp,) scratch."""
+    """W (K, d); G (K, d), sums of squared gradients; step (1,)."""
 
-    H: NDArray[np.float64]
+    W: NDArray[np.float64]
     G: NDArray[np.float64]
     step: NDArray[np.float64]
-    m: NDArray[np.float64]
 
 
 @njit
 def logistic_margins(state, x, z):
-    scores(state.H, x, state.m)
-    for k in range(z.shape[0]):
-        z[k] = state.m[k]
+    scores(state.W, x, z)
 
 
 @njit
@@ -333,8 +330,8 @@ def logistic_learn(state, x, k, z, y):
     for j in range(x.shape[0]):
         g = slope * x[j]
         if g != 0.0:
-            state.G[j, k] += g * g
-            state.H[j, k] -= state.step[0] * g / math.sqrt(state.G[j, k])
+            state.G[k, j] += g * g
+            state.W[k, j] -= state.step[0] * g / math.sqrt(state.G[k, j])
 
 
 class LogisticOracle(Oracle):
@@ -352,8 +349,8 @@ class LogisticOracle(Oracle):
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> LogisticState:
         """Return K weight vectors of zeros."""
-        H, G = zero_weights(n_features, n_classes), zero_weights(n_features, n_classes)
-        return LogisticState(H, G, np.array([settings["step"]]), np.zeros(padded(n_classes)))
+        W, G = matrix(n_classes, n_features), matrix(n_classes, n_features)
+        return LogisticState(W, G, np.array([settings["step"]]))
 
 
 ORACLES: dict[str, type[Oracle]] = {"aioli": AIOLIOracle, "logistic": LogisticOracle, "b-grid": GridOracle}

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.inverse_gap.class_models import lesson
+from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
 from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
 from banditlab.agents.stacked.ridge_expert import teach_ridge
@@ -25,7 +25,7 @@ from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.model_forms import forget as forget_view
 from banditlab.numerics.model_forms import move, recall
 from banditlab.numerics.model_forms import read as read_view
-from banditlab.numerics.own_sketch import OwnSketch, close, meet
+from banditlab.numerics.own_sketch import OwnSketch, begin_context, close
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
@@ -83,7 +83,7 @@ def lessons(inverses, x, k, y, z, fresh, settings, lifted):
         q = max(0.0, q)
         if fresh:
             z[i] = aioli_root(m + lifted * q, q, settings[0])
-        step, weight, down = lesson(settings[1], z[i], y, m, q)
+        step, weight, down = update_terms(settings[1], z[i], y, m, q)
         move(inverses, x, k + i * apart, step, weight, down)
 
 
@@ -99,7 +99,7 @@ def _teach_diagonals(models, view, k, y, z, fresh, settings, lifted, held):
 
 
 def _teach_sketched(models, view, k, y, z, fresh, settings, lifted, held):
-    meet(models, view)
+    begin_context(models, view)
     lessons(models.inverses, models.sketch, k, y, z, fresh, settings, lifted)
     if held:
         close(models)

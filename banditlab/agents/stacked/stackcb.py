@@ -101,7 +101,7 @@ class Memory(NamedTuple):
     hit: NDArray[np.bool_]
 
 
-class Room(NamedTuple):
+class Scratch(NamedTuple):
     """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins, what the stacks read
     of a class, (E,) or with a third stack (2 E + 1,); views."""
 
@@ -130,7 +130,7 @@ class State(NamedTuple):
     scale: Scale
     stack: Stack
     memory: Memory
-    room: Room
+    scratch: Scratch
     counts: NDArray[np.int64]
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
@@ -141,7 +141,7 @@ class State(NamedTuple):
     def limits(self) -> Limits:
         """Return the range of every integer."""
         largest = np.array([2**53, len(self.memory.X) - 1, 2**53, 2**53, 2**53])
-        return {"counts": (0, largest), "memory.action": (0, len(self.room.zeta) - 1)}
+        return {"counts": (0, largest), "memory.action": (0, len(self.scratch.zeta) - 1)}
 
 
 ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
@@ -150,7 +150,7 @@ AT_LEAST, HITS = range(2)
 """Places in `State.hope`."""
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def view_of(views, b, n_blocks, size):
     """Return the view of Fourier block b of n_blocks, the last of the views, `size` numbers each."""
     start = views.shape[0] - (n_blocks - b) * size
@@ -165,8 +165,8 @@ def experts_of(state):
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    room, E, K, settings = state.room, experts_of(state), p.shape[0], state.settings
-    M, read = state.fourier.P.shape[1], 1 + room.margins.shape[0]
+    scratch, E, K, settings = state.scratch, experts_of(state), p.shape[0], state.settings
+    M, read = state.fourier.P.shape[1], 1 + scratch.margins.shape[0]
     views = payload[read:]
     see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
     read_experts(state, views, x.shape[0] + 1, M)
@@ -175,20 +175,20 @@ def act_kernel(state, x, u, p, payload):
     for k in range(M):
         zeta = state.stack.theta[E]
         for e in range(E):
-            zeta += state.stack.theta[e] * room.z[e * M + k]
-        room.zeta[k] = zeta
-    compete(state.softmax, state.stack, room.z, K, room.zeta)
+            zeta += state.stack.theta[e] * scratch.z[e * M + k]
+        scratch.zeta[k] = zeta
+    compete(state.softmax, state.stack, scratch.z, K, scratch.zeta)
     n = state.counts[ROUNDS] + 1.0
     begin_cold(state, n, x.shape[0])
     if M < K:
-        room.zeta[1] = -room.zeta[0]
-    inverse_gap(room.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
-    at_least_once_in(K * (n + FLOOR), argmax(room.zeta, K), p)
+        scratch.zeta[1] = -scratch.zeta[0]
+    inverse_gap(scratch.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
+    at_least_once_in(K * (n + FLOOR), argmax(scratch.zeta, K), p)
     action = draw(p, u[1])
     payload[0] = state.counts[EPOCH]
     for e in range(E):
-        payload[1 + e] = room.z[e * M + (action if M == K else 0)]
-    rivals(state.softmax, room.z, action, K, payload[1 + E : read])
+        payload[1 + e] = scratch.z[e * M + (action if M == K else 0)]
+    rivals(state.softmax, scratch.z, action, K, payload[1 + E : read])
     return action, False
 
 
@@ -196,11 +196,11 @@ def act_kernel(state, x, u, p, payload):
 def begin_cold(state, n, d):
     """Add the ridge expert's confidence bounds to the logits of round n, if it is one of the first."""
     if state.cold[0]:
-        room, M = state.room, state.fourier.P.shape[1]
+        scratch, M = state.scratch, state.fourier.P.shape[1]
         if shares_a_model(state):
-            join_shared(room.m, LINEAR * M, n, d, room.zeta)
+            join_shared(scratch.m, LINEAR * M, n, d, scratch.zeta)
         else:
-            join_bounds(room.m, room.q, lift(state), LINEAR * M, n, d, room.zeta)
+            join_bounds(scratch.m, scratch.q, lift(state), LINEAR * M, n, d, scratch.zeta)
 
 
 @inline
@@ -215,32 +215,32 @@ def at_least_once_in(n, best, p):
 @njit
 def read_experts(state, views, m, M):
     """Write m and q of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
-    room, size, n_blocks = state.room, state.fourier.H.shape[2], state.fourier.P.shape[0]
-    read_linear(state.linear, views, m, room.m, room.q)
+    scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
+    read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
         e = count_linear(state.linear) + b
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, b, n_blocks, size)
-        read_expert(state.fourier, b, view, room.m[row], room.q[row], b % 2 == 1, room.q[before])
+        read_expert(state.fourier, b, view, scratch.m[row], scratch.q[row], b % 2 == 1, scratch.q[before])
 
 
 @njit
 def margins_of(state):
     """Write z_ek of every expert and model into the room."""
-    room, lifted = state.room, lift(state)
+    scratch, lifted = state.scratch, lift(state)
     if lifted != 0.0:
-        for i in range(room.m.shape[0]):
-            room.m[i] += lifted * max(0.0, room.q[i])
-    aioli_roots(room.m, room.q, state.settings[WEIGHT], room.z)
+        for i in range(scratch.m.shape[0]):
+            scratch.m[i] += lifted * max(0.0, scratch.q[i])
+    aioli_roots(scratch.m, scratch.q, state.settings[WEIGHT], scratch.z)
     M, middle = state.fourier.P.shape[1], middle_of(state)
     for i in range(LINEAR * M, count_linear(state.linear) * M):
-        room.z[i] = ridge_margin(room.m[i], room.q[i], state.settings[WEIGHT], middle)
+        scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], state.settings[WEIGHT], middle)
 
 
 @inline
 def shares_a_model(state):
     """Return whether one model serves both of two classes."""
-    return state.fourier.P.shape[1] < state.room.zeta.shape[0]
+    return state.fourier.P.shape[1] < state.scratch.zeta.shape[0]
 
 
 @inline
@@ -260,7 +260,7 @@ def lift(state):
 @inline
 def worth_of(state):
     """Return how far below 0 a miss is to the ridge expert now."""
-    K = state.room.zeta.shape[0]
+    K = state.scratch.zeta.shape[0]
     if not state.cold[0] or K == 2:  # one model tells two classes as it is; two are kept where both may fail
         return 0.0
     return worth_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
@@ -268,7 +268,7 @@ def worth_of(state):
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
-    read = 1 + state.room.margins.shape[0]
+    read = 1 + state.scratch.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
         said = teach(state, payload[read:], payload[1:read], action, correct, False)
     else:  # the action was taken under another scale
@@ -314,18 +314,18 @@ def teach(state, views, z, action, correct, fresh):
 @njit
 def learn_late(state, x, action, correct):
     """Teach the outcome of a context that was played under another scale; return the p said under that of now."""
-    room, E, M = state.room, experts_of(state), state.fourier.P.shape[1]
-    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, room.views)
+    scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
+    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     if state.softmax is None:
-        return teach(state, room.views, room.margins, action, correct, True)
+        return teach(state, scratch.views, scratch.margins, action, correct, True)
     # Classes compete: everybody has to look.
-    read_experts(state, room.views, x.shape[0] + 1, M)
+    read_experts(state, scratch.views, x.shape[0] + 1, M)
     margins_of(state)
-    see_scores(state.softmax, room.z, M)
-    rivals(state.softmax, room.z, action, M, room.margins[E:])
+    see_scores(state.softmax, scratch.z, M)
+    rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
     for e in range(E):
-        room.margins[e] = room.z[e * M + action]
-    return teach(state, room.views, room.margins, action, correct, False)
+        scratch.margins[e] = scratch.z[e * M + action]
+    return teach(state, scratch.views, scratch.margins, action, correct, False)
 
 
 @inline
@@ -345,7 +345,7 @@ def rebuild(state, changed):
     But for the third stack, which forgets where a change was called, and else stays as it is.
     """
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
-    margins = state.room.margins[: experts_of(state)]
+    margins = state.scratch.margins[: experts_of(state)]
     first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
     measure(state.scale, memory.X, first, n)
     forget_linear(state.linear)
@@ -355,8 +355,8 @@ def rebuild(state, changed):
         begin(state.softmax, state.stack)
     for i in range(n):
         t = (first + i) % N
-        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.room.views)
-        teach(state, state.room.views, margins, memory.action[t], memory.hit[t], True)
+        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
+        teach(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
 
@@ -540,7 +540,7 @@ class StackCB(KernelAgent):
             scale=unseen(d, MEMORY),
             stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            room=_room(K, E * M, read, size),
+            scratch=_scratch(K, E * M, read, size),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
@@ -604,6 +604,6 @@ def _has_ridge(ridge: Any, second_order: str) -> bool:
     return second_order == "full" and isinstance(ridge, float | int) and ridge > 0
 
 
-def _room(n_classes: int, n_margins: int, n_read: int, size_of_views: int) -> Room:
+def _scratch(n_classes: int, n_margins: int, n_read: int, size_of_views: int) -> Scratch:
     m, q, z = (zeros(width(n_margins)) for _ in range(3))
-    return Room(m, q, z, np.zeros(n_classes), np.zeros(n_read), np.zeros(size_of_views))
+    return Scratch(m, q, z, np.zeros(n_classes), np.zeros(n_read), np.zeros(size_of_views))

@@ -98,7 +98,7 @@ def uniform(forest, i):
     return _next(forest.draws[i, NEXT], forest.draws[i, GENERATOR])
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def nodes_of(forest, j):
     """Return nodes and values of tree j."""
     tree = forest.trees[j]
@@ -107,7 +107,7 @@ def nodes_of(forest, j):
     return nodes, _floats_at(tree[VALUES], rows, forest.widths[VALUE_COLUMNS])
 
 
-@inline(arrays="lent")
+@inline(arrays="views")
 def tuning_of(forest, j):
     """Return tuning (7,) of tree j."""
     return _floats_at(forest.trees[j, TUNING], 1, SPLITS + 1)[0]
@@ -186,7 +186,7 @@ class Grove:
         self._trees: list[Any] = []
         self._estimate = False
         self._forest: Forest | None = None
-        self.room: Any = None
+        self.scratch: Any = None
         """Arrays the booster's kernels write in a round; nothing that lasts."""
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -203,8 +203,8 @@ class HoeffdingTree(ProbableLearner):
         given = fields_of(state["state"]) or {}
         columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
         require_tree(given, self.state, self.starts, columns)
-        room = {name: np.zeros(given[name].shape, given[name].dtype) for name in ("nodes", "values", "seen")}
-        self.state = self.state._replace(**room)
+        capacity = {name: np.zeros(given[name].shape, given[name].dtype) for name in ("nodes", "values", "seen")}
+        self.state = self.state._replace(**capacity)
         super().set_state(state)
 
     def view(self, context: Floats) -> Floats | Columns:

@@ -1,4 +1,4 @@
-"""A weak learner of known edge, for testing theorems: it is told the label and errs exactly as much as it may."""
+"""A weak learner of known edge, for testing theorems: it observes the label and errs exactly as much as it may."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from banditlab.validation import number, one_of, positive, probability
 
 
 class Simulated(WeakLearner):
-    """A learner that is told the label before it predicts, and whose edge over a uniform guess is known.
+    """A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
 
     Problem: none that occurs; it takes the place of a weak learner where a booster's theorem is to be measured.
 
@@ -59,7 +59,7 @@ class Simulated(WeakLearner):
 
     id = "simulated"
     told_label = True
-    summary = "told the label, with a known edge over a guess; for testing theorems"
+    summary = "observes the label, with a known edge over a guess; for testing theorems"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Definition 1"
 
     state_constants = ("reads_costs",)
@@ -88,7 +88,7 @@ class Simulated(WeakLearner):
         self._label, self._cost, self._fair = -1, 0.0, 0.0
 
     def peek(self, label: int) -> None:
-        """Be told the label of the next context."""
+        """Observe the label of the next context."""
         self._label = label
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:

@@ -46,8 +46,8 @@ class WeakLearner(Player, ABC):
         return context
 
     def peek(self, label: int) -> None:
-        """Be told the label of the next context; only learners with `told_label` are."""
-        raise UsageError(f"{self.id}: is not told the label before it predicts")
+        """Observe the label of the next context; only learners with `told_label` are."""
+        raise UsageError(f"{self.id}: is not shown the label before it predicts")
 
     @abstractmethod
     def predict(self, context: Any, costs: Floats | None = None) -> int:

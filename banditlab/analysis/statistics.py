@@ -11,6 +11,9 @@ row i's loss in repetition r from that repetition's mean, divided by the number 
 with the degrees of freedom by Satterthwaite's rule, R - 1 and n - 1 those of the two parts. What varies with row and
 repetition is in both parts, which is cautious where there are few repetitions and makes up for what a row adds by being
 learnt from (`docs/results/intervals.md` has the coverage measured).
+
+Whole numbers of mistakes may agree in all repetitions by chance. Where they do, the variance is the binomial one of the rounds
+(`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is a lead (`leads`).
 """
 
 from __future__ import annotations
@@ -18,13 +21,15 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Floats = NDArray[np.float64]
 LEVEL = 0.95
+LEAST = 3
+"""Repetitions from which on a difference can be a lead: of two, equal players on noise got one in 22 of 100 pairs."""
 
 
 @dataclass(frozen=True)
@@ -62,7 +67,19 @@ class Interval:
         )
 
 
-def mean_interval(values: ArrayLike, *, rows: Floats | None = None, level: float = LEVEL, family: int = 2) -> Interval:
+def leads(gap: Interval) -> bool:
+    """Return whether a difference, positive where the first is better, is significant: from `LEAST` repetitions, above 0."""
+    return gap.n >= LEAST and gap.low > 0.0 and gap.high > gap.low
+
+
+def mean_interval(
+    values: ArrayLike,
+    *,
+    rows: Floats | None = None,
+    rounds: float = math.inf,
+    level: float = LEVEL,
+    family: int = 2,
+) -> Interval:
     """Return the mean of the values that are there with its interval.
 
     NaN is a missing value and left out; an infinite value is one, and makes the mean infinite without an interval.
@@ -74,12 +91,15 @@ def mean_interval(values: ArrayLike, *, rows: Floats | None = None, level: float
     rows
         Shape (R, rows), the deviations e_ri of the rows of one table, or of groups of them; None where every repetition
         has a stream of its own.
+    rounds
+        Of how many rounds each value is the share of mistakes; infinite for other quantities.
     family
         Of how many means all the differences are to be covered at once; 2 for an interval by itself.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
-    return _spread(x[there], None if rows is None else rows[there]).interval(level, family)
+    found = _spread(x[there], None if rows is None else rows[there])
+    return found.at_least(_binomial(x[there], rounds), rounds).interval(level, family)
 
 
 @dataclass(frozen=True)
@@ -91,6 +111,11 @@ class _Spread:
     freedom: float
     n: int
     method: str
+
+    def at_least(self, variance: float, rounds: float) -> _Spread:
+        """Return the same with this variance where the values differ by less than a millionth of a mistake."""
+        constant = self.variance * self.n < (1e-6 / rounds) ** 2
+        return replace(self, variance=variance, freedom=self.n - 1.0) if constant else self
 
     def interval(self, level: float, family: int) -> Interval:
         if math.isnan(self.variance):
@@ -111,6 +136,13 @@ def _spread(x: Floats, rows: Floats | None) -> _Spread:
     if rows is not None:
         parts.append(_of_rows(rows.mean(axis=0)))
     return _sum(mean, parts, n, "t" if rows is None else "t, rows")
+
+
+def _binomial(shares: Floats, rounds: float) -> float:
+    """Return the variance of a mean share of mistakes if each round were a draw, (k + 1) / (n + 2) its probability."""
+    trials = rounds * len(shares)
+    p = (float(shares.sum()) * rounds + 1.0) / (trials + 2.0) if math.isfinite(trials) else 0.0
+    return p * (1.0 - p) / trials if trials else math.nan
 
 
 def _of_rows(deviations: Floats) -> tuple[float, float]:
@@ -168,6 +200,7 @@ def difference(
     *,
     rows: tuple[Floats, Floats] | None = None,
     paired: bool = True,
+    rounds: float = math.inf,
     level: float = LEVEL,
     family: int = 2,
 ) -> Interval:
@@ -181,10 +214,15 @@ def difference(
         The deviations of both, each of shape (R, rows) (see `mean_interval`).
     paired
         Whether entry i of both was measured on the same stream. If not (adaptive environments), Welch's interval.
+    rounds
+        Of how many rounds each value is the share of mistakes (see `mean_interval`).
     family
         Of how many means all the differences are to be covered at once.
     """
-    return _gap(a, b, rows, paired).interval(level, family)
+    x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    both = ~np.isnan(x) & ~np.isnan(y) if paired else slice(None)
+    floor = sum(_binomial(each[~np.isnan(each)], rounds) for each in (x[both], y[both]))
+    return _gap(x, y, rows, paired).at_least(floor, rounds).interval(level, family)
 
 
 def p_value(a: ArrayLike, b: ArrayLike, *, rows: tuple[Floats, Floats] | None = None, paired: bool = True) -> float:
@@ -235,8 +273,8 @@ class Place:
     tied
         Whether another row has the same position.
     unsure
-        Whether too few repetitions stand behind the position: fewer than two between this row, or a row tied with it
-        or next to it, and the first of a group.
+        Whether there is no evidence for the position: fewer than `LEAST` repetitions, or no interval, between this row,
+        or a row tied with it or next to it, and the first of a group.
     behind_first
         Interval of (this row - the first row); the first row's own is exactly 0.
     behind_group
@@ -258,13 +296,18 @@ class Place:
 
 
 def rank(
-    values: ArrayLike, *, rows: Floats | None = None, paired: bool = True, family: int | None = None
+    values: ArrayLike,
+    *,
+    rows: Floats | None = None,
+    paired: bool = True,
+    rounds: float = math.inf,
+    family: int | None = None,
 ) -> list[Place]:
     """Rank rows by their mean, least first, ties shown.
 
-    A row is tied with the first row of the group before it if the interval of their difference contains 0. Where
-    there is no interval (one repetition), only equal means tie, and both rows' positions are unsure. The intervals cover
-    the differences of all pairs at once, as the rows that are compared are picked by their order.
+    A row is tied with the first row of the group before it if the interval of their difference contains 0. Below three
+    repetitions no position is sure. The intervals cover the differences of all pairs at once, as the rows that are
+    compared are picked by their order.
 
     Parameters
     ----------
@@ -272,6 +315,8 @@ def rank(
         Shape (players, repetitions), NaN where a run is missing; a row without any value is left out.
     rows
         Shape (players, repetitions, rows of the table): the deviations (see `mean_interval`).
+    rounds
+        Of how many rounds each value is the share of mistakes (see `mean_interval`).
     family
         How many means were compared, by default the players ranked; more where each is the best of several.
     """
@@ -282,18 +327,20 @@ def rank(
 
     def behind(i: int, j: int) -> Interval:
         pair = None if rows is None else (rows[i], rows[j])
-        return difference(x[i], x[j], rows=pair, paired=paired, family=family)
+        return difference(x[i], x[j], rows=pair, paired=paired, rounds=rounds, family=family)
 
     places: list[tuple[int, int, Interval, Interval]] = []
     head, unsure = -1, set()
     for seat, i in enumerate(order, start=1):
         behind_first = behind(i, order[0])
         if head < 0:
+            behind_first = behind_first.cut(0.0, 0.0)
             position, head, gap = seat, i, behind_first
         else:
             gap = behind(i, head)
-            unsure |= {i, head} if gap.n < 2 else set()
-            if gap.contains(0.0) or gap.mean == 0.0:
+            alike = gap.contains(0.0) or gap.mean == 0.0
+            unsure |= {i, head} if gap.n < LEAST or not (alike or leads(gap)) else set()
+            if alike:
                 position = places[-1][1]
             else:
                 position, head = seat, i

@@ -16,6 +16,7 @@ from banditlab.analysis.statistics import (
     first_half,
     growth_exponent,
     holm,
+    leads,
     mean_interval,
     mean_intervals,
     p_value,
@@ -146,7 +147,7 @@ def test_pairs_with_a_missing_half_are_left_out():
 def test_rank_with_ties():
     x = np.array(
         [
-            [5.0, 6.0, 7.0, 8.0],  # far behind
+            [5.0, 6.1, 7.0, 8.0],  # far behind
             [1.0, 2.0, 3.0, 4.0],  # first
             [2.0, 1.9, 4.0, 3.9],  # tied with it: differences 1, -0.1, 1, -0.1
         ]
@@ -155,7 +156,7 @@ def test_rank_with_ties():
     assert [(p.index, p.text) for p in places] == [(1, "1="), (2, "1="), (0, "3")]
     assert places[0].behind_first.mean == 0.0
     assert places[1].behind_group.contains(0.0)
-    assert places[2].behind_first.mean == pytest.approx(4.0)
+    assert places[2].behind_first.mean == pytest.approx(4.025)
     assert not places[2].behind_first.contains(0.0)
 
 
@@ -344,3 +345,41 @@ def test_how_few_values_have_a_difference() -> None:
         assert math.isnan(p_value(a, b, paired=False))
     half = difference([1.0, 2.0, math.inf], [0.0, 1.0, 2.0], paired=False)
     assert (half.mean, half.method) == (math.inf, "none")
+
+
+def test_two_rows_are_ranked_as_two_and_three_repetitions_are_needed() -> None:
+    a, b = [1.0, 1.1, 1.3], [1.2, 1.4, 1.5]
+    first, second = rank([b, a])
+    assert (second.behind_first.low, second.behind_first.high) == pytest.approx(
+        (difference(b, a).low, difference(b, a).high)
+    )
+    assert first.behind_first == difference(a, a)
+    assert [p.text for p in rank([[1.0, 1.1, 1.2], [5.0, 5.1, 5.3]])] == ["1", "2"]
+    assert [p.text for p in rank([[1.0, 1.1], [5.0, 5.1]])] == ["?", "?"]
+    assert [p.text for p in rank([[1.0, 2.0], [5.0, 3.0]])] == ["?", "?"]
+
+
+def test_whole_numbers_that_agree_by_chance_are_no_lead() -> None:
+    """The floor is the binomial variance of the rounds, (k + 1) / (n + 2) the probability of a mistake."""
+    a, b, rounds = [0.30, 0.31, 0.29], [0.32, 0.33, 0.31], 100.0
+    assert [p.text for p in rank([a, b])] == ["?", "?"]  # of no number of rounds nothing is known
+    assert [p.text for p in rank([a, b], rounds=rounds)] == ["1=", "1="]
+    gap = difference(b, a, rounds=rounds)
+    p, q = (round(sum(each) * rounds) + 1 for each in (a, b))
+    variance = sum(k / 302 * (1 - k / 302) / 300 for k in (p, q))
+    assert gap.high - gap.mean == pytest.approx(t.ppf(0.975, 2) * math.sqrt(variance))
+    perfect = mean_interval([0.0, 0.0, 0.0], rounds=rounds)
+    assert perfect.high == pytest.approx(t.ppf(0.975, 2) * math.sqrt(1 / 302 * (1 - 1 / 302) / 300))
+    moved = mean_interval([0.3, 0.3, 0.31], rounds=rounds)  # these vary: their own variance stands
+    assert moved == mean_interval([0.3, 0.3, 0.31])
+    assert not leads(difference([0.4, 0.5], [0.1, 0.1], rounds=rounds))
+    assert leads(difference([0.4, 0.5, 0.6], [0.1, 0.21, 0.3], rounds=rounds))
+
+
+@pytest.mark.parametrize(("repetitions", "most"), [(2, 0.0), (3, 0.06), (5, 0.06)])
+def test_equal_players_on_noise_seldom_lead(repetitions: int, most: float) -> None:
+    """Whole-number mistakes of two equal players; each is wrong in a tenth of 20 rounds."""
+    rng = np.random.default_rng(11)
+    shares = rng.binomial(20, 0.1, (600, 2, repetitions)) / 20
+    claims = [rank(pair, rounds=20.0)[1].text == "2" for pair in shares]
+    assert np.mean(claims) <= most

@@ -18,6 +18,9 @@ from typing import NamedTuple
 
 from banditlab.errors import UsageError
 
+ALIASES = {"B": "norm_bound", "γ": "gamma"}
+"""Other names of settings, as papers write them; a player's own setting of such a name comes first."""
+
 
 def positive(name: str, value: object) -> float:
     """Return a finite number above 0."""

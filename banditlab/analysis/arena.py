@@ -70,6 +70,11 @@ class Arena:
         return bool(self.final["repeated"].notna().any())
 
     @cached_property
+    def ranked_rounds(self) -> float:
+        """Of how many rounds the ranked shares are: those that showed a row for the first time."""
+        return float(self.final["first_sight_rounds"].max())
+
+    @cached_property
     def family(self) -> int:
         """How many means the ranking compares: the players, or, over one table, every setting of theirs.
 

@@ -15,17 +15,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import numpy as np
-from markupsafe import Markup
 
-from banditlab.analysis import glossary, look
-from banditlab.analysis.embedding import asset, json_text, policy, script_of
+from banditlab.analysis import look
+from banditlab.analysis.embedding import json_text, policy, render, script_of
 from banditlab.analysis.explore import calls
-from banditlab.analysis.report import runnable_spec
+from banditlab.analysis.formats import count, data_title
 from banditlab.analysis.statistics import critical
-from banditlab.analysis.tables import NothingFinishedError, Results, load
-from banditlab.analysis.words import count, data_title
+from banditlab.analysis.tables import NothingFinishedError, Results, load, runnable_spec
 from banditlab.errors import UsageError
 
 MOST_NUMBERS = 600_000
@@ -100,23 +97,17 @@ def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
     """Return the page of a board; `left_out` are sentences about folders that are not on it."""
     data = board_data(sweeps)
     script = script_of("charts.js", "board.js")
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("banditlab.analysis"),
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    return environment.get_template("board.html.j2").render(
+    return render(
+        "board.html.j2",
         title="banditlab board" if len(sweeps) > 1 else f"{_name(sweeps[0])} · banditlab board",
         runs=count(sum(int(sweep.runs["run_id"].nunique()) for sweep in sweeps), "run"),
         sweeps=count(len(sweeps), "sweep"),
         settings=count(len(data["columns"]["mean"]), "setting"),
-        style=Markup(asset("page.css")),
         policy=policy(script),
         script=script,
         unfinished=[f"Left out: {sentence}" for sentence in left_out]
         + [f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
         data=json_text(data),
-        terms=glossary.TERMS,
-        gloss=glossary.glossed,
     )
 
 
@@ -187,7 +178,10 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
     found["seconds"] = final.groupby(KEYS, sort=False)["seconds"].mean() / last
     factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
-    half = found["std"] * found["count"].map(factors)
+    rounds_each = final.groupby(KEYS, sort=False)["first_sight_rounds"].max()
+    draw = (found["mean"] * found["count"] * rounds_each + 1) / (found["count"] * rounds_each + 2)
+    binomial = np.sqrt(draw * (1 - draw) / rounds_each)  # where whole numbers of mistakes agree (see `statistics`)
+    half = found["std"].where(found["std"] * rounds_each > 1e-6, binomial) * found["count"].map(factors)
     rounds = sorted(set(runs["round"]))
     rounds = [
         rounds[i] for i in sorted({*np.linspace(0, len(rounds) - 1, min(POINTS, len(rounds))).round().astype(int)})

@@ -1,8 +1,7 @@
-"""What the figures show, as plain data: quantities against rounds, and settings over gamma and B."""
+"""What the figures show, as plain data: quantities against rounds, and settings over γ and B."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,9 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from banditlab.analysis.arena import Arena, Pick
+from banditlab.analysis.arena import VARIANT, Arena, Pick
+from banditlab.analysis.formats import is_number
 from banditlab.analysis.matrices import groups_of, matrix
-from banditlab.analysis.statistics import mean_interval, mean_intervals
+from banditlab.analysis.settings import axes
+from banditlab.analysis.statistics import mean_intervals
+from banditlab.analysis.summary import settings_table
 from banditlab.analysis.tables import once
 from banditlab.validation import loss_unit
 
@@ -45,28 +47,34 @@ class Curve:
 
 @dataclass(frozen=True)
 class Panel:
-    """The curves at one norm bound, with the comparator's mean loss and its largest gap at the last round (nats)."""
+    """The curves at one norm bound, each minus the loss of the best model with that bound (nats)."""
 
     norm_bound: float
-    loss: float
-    gap: float
     curves: list[Curve]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """A player's settings over gamma and B at the last round.
+    """A player's settings over γ and B at the last round, all its other settings being `other`.
 
-    `mistakes` (fractions, as they are ranked) with `low` and `high`, of shape (gammas, norm_bounds); NaN where there is no
-    run. A player without a B has `norm_bounds` = [nan].
+    `gammas` and `norm_bounds` are as they were written. `mistakes` (fractions, as they are ranked, means over all
+    repetitions of the one setting of the cell) with `low` and `high`, and `at`, the values of γ, have the shape
+    (gammas, norm_bounds); NaN where there is no run.
     """
 
     label: str
-    gammas: list[float]
-    norm_bounds: list[float]
+    other: str
+    gammas: list[str]
+    norm_bounds: list[str]
+    at: Floats
     mistakes: Floats
     low: Floats
     high: Floats
+
+    @property
+    def title(self) -> str:
+        """Label and other settings."""
+        return f"{self.label} {self.other}".strip()
 
 
 # --------------------------------------------------------------------------------------------------------------- curves
@@ -103,7 +111,7 @@ def relative_panels(arena: Arena) -> list[Panel]:
         bound = float(final["norm_bound"].iloc[0])
         references = [] if arena.scale is None else relative_panels(arena.scale)
         curves = [c for panel in references if panel.norm_bound == bound for c in panel.curves] + curves
-        panels.append(Panel(bound, float(final["loss_nats"].mean()), float(final["gap"].max()), curves))
+        panels.append(Panel(bound, curves))
     return panels
 
 
@@ -151,33 +159,29 @@ def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
 
 @once
 def grids(arena: Arena) -> list[Grid]:
-    """Return gamma x B at the last round for every player with at least two gammas, all repetitions."""
-    needed = ["label", "gamma", "norm_bound", "settings", "ranked", "repetition", "row_losses"]
-    final, found = arena.final[needed], []
-    for label in dict.fromkeys(final["label"]):
-        rows = final[(final["label"] == label) & final["gamma"].notna()]
-        gammas = sorted(set(rows["gamma"]))
-        if len(gammas) < 2:
-            continue
-        bounds = sorted(set(rows["norm_bound"].dropna())) or [math.nan]
-        shape = (len(gammas), len(bounds))
-        mistakes, low, high = (np.full(shape, np.nan) for _ in range(3))
-        for i, gamma in enumerate(gammas):
-            for j, bound in enumerate(bounds):
-                cell = _cell(rows, gamma, bound)
-                if cell.empty:
-                    continue
-                each = arena.row_deviations(cell, list(cell["repetition"]))
-                here = mean_interval(cell["ranked"], rows=None if each is None else each[str(label)]).cut(0, 1)
-                mistakes[i, j], low[i, j], high[i, j] = here.mean, here.low, here.high
-        found.append(Grid(str(label), gammas, bounds, mistakes, low, high))
-    return found
+    """Return a grid for each player and each value of its other settings, from two γ on."""
+    variants = arena.final.drop_duplicates(VARIANT)
+    table = settings_table(arena).set_index(VARIANT)
+    cells: dict[tuple[str, str], dict[tuple[str, str], tuple[float, pd.Series]]] = {}
+    for _, run in variants.iterrows():
+        gamma, ball, other = axes(run)
+        of_player = cells.setdefault((run["label"], other), {})
+        of_player[gamma, ball] = run["gamma"], table.loc[(run["label"], run["settings"])]
+    return [_grid(*key, of_player) for key, of_player in cells.items() if len({gamma for gamma, _ in of_player}) > 1]
 
 
-def _cell(rows: pd.DataFrame, gamma: float, bound: float) -> pd.DataFrame:
-    """Return the rows at one gamma and B (any B for a player without); of several other settings, the best one."""
-    rows = rows[rows["gamma"] == gamma]
-    rows = rows if math.isnan(bound) else rows[rows["norm_bound"] == bound]
-    if rows["settings"].nunique() > 1:
-        rows = rows[rows["settings"] == rows.groupby("settings")["ranked"].mean().idxmin()]
-    return rows
+def _grid(label: str, other: str, cells: dict[tuple[str, str], tuple[float, pd.Series]]) -> Grid:
+    gammas, balls = (_in_order({key[axis] for key in cells}) for axis in (0, 1))
+    at, mistakes, low, high = (np.full((len(gammas), len(balls)), np.nan) for _ in range(4))
+    for (gamma, ball), (value, row) in cells.items():
+        place = gammas.index(gamma), balls.index(ball)
+        at[place], mistakes[place], low[place], high[place] = value, row["mistakes"], row["low"], row["high"]
+    return Grid(label, other, gammas, balls, at, mistakes, low, high)
+
+
+def _in_order(texts: set[str]) -> list[str]:
+    """Return numbers by their value, words before them."""
+    numbers = sorted(
+        (text for text in texts if is_number(text.replace(",", ""))), key=lambda t: float(t.replace(",", ""))
+    )
+    return [*sorted(texts - set(numbers)), *numbers]

@@ -8,14 +8,18 @@ policy (`policy`) names the script by its hash and forbids every load, so that a
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import math
 from importlib.resources import files
 from typing import Any
 
+import jinja2
 import numpy as np
 from markupsafe import Markup
+
+from banditlab.analysis import formats
 
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 """What a JSON text holds inside strings only, and what ends or begins an element of HTML or a line of a script."""
@@ -26,6 +30,33 @@ DIGITS = 6
 def asset(name: str) -> str:
     """Return the text of a file of this package's `templates/`."""
     return (files("banditlab.analysis") / "templates" / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _templates() -> jinja2.Environment:
+    made = jinja2.Environment(
+        loader=jinja2.PackageLoader("banditlab.analysis"),
+        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
+    )  # fmt: skip
+    made.filters |= {
+        "hundred": lambda interval: interval.scaled(100),
+        "mean": formats.percent,
+        "points": formats.points,
+        "spread": formats.spread,
+        "percent": formats.share,
+        "amount": formats.amount,
+        "short": formats.short,
+        "duration": formats.duration,
+        "title_of": formats.environment_title,
+        "records": lambda table: table.to_dict("records"),
+        "sortable": lambda value: f"{value:.17g}" if math.isfinite(value) else "",
+    }
+    return made
+
+
+def render(template: str, **values: Any) -> str:
+    """Return a template of this package with values in its places, escaped."""
+    return _templates().get_template(template).render(style=Markup(asset("page.css")), **values)
 
 
 def json_text(data: Any) -> Markup:

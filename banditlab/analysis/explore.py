@@ -6,7 +6,6 @@ Numbers that are read stand here as text, made by the same functions as the tabl
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import Iterable
 from typing import Any
 
@@ -15,12 +14,12 @@ import pandas as pd
 
 from banditlab.analysis.arena import VARIANT, Arena
 from banditlab.analysis.curves import Curve, Floats, mistake_curves, relative_panels
+from banditlab.analysis.formats import amount, duration, is_number, percent, points, share, short, spread
 from banditlab.analysis.look import DASHES, Style
 from banditlab.analysis.matrices import complete, groups_of, matrix
-from banditlab.analysis.settings import is_absent
+from banditlab.analysis.settings import axes, is_absent
 from banditlab.analysis.statistics import Interval, mean_intervals
-from banditlab.analysis.summary import Standing, comparator_table
-from banditlab.analysis.words import amount, duration, is_number, percent, plain, share, short, spread
+from banditlab.analysis.summary import Standing, bounds_table
 
 MOST_POINTS = 200_000
 """Numbers embedded for the settings of one environment; checkpoints are thinned to keep within, the last one stays."""
@@ -41,7 +40,6 @@ def explorable(
         "groups": {label: groups.get(label, "") for label in _labels(arena)},
         "panels": _panels(arena),
         "settings": _settings(arena, settings),
-        "comparators": _comparators(arena),
         "gaps": _gaps(rows, differences),
     }
 
@@ -100,15 +98,16 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
     """Return every setting, least mistakes first, with its curve, its bound and what the tables say of it."""
     every_arena = [arena] if arena.scale is None else [arena, arena.scale]
     bounds = {key: bound for each in every_arena for key, bound in _bounds(each).items()}
+    models = {key: model for each in every_arena for key, model in _models(each).items()}
     rounds = sorted(set(arena.runs["round"]))
     every = _thinned(len(rounds), len(table))
     by_setting = {key: found for each in every_arena for key, found in _curves_and_calls(each, every).items()}
     made = []
     for row in _rows(table):
-        x, values, (gamma, ball, other), call = by_setting[row["label"], row["settings"]]
+        key = row["label"], row["settings"]
+        x, values, (gamma, ball, other), call = by_setting[key]
         mean, low, high, _ = mean_intervals(values)
         interval = Interval(row["mistakes"], row["low"], row["high"], row["repetitions"], "t").scaled(100)
-        bound = bounds.get((row["label"], row["settings"]))
         made.append(
             {
                 "p": row["label"],
@@ -117,7 +116,6 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
                 "gamma": gamma,
                 "B": ball,
                 "other": other,
-                "norm": None if math.isnan(row["norm_bound"]) else row["norm_bound"],
                 "chosen": bool(row["chosen"]),
                 "v": row["mistakes"],
                 "mistakes": percent(interval),
@@ -131,7 +129,8 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
                 "low": 100 * np.maximum(low, 0) / x,
                 "high": 100 * np.minimum(high, x) / x,
             }
-            | ({} if bound is None else bound)
+            | bounds.get(key, {})
+            | models.get(key, {})
         )
     return made
 
@@ -146,7 +145,7 @@ def _curves_and_calls(
     made = {}
     for i, ((key, at), call) in enumerate(zip(groups.items(), calls(firsts), strict=True)):
         rounds, _, values = matrix(*(column[at] for column in columns))
-        made[key] = (rounds[every].astype(float), complete(values[every]), axes(firsts.iloc[i : i + 1]), call)
+        made[key] = (rounds[every].astype(float), complete(values[every]), axes(firsts.iloc[i]), call)
     return made
 
 
@@ -154,19 +153,6 @@ def _thinned(n: int, settings: int) -> list[int]:
     """Return which of n checkpoints are embedded for so many settings: all, or evenly fewer with the last."""
     room = max(6, MOST_POINTS // max(1, 4 * settings))
     return sorted(set(np.linspace(0, n - 1, min(n, room)).round().astype(int).tolist()))
-
-
-def axes(runs: pd.DataFrame) -> tuple[str, str, str]:
-    """Return a setting's γ, its B and what else is named, as they stand on the axes of the explorer ("" where absent)."""
-    found, rest = [], str(runs["settings"].iloc[0])
-    for sign, name in (("γ", "gamma"), ("B", "norm_bound")):
-        value = runs[name].iloc[0]
-        if rest.startswith(f"{sign}="):  # as it was written, which may be a word; these two stand first
-            token, _, rest = rest.partition(" ")
-            found.append(token.removeprefix(f"{sign}="))
-        else:
-            found.append("" if math.isnan(value) else short(float(value)))
-    return found[0], found[1], rest
 
 
 def calls(runs: pd.DataFrame) -> list[str]:
@@ -186,31 +172,32 @@ def _argument(name: str, value: Any) -> str:
 
 
 def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what the theorem promises of each setting at the last round, in words and as a number."""
-    table = arena.relative
-    table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
+    """Return what the theorem promises of each setting at the last round, as text and as a number."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
-    for (label, settings, _), group in table.groupby([*VARIANT, "norm_bound"], sort=False):
-        ball = float(group["norm_bound"].iloc[0])
-        bound, loss, unit = float(group["bound"].mean()), float(group["unit_loss"].mean()), str(group["unit"].iloc[0])
-        measured = float(group["log_loss" if arena.kind == "label" else "expected_mistakes"].mean())
-        verdict = "exceeded" if measured > loss + bound else "holds"
-        if bound >= arena.results.last_round:
-            verdict = f"vacuous: not below {arena.results.last_round:,} rounds"
-        said = f"{amount(measured)} ≤ {amount(loss)} {unit} + {amount(bound)} at B = {short(ball)}: {verdict}"
-        found[str(label), str(settings)] = {"bound": bound, "promise": said}
+    for row in _rows(bounds_table(arena)):
+        promise = f"{amount(row['measured'])} measured, {amount(row['loss'])} {row['unit']} + {amount(row['bound'])} "
+        promise += f"guaranteed at B = {short(row['norm_bound'])}: {row['verdict']}"
+        found[row["label"], row["settings"]] = {"bound": row["bound"], "promise": promise}
     return found
 
 
-def _comparators(arena: Arena) -> list[dict[str, Any]]:
-    """Return the comparators' loss and mistakes at the last round, per B."""
-    made = []
-    for row in _rows(comparator_table(arena)):
-        percents = 100 * row["mistakes"] / arena.results.last_round
-        text = f"{amount(row['loss_nats'])} nats and {amount(row['mistakes'])} mistakes ({plain(percents, 1)} %)"
-        text += f" at B = {short(row['norm_bound'])}"
-        made.append({"B": row["norm_bound"], "text": text, "loss": row["loss_nats"], "share": percents})
-    return made
+def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
+    """Return the best model of each setting's own streams: at its own B, or at the B of the least loss."""
+    table = arena.relative[arena.relative["round"] == arena.results.last_round]
+    keys = [*VARIANT, "norm_bound"]
+    columns = ["loss_nats", "comparator_mistakes", "relative_expected"]
+    table = table[[*keys, *columns]].groupby(keys, sort=False).mean().reset_index()
+    table = table.sort_values("loss_nats", kind="stable").drop_duplicates(VARIANT)
+    found: dict[tuple[str, str], dict[str, Any]] = {}
+    for row in _rows(table):
+        mistakes = row["comparator_mistakes"] / arena.results.last_round
+        text = f"{amount(row['loss_nats'])} nats and {amount(row['comparator_mistakes'])} mistakes ({share(mistakes)})"
+        found[row["label"], row["settings"]] = {
+            "model": f"{text} at B = {short(row['norm_bound'])}",
+            "level": 100 * mistakes,
+            "relative": f"{amount(row['relative_expected'])} over all {arena.results.last_round:,} rounds",
+        }
+    return found
 
 
 def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -224,6 +211,6 @@ def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) ->
     for first, second, gap in differences:
         back = Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.method)
         for a, b, interval in ((first, second, gap), (second, first, back)):
-            said = [percent(interval.scaled(100)).removesuffix(" %"), spread(interval.scaled(100))]
-            found.setdefault(label[a], {})[label[b]] = said
+            scaled = interval.scaled(100)
+            found.setdefault(label[a], {})[label[b]] = [points(scaled), spread(scaled)]
     return found

@@ -6,32 +6,16 @@ import functools
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-import jinja2
 from markupsafe import Markup
 
-from banditlab.analysis import glossary, words
 from banditlab.analysis.arena import arenas
-from banditlab.analysis.embedding import asset, policy, script_of
+from banditlab.analysis.embedding import policy, render, script_of
+from banditlab.analysis.formats import data_title
 from banditlab.analysis.summary import standings, with_constant
 from banditlab.analysis.tables import Results
 
 MOST_FAILURES = 20
 """Failed runs that are named; the folder has all."""
-
-
-@functools.cache
-def _templates() -> jinja2.Environment:
-    made = jinja2.Environment(
-        loader=jinja2.PackageLoader("banditlab.analysis"),
-        autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
-    )  # fmt: skip
-    made.filters |= {
-        "gloss": glossary.glossed,
-        "hundred": lambda interval: interval.scaled(100),
-        "mean": words.percent,
-        "spread": words.spread,
-    }
-    return made
 
 
 @functools.cache
@@ -42,25 +26,13 @@ def live_policy() -> str:
 
 def live_page(name: str, part: str) -> str:
     """Return the page around `part`, which it asks for anew every two seconds."""
-    return (
-        _templates()
-        .get_template("live.html.j2")
-        .render(
-            name=name,
-            part=Markup(part),
-            style=Markup(asset("page.css")),
-            script=script_of("live.js"),
-            terms=glossary.TERMS,
-        )
-    )
+    return render("live.html.j2", name=name, part=Markup(part), script=script_of("live.js"))
 
 
 def live_part(*, said: str, done: tuple[int, int], ended: str, ranking: str, error: str, notices: Sequence[str]) -> str:
     """Return what changes: where the sweep stands, what came up, and the ranking so far (HTML of `ranking_so_far`)."""
-    return (
-        _templates()
-        .get_template("live_part.html.j2")
-        .render(said=said, done=done, ended=ended, ranking=Markup(ranking), error=error, notices=notices)
+    return render(
+        "live_part.html.j2", said=said, done=done, ended=ended, ranking=Markup(ranking), error=error, notices=notices
     )
 
 
@@ -82,10 +54,11 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
             for row in rows
         }
         waiting = [label for (place, label) in planned if place == arena.environment and label not in counts]
-        tables.append((words.data_title(arena.environment), rows, counts, waiting))
+        tables.append((data_title(arena.environment), rows, counts, waiting))
     missing = results.missing
     failures = [f"{f.player} on {f.environment}, repetition {f.repetition}: {f.error}" for f in results.failures]
-    return _templates().get_template("live_ranking.html.j2").render(
-        tables=tables, done=results.planned - missing - sum(not f.is_comparator for f in results.failures),
+    failed_runs = sum(not failure.is_comparator for failure in results.failures)
+    return render(
+        "live_ranking.html.j2", tables=tables, done=results.planned - missing - failed_runs,
         planned=results.planned, missing=missing, failures=failures[:MOST_FAILURES], failed=len(failures),
     )  # fmt: skip

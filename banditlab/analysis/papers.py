@@ -1,7 +1,7 @@
 """Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures whose text is text.
 
-Captions say the protocol: rounds, repetitions, how settings were chosen, what the intervals are. Settings stand as the
-arguments of the player's constructor, `fastcb(norm_bound=3)`, which build it again, not as the page's short names.
+Captions say the protocol: rounds, repetitions, how settings were chosen, what the intervals are. LaTeX tables have settings by
+their symbols, CSV and Parquet as the constructor's arguments, `fastcb(norm_bound=3)`, which build the player again.
 """
 
 from __future__ import annotations
@@ -16,12 +16,21 @@ import matplotlib as mpl
 import pandas as pd
 from matplotlib.figure import Figure
 
-from banditlab.analysis import look, plots, sentences, words
+from banditlab.analysis import formats, look, plots, report
+from banditlab.analysis.alerts import incomplete
 from banditlab.analysis.arena import VARIANT, Arena, arenas
 from banditlab.analysis.cells import write_csv
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
 from banditlab.analysis.explore import calls
-from banditlab.analysis.summary import bounds_table, comparator_table, settings_table, standings, with_constant
+from banditlab.analysis.findings import findings
+from banditlab.analysis.summary import (
+    best_ball,
+    bounds_table,
+    comparator_table,
+    settings_table,
+    standings,
+    with_constant,
+)
 from banditlab.analysis.tables import load
 from banditlab.errors import UsageError
 
@@ -33,7 +42,15 @@ SPECIAL = {
     "†": r"$\dagger$", "‖": r"$\|$",
 }  # fmt: skip
 """What means something to LaTeX, or is not in every font it has."""
-NUMBER = re.compile(r"[−-]?[\d,.]+")
+SYMBOLS = {"γ": r"$\gamma$", "B": "$B$"}
+PROTOCOL = {
+    "few": ("ranking",),
+    "chosen": ("ranking", "mistakes", "relative"),
+    "in-sample": ("ranking", "mistakes", "relative"),
+    "first-pass": ("ranking", "settings", "heat", "gamma"),
+    "streams": ("ranking", "mistakes", "relative", "comparators"),
+}
+"""The sentences of a report that belong into captions, and into which."""
 
 
 def export(
@@ -85,7 +102,8 @@ def export(
 
 def _stems(every: Sequence[Arena]) -> list[str]:
     names = [
-        re.sub(r"[^A-Za-z0-9.]+", "-", f"{words.data_title(a.environment)}-{a.kind}").strip("-.").lower() for a in every
+        re.sub(r"[^A-Za-z0-9.]+", "-", f"{formats.data_title(a.environment)}-{a.kind}").strip("-.").lower()
+        for a in every
     ]
     return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
@@ -158,7 +176,8 @@ COLUMNS: dict[str, list[tuple[str, str]]] = {
         ("unit", "Unit"), ("bound", "Bound"),
     ],
     "comparators": [
-        ("norm_bound", "$B$"), ("loss_nats", "Loss (nats)"), ("gap", "Gap"), ("mistakes", "Mistakes"), ("streams", "Streams"),
+        ("norm_bound", "$B$"), ("player", "Streams of"), ("loss_nats", "Loss (nats)"), ("gap", "Gap"), ("mistakes", "Mistakes"),
+        ("streams", "Streams"),
     ],
 }  # fmt: skip
 """The columns of each LaTeX table: "a..b" is an interval."""
@@ -171,42 +190,37 @@ def latex_table(name: str, table: pd.DataFrame, arena: Arena, label: str) -> str
     columns = [(key, head) for key, head in COLUMNS[name] if not _all_missing(table, key)]
     align = "".join("l" if key in ("rank", "player", "setting", "unit") else "r" for key, _ in columns)
     lines = [" & ".join(_cell(name, row, key) for key, _ in columns) + r" \\" for row in table.to_dict("records")]
-    return "\n".join(
-        [
-            r"\begin{table}",
-            r"  \centering",
-            f"  \\caption{{{tex(caption(name, arena))}}}",
-            f"  \\label{{{re.sub(r'[^A-Za-z0-9:.-]+', '-', label)}}}",
-            f"  \\begin{{tabular}}{{{align}}}",
-            r"    \toprule",
-            "    " + " & ".join(head for _, head in columns) + r" \\",
-            r"    \midrule",
-            *(f"    {line}" for line in lines),
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
-    )
+    tabular = [
+        f"\\begin{{tabular}}{{{align}}}", r"  \toprule", "  " + " & ".join(head for _, head in columns) + r" \\", r"  \midrule",
+        *(f"  {line}" for line in lines), r"  \bottomrule", r"\end{tabular}",
+    ]  # fmt: skip
+    return _float("table", tabular, caption(name, arena), label)
 
 
-def caption(name: str, arena: Arena) -> str:
+def _float(kind: str, lines: Sequence[str], said: str, label: str) -> str:
+    """Return a LaTeX table or figure with its caption and label."""
+    name = re.sub(r"[^A-Za-z0-9:.-]+", "-", label)
+    inside = [r"\centering", *lines, f"\\caption{{{tex(said)}}}", f"\\label{{{name}}}"]
+    return "\n".join([f"\\begin{{{kind}}}", *(f"  {line}" for line in inside), f"\\end{{{kind}}}", ""])
+
+
+def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
     """Return what a table or figure shows and how it was measured, in plain text."""
     what = {
         "ranking": "Expected mistakes as a share of the rounds, ranked; differences to the first in percentage points; "
-        "relative: mistakes minus the comparator's loss in nats",
-        "settings": "Expected mistakes of every setting, means over all repetitions",
-        "bounds": "Expected mistakes measured, the comparator's loss, and the bound of the theorem beyond it",
-        "comparators": "The best logistic model in hindsight, rows of norm at most B",
-        "mistakes": "Expected mistakes so far as a share of the rounds so far, each player as it is ranked",
-        "relative": "Expected mistakes minus the loss of the best logistic model in nats",
-        "gamma": "Expected mistakes against γ, a line per B",
-    }[name]
-    said = f"{what}. {words.environment_title(arena.environment)}, {sentences.KINDS.get(arena.kind, arena.kind)}: "
-    said += f"{words.count(len(arena.repetitions), 'repetition')} of {words.count(arena.results.last_round, 'round')}."
-    if name in ("ranking", "mistakes"):
-        said += f" {sentences.how_chosen(arena, standings(arena))}"
-    return " ".join([said, *sentences.state(arena.results)])
+        f"relative: mistakes minus the loss of the best logistic model in nats, B = {formats.short(best_ball(arena))}. "
+        "Intervals of differences cover all pairs at once.",
+        "settings": "Expected mistakes of every setting, means over all repetitions.",
+        "bounds": "Expected mistakes measured, the comparator's loss, and the bound of the theorem beyond it.",
+        "comparators": "The best logistic model in hindsight, rows of norm at most B.",
+    }
+    said = what[name] if name in what else report.caption(name, arena, norm_bound)
+    where = f"{formats.environment_title(arena.environment)}, {report.FEEDBACK.get(arena.kind, arena.kind)}: "
+    where += (
+        f"{formats.count(len(arena.repetitions), 'repetition')} of {formats.count(arena.results.last_round, 'round')}."
+    )
+    sentences = [text for each, text in findings(arena).items() if name in PROTOCOL.get(each, ())]
+    return " ".join([said, where, *sentences, *incomplete(arena.results)])
 
 
 def tex(text: str) -> str:
@@ -223,50 +237,60 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
     per = 100.0 if first.removesuffix("_low") in SHARES.get(name, set()) else 1.0
     values = [row[first], row[second]] if second else [row[first]]
     if all(isinstance(value, str) for value in values):
-        arguments = values[0].partition("(")[2].removesuffix(")") if key == "setting" else ""
-        return rf"\texttt{{{tex(arguments)}}}" if arguments else tex("" if key == "setting" else values[0])
+        return _setting(values[0], row["player"]) if key == "setting" else tex(values[0])
     if pd.isna(values[0]) or (first.startswith("behind_first") and row["behind_first"] == 0):
         return "--"
     shown = [_number(first, per, float(value)) for value in values]
     return f"{shown[0]} to {shown[1]}" if second else shown[0]
 
 
+def _setting(call: str, player: str) -> str:
+    """Return the arguments that the player's label does not name: "$\\gamma$ = 0.1, $B$ = 3, \\texttt{decoding=sample}"."""
+    symbols, others = [], []
+    for name, value in re.findall(r"([\w.]+)=(\"(?:[^\"\\]|\\.)*\"|[^,]*)", call.partition("(")[2].removesuffix(")")):
+        shown = tex(value.strip('"'))
+        if symbol := SYMBOLS.get(formats.sign(name)):
+            symbols.append(f"{symbol} = {shown}")
+        elif f"({value.strip(chr(34))})" not in player:
+            others.append(rf"\texttt{{{tex(name)}={shown}}}")
+    return ", ".join([*symbols, *others])
+
+
 def _number(key: str, per: float, value: float) -> str:
     if key in ("norm_bound", "streams"):
-        return tex(words.short(value))
+        return tex(formats.short(value))
     if key == "gap":
         return tex(f"{value:.1g}")
-    return tex(words.plain(per * value, 1) if per == 100.0 else words.amount(value))
+    return tex(formats.plain(per * value, 1) if per == 100.0 else formats.amount(value))
 
 
 # -------------------------------------------------------------------------------------------------------------- figures
 
 
 def _figures(arena: Arena, folder: Path, stem: str, png: bool) -> Iterator[Path]:
-    """Draw an arena's figures as PDF, each with its caption beside it as .tex."""
+    """Draw an arena's figures as PDF, each with its caption and label beside it as .tex."""
     looks = look.styles(arena.results.labels(), arena.results.references())
-    yield from _figure(
-        plots.mistakes_against_rounds(mistake_curves(arena), looks), folder, stem, "mistakes", "", arena, png
-    )
+    drawn = {"mistakes": (plots.mistakes_against_rounds(mistake_curves(arena), looks), caption("mistakes", arena))}
     for panel in relative_panels(arena):
-        at = f"-b{words.short(panel.norm_bound)}"
-        yield from _figure(plots.relative_against_rounds(panel, looks), folder, stem, "relative", at, arena, png)
-    every = grids(arena)
-    if every:
-        yield from _figure(plots.mistakes_against_gamma(every), folder, stem, "gamma", "", arena, png)
+        figure = plots.relative_against_rounds(panel, looks)
+        said = caption("relative", arena, panel.norm_bound)
+        drawn[f"relative-b{formats.short(panel.norm_bound)}"] = figure, said
+    if every := grids(arena):
+        drawn["gamma"] = plots.mistakes_against_gamma(every), caption("gamma", arena)
+    if maps := [grid for grid in every if len(grid.norm_bounds) > 1]:
+        drawn["heat"] = plots.heat_maps(maps), caption("heat", arena)
+    for name, (figure, said) in drawn.items():
+        yield from _figure(figure, folder / f"{stem}-{name}.pdf", said, png)
 
 
-def _figure(figure: Figure, folder: Path, stem: str, name: str, at: str, arena: Arena, png: bool) -> Iterator[Path]:
-    file = folder / f"{stem}-{name}{at}.pdf"
+def _figure(figure: Figure, file: Path, said: str, png: bool) -> Iterator[Path]:
     with mpl.rc_context({**look.LOOK, "pdf.fonttype": 42}):  # type: ignore[dict-item]
         figure.savefig(file, metadata={"CreationDate": None})  # TrueType: the text is found, copied and searched
     yield file
     if png:
         look.save(figure, file.with_suffix(".png"))
         yield file.with_suffix(".png")
-    said = caption(name, arena) + (f" Rows of norm at most {at[2:]}." if at else "")
     beside = file.with_suffix(".tex")
-    include = f"  \\includegraphics[width=\\linewidth]{{{file.name}}}"
-    lines = [r"\begin{figure}", r"  \centering", include, f"  \\caption{{{tex(said)}}}", r"\end{figure}", ""]
-    beside.write_text("\n".join(lines), encoding="utf-8")
+    include = f"\\includegraphics[width=\\linewidth]{{{file.name}}}"
+    beside.write_text(_float("figure", [include], said, f"fig:{file.stem}"), encoding="utf-8")
     yield beside

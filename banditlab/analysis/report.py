@@ -1,11 +1,12 @@
 """One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
 
-`write_report(out)` writes OUT/report.html (nothing loaded; whole without scripts, and with them to be explored),
-OUT/figures/*.svg, and OUT/tables/*.csv. Figures for a paper (PDF, PNG) are made by `papers.export`.
+`write_report(out)` writes OUT/report.html (which loads nothing, and has scripts to explore it), OUT/figures/*.svg, and
+OUT/tables/*.csv. Figures for a paper (PDF, PNG) are made by `papers.export`.
 """
 
 from __future__ import annotations
 
+import base64
 import math
 import os
 import re
@@ -14,23 +15,26 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import jinja2
 import pandas as pd
-from markupsafe import Markup
 
-from banditlab.analysis import glossary, look, sentences, svg_figures, words
-from banditlab.analysis.answers import Answer, answer
+from banditlab.analysis import look
+from banditlab.analysis.alerts import alerts
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.cells import write_csv
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
-from banditlab.analysis.embedding import asset, json_text, policy, script_of
+from banditlab.analysis.embedding import json_text, policy, render, script_of
 from banditlab.analysis.explore import explorable
 from banditlab.analysis.exports import best_settings, paired_differences, ranking, references
+from banditlab.analysis.findings import Model, best_model, findings
+from banditlab.analysis.formats import data_title, environment_title, facts_of_data, short, without_what_is_common
+from banditlab.analysis.settings import varied
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import (
     Standing,
+    best_ball,
     bounds_table,
     comparator_table,
+    constant_share,
     diagnostics_table,
     differences,
     scale_rows,
@@ -38,10 +42,16 @@ from banditlab.analysis.summary import (
     standings,
     with_constant,
 )
-from banditlab.analysis.svg import inline_svg
-from banditlab.analysis.tables import Results, load
+from banditlab.analysis.tables import Results, load, runnable_spec
 from banditlab.errors import UsageError
 
+FEEDBACK = {
+    "bit": "bandit feedback: right or wrong",
+    "label": "full information: the label",
+    "reference": "full information, for scale",
+}
+FIRST = 10
+"""Players of an environment on the first screen."""
 MOST_ROWS = 1_000
 """Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
 MOST_PAIRED = 40
@@ -49,32 +59,31 @@ MOST_PAIRED = 40
 
 
 @dataclass(frozen=True)
-class Drawn:
-    """A figure in the page: its SVG, the words under it, and whether it is folded away at first."""
+class Picture:
+    """A figure in the page: its SVG as base64, and its caption."""
 
-    svg: Markup
+    data: str
     caption: str
-    folded: str = ""
 
 
 @dataclass(frozen=True)
 class Section:
-    """What the page says of one environment and kind of feedback."""
+    """The tables of one environment and kind of feedback."""
 
     arena: Arena
     title: str
-    kind: str
+    feedback: str
     anchor: str
-    answer: Answer
-    again: str
-    headline: str
-    chosen: str
-    comparator: str
+    findings: dict[str, str]
+    constant: Interval
+    model: Model | None
+    guarantees: pd.DataFrame
     rows: list[Standing]
     shown: list[Standing]
     references: list[Standing]
     scale: float
-    drawn: list[Drawn]
+    ball: float
+    pictures: list[Picture]
     comparators: pd.DataFrame
     bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
@@ -102,157 +111,117 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
         for name in ("figures", "tables"):
             (results.out / name).mkdir(exist_ok=True)
         titles = _titles(every)
-        sections = [
-            _section(*each, title) for each, title in zip(zip(every, _stems(every), strict=True), titles, strict=True)
-        ]
+        sections = [_section(*each) for each in zip(every, stems(every), titles, strict=True)]
         _write_tables(results.out / "tables", sections)
         page = results.out / "report.html"
         draft = page.with_suffix(".html.part")
-        draft.write_text(_render(results, sections), encoding="utf-8")
+        draft.write_text(_page(results, sections), encoding="utf-8")
         os.replace(draft, page)
     except OSError as error:
         raise UsageError(f"{results.out}: the report cannot be written ({error.strerror})") from error
     return page
 
 
-def _titles(every: list[Arena]) -> list[tuple[str, str]]:
-    """Return, per arena, what its data are called, in full where two would be the same, and its feedback if both are there."""
-    names = {environment: words.data_title(environment) for environment in dict.fromkeys(a.environment for a in every)}
-    short = list(names.values())
-    full = {e: words.environment_title(e) if short.count(name) > 1 else name for e, name in names.items()}
-    full = words.without_what_is_common(full)
-    places = [arena.environment for arena in every]
-    return [
-        (full[a.environment], sentences.KINDS.get(a.kind, a.kind) if places.count(a.environment) > 1 else "")
-        for a in every
-    ]
+def _titles(every: list[Arena]) -> list[str]:
+    """Return the name of each arena's data, in full where two would be the same."""
+    names = {arena.environment: data_title(arena.environment) for arena in every}
+    short_names = list(names.values())
+    full = {e: environment_title(e) if short_names.count(name) > 1 else name for e, name in names.items()}
+    full = without_what_is_common(full)
+    return [full[arena.environment] for arena in every]
 
 
-def _section(arena: Arena, stem: str, title: tuple[str, str]) -> Section:
+def _section(arena: Arena, stem: str, title: str) -> Section:
     rows, beside = standings(arena), scale_rows(arena)
     highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows + beside]
     every = [arena] if arena.scale is None else [arena, arena.scale]
+    pairs = differences(arena)
+    first = {row.name for row in rows[:MOST_PAIRED]}
     return Section(
         arena=arena,
-        title=title[0],
-        kind=title[1],
+        title=title,
+        feedback=FEEDBACK.get(arena.kind, arena.kind),
         anchor=f"data-{stem}",
-        answer=answer(arena, rows),
-        again=_again(arena).strip(),
-        headline=sentences.headline(rows, arena.paired),
-        chosen=sentences.how_chosen(arena, rows),
-        comparator=sentences.about_comparator(arena, rows),
+        findings=findings(arena),
+        constant=constant_share(arena),
+        model=best_model(arena),
+        guarantees=_guarantees(arena),
         rows=rows,
         shown=with_constant(arena, rows),
         references=beside,
         scale=max([1e-9, *highs]),
-        drawn=list(_drawn(arena, stem)),
+        ball=best_ball(arena),
+        pictures=list(_pictures(arena, stem)),
         comparators=comparator_table(arena),
         bounds=_joined(bounds_table, every),
-        differences=differences(arena),
-        pairs=_first_pairs(arena, rows),
+        differences=pairs,
+        pairs=[pair for pair in pairs if pair[0] in first and pair[1] in first],
         settings=_joined(settings_table, every),
         diagnostics=_joined(diagnostics_table, every),
     )
 
 
-def _first_pairs(arena: Arena, rows: list[Standing]) -> list[tuple[str, str, Interval]]:
-    """Return the differences that the page's table shows: those between the first `MOST_PAIRED` players."""
-    first = {row.name for row in rows[:MOST_PAIRED]}
-    return [each for each in differences(arena) if each[0] in first and each[1] in first]
+def _guarantees(arena: Arena) -> pd.DataFrame:
+    """Return each player's setting with the least guarantee, the least first."""
+    return bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
-    """Return a table of the ranked players and of their references, `kind` telling them apart."""
+    """Return a table of the ranked players and of their references, told apart by `kind`."""
     parts = [table(arena).assign(kind=arena.kind) for arena in every]
     full = [part for part in parts if len(part)]
     return pd.concat(full, ignore_index=True) if full else parts[0]
 
 
-def _records(table: pd.DataFrame) -> list[dict[str, Any]]:
-    return [{str(name): value for name, value in row.items()} for row in table.to_dict("records")]
+# ------------------------------------------------------------------------------------------------------------- pictures
 
 
-def _first(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return the rows of a table that the page shows."""
-    return _records(table.head(MOST_ROWS))
+def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
+    """Draw the pictures of a page without scripts, write them as files, and yield them."""
+    from banditlab.analysis import plots  # importing matplotlib and seaborn takes longer than a board
 
-
-def _rest(table: pd.DataFrame, file: str) -> str:
-    """Return where the rows are that the page does not show; "" where it shows all."""
-    return (
-        ""
-        if len(table) <= MOST_ROWS
-        else f"These are the first {MOST_ROWS:,} of {len(table):,}; tables/{file}.csv has all."
-    )
-
-
-# -------------------------------------------------------------------------------------------------------------- figures
-
-
-def _drawn(arena: Arena, stem: str) -> Iterator[Drawn]:
-    """Draw an arena's figures, write them as files, and yield them for the page."""
     results = arena.results
     looks = look.styles(results.labels(), results.references())
-    grey = " Grey and dashed, for scale: players that are told the label." if arena.scale is not None else ""
-
-    def finish(svg: str, name: str, title: str, caption: str, folded: str = "") -> Drawn:
-        (results.out / "figures" / f"{stem}-{name}.svg").write_text(svg, encoding="utf-8")
-        full = f"{title}, {words.environment_title(arena.environment)}"
-        return Drawn(inline_svg(svg, f"{stem}-{name}", full, caption), f"{title}. {caption}", folded)
-
-    yield finish(
-        svg_figures.mistakes_against_rounds(mistake_curves(arena), looks),
-        "mistakes",
-        "Mistakes against rounds",
-        "Expected mistakes so far as a share of the rounds so far, each player as it is ranked above; bands are "
-        "95 % intervals of the mean over repetitions; the share at the last round stands in the legend."
-        + _again(arena)
-        + grey,
-    )
-    panels = relative_panels(arena)
-    best = min(panels, key=lambda panel: panel.loss, default=None)
-    for panel in sorted(panels, key=lambda panel: panel is not best):
-        bound = words.short(panel.norm_bound)
-        yield finish(
-            svg_figures.relative_against_rounds(panel, looks),
-            f"relative-b{_slug(bound)}",
-            f"Relative mistakes against rounds, B = {bound}",
-            f"Expected mistakes minus the loss of the best logistic model U with rows of norm at most {bound} "
-            f"({words.amount(panel.loss)} nats at the end, known to within {panel.gap:.1g}; the bands, 95 % intervals, "
-            "include this), the same loss for every player. Below 0: fewer mistakes than the model's loss. Players "
-            f"with a B stand at their best setting with B = {bound}. A bound is vacuous where it is the number of "
-            "rounds or more; the scale is linear around 0 and logarithmic beyond." + grey,
-            "" if panel is best else f"Relative mistakes against rounds, B = {bound}",
-        )
+    drawn = {"mistakes": (plots.mistakes_against_rounds(mistake_curves(arena), looks), caption("mistakes", arena))}
+    for panel in relative_panels(arena):
+        if panel.norm_bound == best_ball(arena):
+            figure = plots.relative_against_rounds(panel, looks)
+            drawn["relative"] = figure, caption("relative", arena, panel.norm_bound)
     every = grids(arena)
-    maps = [grid for grid in every if len(grid.norm_bounds) > 1]
-    if maps:
-        yield finish(
-            svg_figures.heat_maps(maps),
-            "heat",
-            "Mistakes over γ and B",
-            "Expected mistakes in percent, as they are ranked, mean over all repetitions, one colour scale for all panels: "
-            "the darker, the fewer; the frame marks a panel's fewest.",
+    if any(len(grid.norm_bounds) > 1 for grid in every):
+        drawn["heat"] = plots.heat_maps(every), caption("heat", arena)
+    elif every:
+        drawn["gamma"] = plots.mistakes_against_gamma(every), caption("gamma", arena)
+    for name, (figure, text) in drawn.items():
+        file = results.out / "figures" / f"{stem}-{name}.svg"
+        look.save(figure, file)
+        yield Picture(base64.b64encode(file.read_bytes()).decode(), text)
+
+
+def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
+    """Return what a figure shows, in plain text."""
+    ball = short(norm_bound)
+    if not arena.paired:
+        loss = "the best model of each player's own streams"
+    else:
+        table = comparator_table(arena)
+        loss = "".join(
+            f"{row.loss_nats:,.1f} nats at the end, known to within {row.gap:.1g}, the same for every player"
+            for row in table[table["norm_bound"] == norm_bound].itertuples()
         )
-    if every:
-        yield finish(
-            svg_figures.mistakes_against_gamma(every),
-            "gamma",
-            "Mistakes against γ",
-            "Share of expected mistakes, as they are ranked, one line per B; bars are 95 % intervals, all repetitions.",
-        )
+    return {
+        "mistakes": "Expected mistakes so far as a share of the rounds so far, each player at the setting it is ranked at; "
+        "bands are 95 % intervals; the legend has the share at the last round.",
+        "relative": f"Expected mistakes minus the loss of the best logistic model with rows of norm at most {ball} ({loss}). "
+        f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0.",
+        "heat": "Expected mistakes in percent, means over all repetitions; a panel holds the other settings fixed at those "
+        "of its title. One colour scale; the frame marks a panel's fewest.",
+        "gamma": "Share of expected mistakes against γ, means over all repetitions with 95 % intervals, a line per B; a panel "
+        "holds the other settings fixed at those of its title.",
+    }[name]
 
 
-def _again(arena: Arena) -> str:
-    """Return that a curve goes on over rows seen before, where they are."""
-    if not arena.repeats:
-        return ""
-    first = int(arena.final["first_sight_rounds"].max())
-    return f" From round {first + 1:,} on rows return that players may remember: the ranks go by the rounds before."
-
-
-def _stems(every: list[Arena]) -> list[str]:
+def stems(every: list[Arena]) -> list[str]:
     """Return a file name per arena; a number tells apart those that would be alike."""
     names = [f"{_slug(arena.environment)}-{arena.kind}" for arena in every]
     return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
@@ -290,61 +259,43 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
 # ----------------------------------------------------------------------------------------------------------------- page
 
 
-def _render(results: Results, sections: list[Section]) -> str:
-    environment = jinja2.Environment(
-        loader=jinja2.PackageLoader("banditlab.analysis"),
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        undefined=jinja2.StrictUndefined,
-    )
-    environment.filters |= {
-        "records": _records,
-        "first_rows": _first,
-        "rest": _rest,
-        "percent": words.share,
-        "amount": words.amount,
-        "short": words.short,
-        "duration": words.duration,
-        "hundred": lambda interval: interval.scaled(100),
-        "mean": words.percent,
-        "spread": words.spread,
-        "count": lambda items, noun: words.count(len(items), noun),
-        "title_of": words.environment_title,
-        "gloss": glossary.glossed,
-        "sortable": lambda value: f"{value:.17g}" if math.isfinite(value) else "",
-    }
+def _page(results: Results, sections: list[Section]) -> str:
     start, script = script_of("start.js"), script_of("charts.js", "explore.js")
     looks = look.styles(results.labels(), results.references())
     data = [explorable(s.arena, s.rows, s.settings, s.differences, looks, results.groups) for s in sections]
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
-    return environment.get_template("report.html.j2").render(
+    return render(
+        "report.html.j2",
         name=str(results.spec.get("name", results.out.name)),
-        game=sentences.the_game([section.arena.kind for section in sections]),
-        said=sentences.what_was_run(results, warned=False),
-        warned=sentences.warnings(results),
-        terms=glossary.TERMS,
-        style=Markup(asset("page.css")),
+        alerts=alerts(results),
         script=script,
         start=start,
-        policy=policy(start, script),
+        policy=policy(start, script).replace("connect-src", "img-src data:; connect-src"),
         data=json_text({"sections": data}),
         sections=sections,
-        kinds=sentences.KINDS,
+        first=FIRST,
+        most=MOST_ROWS,
+        data_sets=[(environment_title(name), _data_set(results, name)) for name in results.environments],
+        players=_players(results),
+        kinds=[section.arena.kind for section in sections],
+        feedback=FEEDBACK,
         skipped=results.skipped,
         failures=results.failures,
         versions=results.spec.get("versions", {}),
+        repetitions=results.runs["repetition"].nunique(),
         rounds=results.last_round,
         spec=runnable_spec(spec_text),
     )
 
 
-def runnable_spec(text: str) -> str:
-    """Return a stored spec without what the store added ([store] and [versions]), so that it can be run again."""
-    kept, inside = [], False
-    for line in text.splitlines():
-        if line.startswith("["):
-            inside = line.strip() in ("[store]", "[versions]")
-        if not inside:
-            kept.append(line)
-    return "\n".join(kept).strip()
+def _data_set(results: Results, environment: str) -> str:
+    facts = results.data.get(environment)
+    return facts_of_data(facts, results.last_round) if facts else ""
+
+
+def _players(results: Results) -> list[dict[str, Any]]:
+    """Return each player with its feedback, its number of settings, and what was varied."""
+    return [
+        {"label": label, "kind": kind, "settings": rows["settings"].nunique(), "varied": varied(rows)}
+        for (label, kind), rows in results.runs.groupby(["label", "kind"], sort=False)
+    ]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import numpy as np
 import pandas as pd
 
-from banditlab.analysis.words import is_number, short, sign
+from banditlab.analysis.formats import is_number, short, sign
 
 
 def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
@@ -60,6 +60,33 @@ def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) ->
     """Return the names whose values differ within an environment."""
     keys = {n: values[n].map(lambda v: "" if is_absent(v) else str(v)) for n in names}
     return [n for n, key in keys.items() if (key.groupby(one["environment"]).nunique() > 1).any()]
+
+
+def axes(run: pd.Series) -> tuple[str, str, str]:
+    """Return a run's γ, its B and its other settings as text.
+
+    γ and B are as they were written ("theory", "0.1"), "default" where nobody wrote them and "" where the player has none.
+    """
+    found, rest = [], str(run["settings"])
+    for symbol, name in (("γ", "gamma"), ("B", "norm_bound")):
+        if rest.startswith(f"{symbol}="):  # these two stand first
+            token, _, rest = rest.partition(" ")
+            found.append(token.removeprefix(f"{symbol}="))
+        elif math.isnan(run[name]):
+            found.append("")
+        else:
+            found.append("default" if is_absent(run.get(f"setting.{name}")) else short(float(run[name])))
+    return found[0], found[1], rest
+
+
+def varied(runs: pd.DataFrame) -> str:
+    """Return what was varied of one player, as it was written: "γ: theory, 0.1; B: 1, 3"; "" where nothing was."""
+    found = []
+    for column in [str(name) for name in runs.columns if str(name).startswith("setting.")]:
+        values = list(dict.fromkeys(runs[column].dropna().astype(str)))
+        if len(values) > 1:
+            found.append(f"{sign(column.removeprefix('setting.'))}: {', '.join(values)}")
+    return "; ".join(found)
 
 
 def is_absent(value: object) -> bool:

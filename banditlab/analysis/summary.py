@@ -23,8 +23,8 @@ class Standing:
     Attributes
     ----------
     rank
-        "1", "2=", or "?" where one repetition gives an order but no evidence for it; players with feedback "bit" and
-        "label" are ranked apart; "" for references beside players of one bit.
+        "1", "2=", or "?" where there is an order but no evidence for it (see `statistics.Place`); players with feedback
+        "bit" and "label" are ranked apart; "" for references beside players of one bit.
     settings, among
         The settings that differ, as text, chosen on all repetitions, and of how many it was chosen.
     held_out
@@ -34,6 +34,8 @@ class Standing:
     mistakes, counted
         Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds, intervals cut to [0, 1]; where
         rows of a table repeat, of the rounds that showed a row for the first time.
+    explored
+        Share of the rounds in which the player explored; NaN where it does not count them.
     repeated
         Expected mistakes on rows seen before, as a fraction of those rounds; NaN where none repeat.
     constant
@@ -43,7 +45,8 @@ class Standing:
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
-        Expected mistakes - loss of the best comparator (`comparator_bound`, nats), None without comparators.
+        Expected mistakes - loss of the best comparator of the player's own streams (`comparator_bound`, nats), None
+        without comparators.
     ratio
         Expected mistakes / loss of the same comparator; NaN without.
     behind_first, behind_group
@@ -69,6 +72,7 @@ class Standing:
     behind_first: Interval
     behind_group: Interval
     seconds_per_round: float
+    explored: float = math.nan
     repeated: float = math.nan
     constant: bool = False
     below_constant: bool = False
@@ -89,8 +93,8 @@ def standings(arena: Arena) -> list[Standing]:
     rounds = arena.results.last_round
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
-    constant, each = constant_share(arena), arena.row_deviations(rows, [int(r) for r in table.columns])
-    details, listed = rows[["expected_kind", "seconds", "repeated"]], []
+    each = arena.row_deviations(rows, [int(r) for r in table.columns])
+    details, listed = rows[["expected_kind", "seconds", "explored", "repeated", "constant"]], []
     players = groups_of(rows, ["label"])
     for place in _places(arena, table, each):
         label = str(table.index[place.index])
@@ -108,8 +112,8 @@ def standings(arena: Arena) -> list[Standing]:
                 among=pick.among,
                 held_out=pick.held_out,
                 agree=pick.agree,
-                mistakes=mean_interval(table.loc[label], rows=own).cut(0, 1),
-                counted=mean_interval(counted.loc[label]).cut(0, 1),
+                mistakes=mean_interval(table.loc[label], rows=own, rounds=arena.ranked_rounds).cut(0, 1),
+                counted=mean_interval(counted.loc[label], rounds=arena.ranked_rounds).cut(0, 1),
                 conditional=bool((mine["expected_kind"] == "conditional").any()),
                 relative=over.get(label),
                 ratio=ratio.get(label, math.nan),
@@ -117,8 +121,9 @@ def standings(arena: Arena) -> list[Standing]:
                 behind_first=place.behind_first.cut(-1, 1),
                 behind_group=place.behind_group.cut(-1, 1),
                 seconds_per_round=float(mine["seconds"].mean()) / rounds,
+                explored=float(mine["explored"].astype(float).mean()) / rounds,
                 repeated=float(mine["repeated"].mean()),
-                below_constant=float(np.nanmean(table.loc[label])) > constant.mean,
+                below_constant=float(np.nanmean(table.loc[label])) > float(mine["constant"].mean()),
             )
         )
     return listed
@@ -126,17 +131,19 @@ def standings(arena: Arena) -> list[Standing]:
 
 def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -> list[Place]:
     rows = None if each is None else np.stack([each[str(label)] for label in table.index])
-    return rank(table.to_numpy(), rows=rows, paired=arena.paired, family=arena.family)
+    return rank(table.to_numpy(), rows=rows, paired=arena.paired, rounds=arena.ranked_rounds, family=arena.family)
 
 
 @once
 def constant_share(arena: Arena) -> Interval:
-    """Return the share of mistakes of always playing the class most frequent in hindsight, of the streams of this arena.
+    """Return the share of mistakes of always playing the class most frequent in hindsight, on the streams of the ranked runs.
 
-    NaN where the runs were stored before it was counted.
+    NaN where the runs were stored before it was counted; no interval where the streams are one table's or depend on the
+    player, so that they are no sample of many.
     """
-    share = mean_interval(arena.final.drop_duplicates("stream_id")["constant"])
-    if arena.final["row_losses"].notna().any():  # one table's share, no sample of many
+    streams = arena.reported_final.drop_duplicates("stream_id")
+    share = mean_interval(streams["constant"], rounds=arena.ranked_rounds)
+    if arena.final["row_losses"].notna().any() or not arena.paired:
         return Interval(share.mean, math.nan, math.nan, share.n, "none")
     return share.cut(0, 1)
 
@@ -150,7 +157,7 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
         listed[0],
         rank="", position=0, label=CONSTANT, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
         conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
-        repeated=math.nan, constant=True, below_constant=False,
+        explored=math.nan, repeated=math.nan, constant=True, below_constant=False,
     )  # fmt: skip
     at = sum(each.mistakes.mean <= share.mean for each in listed)
     return [*listed[:at], row, *listed[at:]]
@@ -187,7 +194,9 @@ def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
 
     def gap(a: str, b: str) -> Interval:
         pair = None if each is None else (each[a], each[b])
-        found = difference(values[a], values[b], rows=pair, paired=arena.paired, family=arena.family)
+        found = difference(
+            values[a], values[b], rows=pair, paired=arena.paired, rounds=arena.ranked_rounds, family=arena.family
+        )
         return found.cut(-1, 1)
 
     return [(_name(arena, a), _name(arena, b), gap(a, b)) for i, a in enumerate(order) for b in order[i + 1 :]]
@@ -204,13 +213,9 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
     """Return the B of the least mean loss, and each label's expected mistakes - and / that loss (nats)."""
-    table = comparator_table(arena)
-    if table.empty:
-        return math.nan, {}, {}
-    best = float(table["norm_bound"].iloc[int(table["loss_nats"].argmin())])
-    comparators = arena.results.comparators
-    comparators = comparators[comparators["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
-    joined = rows[["label", "stream_id", "round", "expected_mistakes"]].merge(comparators, on=["stream_id", "round"])
+    best, table = best_ball(arena), arena.results.comparators
+    table = table[table["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
+    joined = rows[["label", "stream_id", "round", "expected_mistakes"]].merge(table, on=["stream_id", "round"])
     joined = joined.assign(over=joined["expected_mistakes"] - joined["loss_nats"])
     over = {str(label): mean_interval(group["over"]) for label, group in joined.groupby("label")}
     sums = joined.groupby("label")[["expected_mistakes", "loss_nats"]].sum()
@@ -223,9 +228,14 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 
 @once
 def comparator_table(arena: Arena) -> pd.DataFrame:
-    """Return, per B, the comparator's mean loss, its interval's width, its mistakes, over the streams of this arena."""
+    """Return the best model's mean loss and mistakes per B, with the largest gap of its streams.
+
+    Where the players of a repetition met one stream, `player` is "all"; else each player has rows of its own, over the
+    streams of the runs it is ranked by.
+    """
+    final = arena.final.assign(label="all") if arena.paired else arena.reported_final
+    streams = final[["label", "stream_id"]].drop_duplicates().rename(columns={"label": "player"})
     table = arena.results.comparators
-    table = table[table["stream_id"].isin(set(arena.final["stream_id"]))]
     table = table[(table["round"] == arena.results.last_round) & table["loss_nats"].notna()]
     columns = {
         "streams": ("stream_id", "nunique"),
@@ -234,16 +244,23 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
         "gap": ("gap", "max"),
         "mistakes": ("mistakes", "mean"),
     }
-    return table.groupby("norm_bound").agg(**columns).reset_index()
+    return streams.merge(table, on="stream_id").groupby(["norm_bound", "player"]).agg(**columns).reset_index()
+
+
+def best_ball(arena: Arena) -> float:
+    """Return the B whose best models lose least in the mean, NaN without comparators."""
+    losses = comparator_table(arena).groupby("norm_bound", as_index=False)["loss_nats"].mean()
+    return float(losses["norm_bound"].iloc[int(losses["loss_nats"].argmin())]) if len(losses) else math.nan
 
 
 @once
 def bounds_table(arena: Arena) -> pd.DataFrame:
-    """Return, for every setting whose theorem gives a number, what was measured beside what is promised, in means.
+    """Return, for every setting whose theorem gives a number, the measured mean beside the `guarantee`, loss + bound.
 
     Agents: E[M] <= loss + bound. Forecasters: log loss <= loss + bound. Loss and bound are in the unit of the theorem
-    (`unit`), and the comparator is the one of the player's own ball. `holds` takes the comparator's loss as it is; the
-    best loss in the ball is at most `gap` below.
+    (`unit`), and the comparator is the one of the player's own ball. `verdict` is "exceeded" where the measured mean is
+    above the guarantee, "vacuous" where the guarantee of mistakes (for log loss the bound) is the number of rounds or
+    more, else "holds". It takes the comparator's loss as it is; the best loss in the ball is at most `gap` below.
     """
     table = arena.relative
     table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
@@ -254,12 +271,12 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     rows = table.groupby(keys, sort=False)[means].mean().reset_index()
     streams = table.groupby(keys, sort=False).size().to_numpy()
     rounds = arena.results.last_round
-    return rows.assign(
-        over=rows["measured"] - rows["loss"],
-        vacuous=rows["bound"] >= rounds,
-        holds=rows["measured"] <= rows["loss"] + rows["bound"],
-        repetitions=streams,
+    rows = rows.assign(
+        over=rows["measured"] - rows["loss"], guarantee=rows["loss"] + rows["bound"], repetitions=streams
     )
+    exceeded = rows["measured"] > rows["guarantee"]
+    vacuous = rows["bound" if arena.kind == "label" else "guarantee"] >= rounds
+    return rows.assign(verdict=np.select([exceeded, vacuous], ["exceeded", "vacuous"], "holds"))
 
 
 @once
@@ -293,7 +310,8 @@ def settings_table(arena: Arena) -> pd.DataFrame:
         group = {name: column[at] for name, column in numbers.items()}
         own = needed.iloc[at]
         each = arena.row_deviations(own, list(own["repetition"]))
-        interval = mean_interval(group["ranked"], rows=None if each is None else each[label]).cut(0, 1)
+        own_rows = None if each is None else each[label]
+        interval = mean_interval(group["ranked"], rows=own_rows, rounds=arena.ranked_rounds).cut(0, 1)
         rows.append(
             {
                 "label": label,

@@ -193,3 +193,14 @@ def _comparators(table: pa.Table | None) -> pd.DataFrame:
         return pd.DataFrame({n: pd.Series(dtype=t) for n, t in COMPARATOR_COLUMNS.items()})
     frame = _as_objects(table.to_pandas(use_threads=False)).drop_duplicates(["stream_id", "round", "norm_bound"])
     return frame.astype({"norm_bound": float}).reset_index(drop=True)
+
+
+def runnable_spec(text: str) -> str:
+    """Return a stored spec without what the store added ([store] and [versions]), so that it can be run again."""
+    kept, inside = [], False
+    for line in text.splitlines():
+        if line.startswith("["):
+            inside = line.strip() in ("[store]", "[versions]")
+        if not inside:
+            kept.append(line)
+    return "\n".join(kept).strip()

@@ -80,11 +80,11 @@ class Console:
     def report(self, folder: Path) -> None:
         """Print the ranked table of a results folder, write its report, and print where that is."""
         from banditlab.analysis import load, summary_rows, write_report
-        from banditlab.analysis.sentences import warnings
+        from banditlab.analysis.alerts import alerts
 
         results = load(folder)
         print_ranking(self.out, summary_rows(results))
-        for sentence in warnings(results):
+        for sentence in alerts(results):
             say(self.out, escape(f"warning: {sentence}"))
         begin = time.perf_counter()
         page = write_report(results)
@@ -102,7 +102,7 @@ class Console:
             f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
             f"{many(sweep.spec.rounds, 'round')} each",
         )
-        from banditlab.analysis.words import facts_of_data
+        from banditlab.analysis.formats import facts_of_data
 
         for label, facts in plan.data.items():
             say(self.out, escape(f"{label}: {facts_of_data(facts, sweep.spec.rounds)}"))

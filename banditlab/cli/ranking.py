@@ -36,7 +36,7 @@ def say(out: rich.console.Console, text: str, style: str | None = None) -> None:
 
 def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
     """Print the tables of all environments, and below them what their signs mean."""
-    from banditlab.analysis.words import environment_title
+    from banditlab.analysis.formats import environment_title
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
         told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(

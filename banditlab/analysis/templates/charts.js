@@ -216,22 +216,8 @@ function tick(label, on, change) {
   return { node: make("label", {}, box, label), box };
 }
 
-// Words explain themselves on hover and focus; light and dark by a button; the contents say where the reader is.
+// Light and dark by a button; the contents say where the reader is.
 function furniture() {
-  const tip = make("div", { id: "tip", role: "tooltip", hidden: true });
-  document.body.append(tip);
-  const over = (event) => {
-    const term = event.target.closest && event.target.closest("a.term");
-    if (!term) { tip.hidden = true; return; }
-    tip.textContent = term.dataset.tip;
-    tip.hidden = false;
-    const at = term.getBoundingClientRect(), w = tip.offsetWidth, h = tip.offsetHeight;
-    tip.style.left = Math.max(8, Math.min(at.left, innerWidth - w - 8)) + "px";
-    tip.style.top = (at.bottom + h + 8 > innerHeight ? at.top - h - 6 : at.bottom + 6) + "px";
-  };
-  document.addEventListener("pointerover", over);
-  document.addEventListener("focusin", over);
-  document.addEventListener("keydown", (event) => { if (event.key === "Escape") tip.hidden = true; });
   const themes = ["auto", "light", "dark"], names = { auto: "as the system", light: "light", dark: "dark" };
   const button = document.getElementById("theme");
   let theme = 0;

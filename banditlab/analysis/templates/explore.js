@@ -140,18 +140,14 @@ function explorer(host, data, title) {
 
   function tell(s) {
     head.replaceChildren(make("code", {}, s.call), s.chosen ? " \u2013 the setting it is ranked at" : "");
-    const own = data.comparators.find((c) => s.norm !== null && Math.abs(c.B - s.norm) <= 1e-9 * c.B);
-    const model = own || data.comparators.reduce((a, c) => (!a || c.loss < a.loss ? c : a), null);
-    const end = s.y[s.y.length - 1] * data.rounds / 100;
     const lines = [
       ["mistakes", `${s.mistakes}, over ${s.n} repetition${s.n === 1 ? "" : "s"}`], ["95 % interval", s.interval === "\u2013" ? "none" : s.interval + " %"],
       ["mistakes as drawn", s.counted], ["explored", s.explored], ["bound", s.promise || "no theorem gives a number for this setting"],
-      ["comparator", model ? model.text + (own || s.norm === null ? "" : " (none at its own B)") : "none computed"],
-      ["relative mistakes", model ? `${sized(end - model.loss)} over all ${rounds(data.rounds)} rounds` : "\u2013"], ["time", s.time + " per round"],
+      ["best model of its streams", s.model || "none computed"], ["relative mistakes", s.relative || "\u2013"], ["time", s.time + " per round"],
     ];
     facts.replaceChildren(...lines.flatMap(([name, text]) => [make("dt", {}, name), make("dd", { "data-fact": name }, text)]));
     said.textContent = `${s.call}: ${s.mistakes} mistakes, 95 % interval ${s.interval}`;
-    const levels = model ? [{ y: model.share, text: `best model, B = ${model.B}` }] : [];
+    const levels = s.model ? [{ y: s.level, text: "best model" }] : [];
     paint({
       series: [{ name: `${s.p} ${s.text}`, look: data.looks[s.p], x: s.x, y: s.y, low: s.low, high: s.high }], levels, xkind: "log", ykind: "linear",
       xfrom: 10, xlabel: "rounds", ylabel: "mistakes so far, % of rounds", xtext: (v, full) => rounds(v) + (full ? " rounds" : ""), ytext: (v) => sized(v) + " %",
@@ -170,7 +166,6 @@ function ranking(section, data) {
     const button = make("button", { type: "button", class: "sort" });
     button.append(...th.childNodes);
     th.append(button);
-    button.querySelectorAll("a.term").forEach((a) => a.replaceWith(...a.childNodes));
     button.addEventListener("click", () => {
       const up = th.getAttribute("aria-sort") !== "ascending";
       head.forEach((other) => other.removeAttribute("aria-sort"));

@@ -1,21 +1,22 @@
-"""Numbers and lists as a person reads them."""
+"""Numbers, settings and names as text."""
 
 from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
 from banditlab.analysis.statistics import Interval
+from banditlab.validation import ALIASES
 
-SIGNS = {"gamma": "γ", "norm_bound": "B"}
+SYMBOLS = {name: symbol for symbol, name in ALIASES.items()}
 MISSING = "–"
 
 
 def sign(name: str) -> str:
-    """Return a setting's name as legends write it: γ for gamma, B for norm_bound, a wrapped player's likewise."""
+    """Return a setting's name as tables write it: γ for gamma, B for norm_bound; a wrapped player's likewise."""
     head, dot, tail = name.rpartition(".")
-    return f"{head}{dot}{SIGNS.get(tail, tail)}"
+    return f"{head}{dot}{SYMBOLS.get(tail, tail)}"
 
 
 def short(value: float | str) -> str:
@@ -35,7 +36,7 @@ def is_number(text: str) -> bool:
 
 
 def environment_title(label: str) -> str:
-    """Return an environment's label, the file it reads first: "wine.csv · banditlab/Table-v0(label=target)".
+    """Return an environment's label with the file it reads first: "wine.csv · banditlab/Table-v0(label=target)".
 
     A path with folders stays in the brackets too, so that nothing is lost.
     """
@@ -51,9 +52,9 @@ def environment_title(label: str) -> str:
 
 
 def data_title(label: str) -> str:
-    """Return what an environment's data are called: "Digits", "wine.csv", "Logistic with n_classes=3".
+    """Return the name of an environment's data: "Digits", "wine.csv", "Logistic with n_classes=3".
 
-    `environment_title` names the constructor, this the data; two environments of one page may have the same name here.
+    Two environments of one page may have the same name here; `environment_title` tells them apart.
     """
     title = environment_title(label)
     if " · " in title:
@@ -80,25 +81,15 @@ def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
-    """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 1 pass, each row shown once"; several passes say what is ranked."""
-    rows, passes = int(facts["rows"]), rounds / facts["rows"]
-    said = f"{count(rows, 'row')}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}"
-    said += f", largest class {share(facts['largest'])}" if "largest" in facts else ""
-    if passes < 1:
-        return f"{said}; {rounds:,} of the rows shown once, in random order"
-    if passes == 1:
-        return f"{said}; 1 pass: each row shown once, in random order"
-    return f"{said}; {passes:.3g} passes, in a new random order each; ranked is the first showing of each row"
+    """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"."""
+    largest = f", largest class {share(facts['largest'])}" if "largest" in facts else ""
+    passes = f"{rounds / facts['rows']:.3g} {'pass' if rounds == facts['rows'] else 'passes'}"
+    return f"{facts['rows']:,.0f} rows, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}"
 
 
-def joined(parts: Sequence[str]) -> str:
-    """Return "a, b and c"."""
-    return " and ".join([", ".join(parts[:-1]), parts[-1]]) if len(parts) > 1 else "".join(parts)
-
-
-def count(n: int, noun: str, plural: str | None = None) -> str:
+def count(n: int, noun: str) -> str:
     """Return "1 run" or "5,000 runs"."""
-    return f"{n:,} {noun if n == 1 else plural or noun + 's'}"
+    return f"{n:,} {noun if n == 1 else noun + 's'}"
 
 
 def decimals(interval: Interval) -> int:
@@ -113,16 +104,21 @@ def percent(interval: Interval) -> str:
     return MISSING if math.isnan(interval.mean) else f"{plain(interval.mean, decimals(interval))} %"
 
 
+def points(interval: Interval) -> str:
+    """Return the mean of a difference in percentage points: "2.1"."""
+    return percent(interval).removesuffix(" %")
+
+
 def share(value: float) -> str:
     """Return a fraction in percent, "4.1 %", or a dash for NaN."""
     return MISSING if math.isnan(value) else f"{plain(100 * value, 1)} %"
 
 
-def spread(interval: Interval, digits: int | None = None) -> str:
+def spread(interval: Interval) -> str:
     """Return "3.9 to 4.3", or a dash where there is no interval."""
     if not math.isfinite(interval.low):
         return MISSING
-    digits = decimals(interval) if digits is None else digits
+    digits = decimals(interval)
     return f"{plain(interval.low, digits)} to {plain(interval.high, digits)}"
 
 

@@ -1,0 +1,61 @@
+"""What keeps the numbers of a results folder from being complete or trusted, a line each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import numpy as np
+
+from banditlab.analysis.formats import count, environment_title, plain
+from banditlab.analysis.tables import Results
+
+
+def alerts(results: Results) -> list[str]:
+    """Return a line for each kind of missing, failed, unreadable or untrustworthy runs."""
+    return [*incomplete(results), *_off_expectation(results)]
+
+
+def incomplete(results: Results) -> list[str]:
+    """Return a line for each kind of runs that are not there."""
+    failed = len(results.failures)
+    streams = sum(failure.is_comparator for failure in results.failures)
+    last = results.runs[results.runs["round"] == results.last_round]
+    numberless = last.loc[last["ranked"].isna(), "label"]
+    unreadable, runs = len(results.unreadable), count(results.planned, "run")
+    lines = [
+        (results.missing, f"Unfinished: {results.missing:,} of {runs} missing; the same command continues."),
+        (
+            failed,
+            f"Failed: {count(failed - streams, 'run')} and the comparators of {count(streams, 'stream')}, listed below.",
+        ),
+        (unreadable, f"Unreadable: {count(unreadable, 'file')} ({_some(results.unreadable)})."),
+        (
+            len(numberless),
+            f"Not ranked: {count(len(numberless), 'run')} without a number of mistakes ({_some(numberless)}).",
+        ),
+    ]
+    return [line for n, line in lines if n]
+
+
+def _some(names: Iterable[object]) -> str:
+    """Return up to five different names."""
+    different = list(dict.fromkeys(map(str, names)))
+    return ", ".join(different[:5] + ["..."] * (len(different) > 5))
+
+
+def _off_expectation(results: Results) -> list[str]:
+    """Return the runs whose mistakes are further from their expectation than chance allows.
+
+    By Freedman's inequality |mistakes - expected| passes 6 + 6 sqrt(1 + V), V their variance, once in 3e7 honest runs: beyond
+    6 standard deviations, and 12 mistakes more where V is small. A forecaster's action is not drawn, so it has no such test.
+    """
+    last = results.runs[results.runs["round"] == results.last_round]
+    last = last[last["kind"].isin(["bit", "reference"])]
+    off = (last["mistakes"] - last["expected_mistakes"]).abs()
+    runs = last[off > 6 + 6 * np.sqrt(1 + last["mistakes_variance"].astype(float))]
+    return [
+        f"Do not trust {label} on {environment_title(str(name))}: in {count(len(group), 'run')} its mistakes "
+        f"(mean {plain(group['mistakes'].mean(), 1)}) are over 6 standard deviations from the expectation by the "
+        f"probabilities it reports (mean {plain(group['expected_mistakes'].mean(), 1)})."
+        for (name, label), group in runs.groupby(["environment", "label"], sort=False)
+    ]

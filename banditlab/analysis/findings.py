@@ -1,0 +1,250 @@
+"""The sentences of a report: fixed texts, each shown where a comparison of numbers of the tables beside it holds."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pandas as pd
+
+from banditlab.analysis.arena import Arena
+from banditlab.analysis.formats import percent, points, share, short, spread
+from banditlab.analysis.statistics import LEAST, Interval, leads
+from banditlab.analysis.summary import Standing, best_ball, bounds_table, comparator_table, constant_share, standings
+from banditlab.analysis.tables import once
+
+
+@dataclass(frozen=True)
+class Model:
+    """The best logistic model in hindsight at one B: its share of mistakes, and the least and most over the players."""
+
+    norm_bound: float
+    mistakes: float
+    least: float
+    most: float
+
+
+@dataclass(frozen=True)
+class Facts:
+    """The numbers that conditions compare.
+
+    Attributes
+    ----------
+    rows
+        The ranked table.
+    repetitions, rounds, ranked_rounds
+        How many there are, and how many rounds are ranked (see `Arena.ranked_rounds`).
+    paired
+        Whether the players of a repetition met the same stream.
+    constant
+        Share of mistakes of always choosing the most frequent class; NaN where unknown.
+    below_constant, below_model
+        How many players have a lower one than that, and than the best model, on their own streams.
+    model
+        The best model at the B of the least loss; None without comparators.
+    bounds
+        `summary.bounds_table`.
+    """
+
+    rows: list[Standing]
+    repetitions: int
+    rounds: int
+    ranked_rounds: float
+    paired: bool
+    constant: float
+    below_constant: int
+    below_model: int
+    model: Model | None
+    bounds: pd.DataFrame
+
+    @property
+    def others(self) -> list[Standing]:
+        """All ranked rows but the first."""
+        return self.rows[1:]
+
+    @property
+    def beaten(self) -> int:
+        """To how many others the difference of the first is significant."""
+        return sum(leads(row.behind_first) for row in self.others)
+
+    @property
+    def widest(self) -> Standing | None:
+        """Of the rows that share a rank with one before them, the one with the largest difference to that rank's first."""
+        behind = [row for above, row in zip(self.rows, self.others, strict=False) if row.position == above.position]
+        tied = [row for row in behind if "=" in row.rank and math.isfinite(row.behind_group.low)]
+        return max(tied, key=lambda row: row.behind_group.mean, default=None)
+
+    @property
+    def loosely_chosen(self) -> int:
+        """How many players are reported on repetitions that their setting was chosen on."""
+        return sum(not row.held_out for row in self.rows)
+
+    def counted(self, verdict: str) -> int:
+        """Return how many bounds have this verdict."""
+        return int((self.bounds["verdict"] == verdict).sum()) if len(self.bounds) else 0
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """A text and the condition it is shown under."""
+
+    name: str
+    holds: Callable[[Facts], bool]
+    text: Callable[[Facts], str]
+
+
+def _gap(interval: Interval) -> str:
+    """Return "2.1 pp (95 % interval 1.0 to 3.2)"."""
+    scaled = interval.scaled(100)
+    return f"{points(scaled)} pp (95 % interval {spread(scaled)})"
+
+
+def _first(facts: Facts) -> str:
+    return f"{facts.rows[0].name} has the lowest mistake rate, {percent(facts.rows[0].mistakes.scaled(100))}"
+
+
+def _shared(facts: Facts) -> str:
+    row = facts.widest
+    assert row is not None
+    head = next(each for each in facts.rows if each.position == row.position)
+    return (
+        "Players share a rank (=) where their difference to its first player is not significant. The largest such "
+        f"difference is that of {row.name} to {head.name}: {_gap(row.behind_group)}."
+    )
+
+
+def _model(facts: Facts) -> str:
+    assert facts.model is not None
+    mistakes = share(facts.model.mistakes)
+    if facts.model.least < facts.model.most:
+        mistakes = f"{share(facts.model.least)} to {share(facts.model.most)}"
+    return (
+        f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes}. "
+        f"{facts.below_model} of {len(facts.rows)} players have a lower one."
+    )
+
+
+SENTENCES = (
+    Sentence(
+        "few",
+        lambda facts: facts.repetitions < LEAST and len(facts.rows) > 1,
+        lambda _: f"Below {LEAST} repetitions no difference is called significant: ranks are the order of the means.",
+    ),
+    Sentence(
+        "wins",
+        lambda facts: facts.repetitions >= LEAST and 0 < facts.beaten == len(facts.others),
+        lambda facts: (
+            f"{_first(facts)}, significantly lower than that of every other player. "
+            f"The next, {facts.rows[1].name}, is higher by {_gap(facts.rows[1].behind_first)}."
+        ),
+    ),
+    Sentence(
+        "ahead",
+        lambda facts: facts.repetitions >= LEAST and 0 < facts.beaten < len(facts.others),
+        lambda facts: (
+            f"{_first(facts)}, significantly lower than that of {facts.beaten} of {len(facts.others)} others. "
+            f"The next, {facts.rows[1].name}, is higher by {_gap(facts.rows[1].behind_first)}."
+        ),
+    ),
+    Sentence(
+        "level",
+        lambda facts: facts.repetitions >= LEAST and facts.beaten == 0 < len(facts.others),
+        lambda facts: f"{_first(facts)}; no difference to it is significant.",
+    ),
+    Sentence("shared", lambda facts: facts.widest is not None, _shared),
+    Sentence(
+        "constant",
+        lambda facts: not math.isnan(facts.constant),
+        lambda facts: (
+            f"{facts.below_constant} of {len(facts.rows)} players have a lower mistake rate than always choosing "
+            f"the most frequent class ({share(facts.constant)})."
+        ),
+    ),
+    Sentence("model", lambda facts: facts.model is not None, _model),
+    Sentence(
+        "theory",
+        lambda facts: len(facts.bounds) > 0,
+        lambda facts: (
+            f"Of {len(facts.bounds)} settings with a proved bound, {facts.counted('vacuous')} have a vacuous one, "
+            f"which promises nothing, and {facts.counted('exceeded')} exceed theirs."
+        ),
+    ),
+    Sentence(
+        "chosen",
+        lambda facts: max(row.among for row in facts.rows) > 1 and facts.loosely_chosen == 0,
+        lambda _: "Each half of the repetitions is reported at the setting that was best on the other half.",
+    ),
+    Sentence(
+        "in-sample",
+        lambda facts: facts.loosely_chosen > 0,
+        lambda facts: (
+            f"{facts.loosely_chosen} of {len(facts.rows)} players are reported on repetitions that their setting "
+            "was chosen on, which makes their mistake rates too low."
+        ),
+    ),
+    Sentence(
+        "first-pass",
+        lambda facts: facts.ranked_rounds < facts.rounds,
+        lambda facts: (
+            f"Mistake rates are of the {facts.ranked_rounds:,.0f} of {facts.rounds:,} rounds that show a row for "
+            "the first time."
+        ),
+    ),
+    Sentence(
+        "streams",
+        lambda facts: not facts.paired,
+        lambda _: (
+            "The players did not play the same streams: each is compared with the best model of its own streams, and "
+            "differences between players are not paired."
+        ),
+    ),
+)
+"""Every sentence that a report can hold; "significant" is at 95 % for all pairs of players at once."""
+
+
+@once
+def facts_of(arena: Arena) -> Facts:
+    """Return the numbers of an arena's tables."""
+    rows, constant = standings(arena), constant_share(arena).mean
+    return Facts(
+        rows=rows,
+        repetitions=len(arena.repetitions),
+        rounds=arena.results.last_round,
+        ranked_rounds=arena.ranked_rounds,
+        paired=arena.paired,
+        constant=constant,
+        below_constant=sum(row.mistakes.mean < own for row, own in zip(rows, _own_constants(arena, rows), strict=True)),
+        below_model=sum(row.mistakes.mean < own for row, own in zip(rows, _own_models(arena, rows), strict=True)),
+        model=best_model(arena),
+        bounds=bounds_table(arena),
+    )
+
+
+def _own_constants(arena: Arena, rows: list[Standing]) -> list[float]:
+    own = arena.reported_final.groupby("label")["constant"].mean()
+    return [float(own[row.label]) for row in rows]
+
+
+def _own_models(arena: Arena, rows: list[Standing]) -> list[float]:
+    own = _models(arena)
+    return [own.get(row.label, own.get("all", math.nan)) for row in rows]
+
+
+def _models(arena: Arena) -> dict[str, float]:
+    """Return the share of mistakes of the best models at `best_ball`, per player, or for "all"."""
+    table = comparator_table(arena)
+    table = table[table["norm_bound"] == best_ball(arena)]
+    return dict(zip(table["player"], table["mistakes"] / arena.results.last_round, strict=True))
+
+
+def best_model(arena: Arena) -> Model | None:
+    """Return the best model at the B of the least loss; None without comparators."""
+    shares = list(_models(arena).values())
+    return Model(best_ball(arena), sum(shares) / len(shares), min(shares), max(shares)) if shares else None
+
+
+def findings(arena: Arena) -> dict[str, str]:
+    """Return the sentences whose condition holds, by name."""
+    facts = facts_of(arena)
+    return {each.name: each.text(facts) for each in SENTENCES if each.holds(facts)}

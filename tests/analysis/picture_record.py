@@ -1,6 +1,6 @@
 """Figures drawn from made-up curves and grids, which are on record: `python -m tests.analysis.picture_record` writes them anew.
 
-A figure for a page is its SVG text; one for a paper is what its axes hold: limits, ticks, lines, texts.
+Of a figure is recorded what its axes hold: limits, ticks, lines, texts.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from banditlab.analysis import plots, svg_figures
+from banditlab.analysis import plots
 from banditlab.analysis.curves import Curve, Grid, Panel
 from banditlab.analysis.look import styles
 
@@ -48,7 +48,7 @@ CURVES = {
     "first round": [curve("newtron", "", [1], [1.0])],
 }  # fmt: skip
 PANELS = {
-    "bounds": Panel(3.0, 123.4, 1e-4, [
+    "bounds": Panel(3.0, [
         curve("fastcb", "(gamma=30)", LONG, [1, 0.5, 0.2, 0.3, 0.2, 0.1, 0.05, 0.02, -0.01, -0.02, -0.03, -0.03, -0.04]),
         curve("obama-lite", "", LONG, [1, 0.6, 0.4, 0.35, 0.3, 0.28, 0.2, 0.18, 0.15, 0.1, 0.09, 0.08, 0.075],
               bound=[1, 2, 5, 10, 20, 50, 100, 200, 450, 700, 1000, 1500, 1900]),
@@ -56,27 +56,29 @@ PANELS = {
               vacuous=True),
         curve("rdue", "", LONG, [0.5] * 13, in_bits=True),
     ]),
-    "plain": Panel(0.25, 5.0, 0.0, [curve("uniform", "", [5, 50, 400], [0.2, 0.3, 0.35])]),
+    "plain": Panel(0.25, [curve("uniform", "", [5, 50, 400], [0.2, 0.3, 0.35])]),
 }  # fmt: skip
 
 
-def grid(label: str, gammas: list[float], bounds: list[float], seed: int, *, hole: bool = False) -> Grid:
+def grid(label: str, gammas: list[float], bounds: list[str], seed: int, *, hole: bool = False, other: str = "") -> Grid:
     rng = np.random.default_rng(seed)
     mistakes = np.round(rng.uniform(0.1, 0.8, (len(gammas), len(bounds))), 4)
+    at = np.repeat(np.array(gammas)[:, None], len(bounds), axis=1)
     if hole:
-        mistakes[0, -1] = np.nan
-    return Grid(label, gammas, bounds, mistakes, mistakes * 0.9, mistakes * 1.07)
+        mistakes[0, -1] = at[0, -1] = np.nan
+    return Grid(label, other, [f"{gamma:g}" for gamma in gammas], bounds, at, mistakes, mistakes * 0.9, mistakes * 1.07)
 
 
+NOTHING = np.zeros((2, 1))
 GRIDS = {
     "four": [
-        grid("banditron", [0.01, 0.03, 0.1, 0.3], [np.nan], 0),
-        grid("exploration(folklore)", [0.0, 0.05, 0.2], [0.3, 1.0, 10.0], 1, hole=True),
-        grid("gaptron", [0.01, 0.1], [1.0, 100.0], 2),
-        grid("an agent whose name is far too long for a panel", [0.1, 0.2, 0.3, 0.4, 0.5], [3.0], 3),
+        grid("banditron", [0.01, 0.03, 0.1, 0.3], [""], 0),
+        grid("exploration(folklore)", [0.0, 0.05, 0.2], ["0.3", "1", "10"], 1, hole=True, other="decoding=half-log"),
+        grid("gaptron", [0.01, 0.1], ["1", "100"], 2),
+        grid("an agent whose name is far too long for a panel", [0.1, 0.2, 0.3, 0.4, 0.5], ["3"], 3),
     ],
-    "one": [grid("rdue", [0.003, 0.02, 0.5], [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9], 4)],
-    "none wrong": [Grid("soba", [0.1, 0.2], [np.nan], np.zeros((2, 1)), np.zeros((2, 1)), np.zeros((2, 1)))],
+    "one": [grid("rdue", [0.003, 0.02, 0.5], ["0.1", "0.2", "0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"], 4)],
+    "none wrong": [Grid("soba", "", ["0.1", "0.2"], [""], np.array([[0.1], [0.2]]), NOTHING, NOTHING, NOTHING)],
 }
 
 
@@ -140,16 +142,12 @@ def pictures() -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, curves in CURVES.items():
         looks = looks_of(curves)
-        found[f"mistakes {name}.svg"] = lambda c=curves, k=looks: svg_figures.mistakes_against_rounds(c, k)
         found[f"mistakes {name}.json"] = lambda c=curves, k=looks: on_paper(plots.mistakes_against_rounds(c, k))
     for name, panel in PANELS.items():
         looks = looks_of(panel.curves)
-        found[f"relative {name}.svg"] = lambda p=panel, k=looks: svg_figures.relative_against_rounds(p, k)
         found[f"relative {name}.json"] = lambda p=panel, k=looks: on_paper(plots.relative_against_rounds(p, k))
     for name, grids in GRIDS.items():
-        found[f"heat {name}.svg"] = lambda g=grids: svg_figures.heat_maps(g)
         found[f"heat {name}.json"] = lambda g=grids: on_paper(plots.heat_maps(g))
-        found[f"gamma {name}.svg"] = lambda g=grids: svg_figures.mistakes_against_gamma(g)
         found[f"gamma {name}.json"] = lambda g=grids: on_paper(plots.mistakes_against_gamma(g))
     return {name.replace(" ", "-"): draw for name, draw in found.items()}
 

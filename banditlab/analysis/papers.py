@@ -248,7 +248,7 @@ def _setting(call: str, player: str) -> str:
     """Return the arguments that the player's label does not name: "$\\gamma$ = 0.1, $B$ = 3, \\texttt{decoding=sample}"."""
     symbols, others = [], []
     for name, value in re.findall(r"([\w.]+)=(\"(?:[^\"\\]|\\.)*\"|[^,]*)", call.partition("(")[2].removesuffix(")")):
-        shown = tex(value.strip('"'))
+        shown = tex(formats.short(float(value)) if formats.is_number(value) else value.strip('"'))
         if symbol := SYMBOLS.get(formats.sign(name)):
             symbols.append(f"{symbol} = {shown}")
         elif f"({value.strip(chr(34))})" not in player:

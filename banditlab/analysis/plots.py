@@ -32,11 +32,12 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
     first = _rounds_axis(ax, curves)
     shown = np.concatenate([(curve.mean / curve.rounds)[curve.rounds >= first] for curve in curves])
     least = float(shown[shown > 0].min()) if (shown > 0).any() else 0.01
-    bottom = min(0.5, 0.8 * least)
+    bottom = min(0.5, max(1e-9, 0.8 * least))
+    ax.set_ylim(bottom, 1.06)
     for curve in curves:
         _line(ax, curve, looks[curve.label], curve.rounds, floor=bottom)
     handles = [_handle(looks[curve.label], f"{curve.name}: {_last_share(curve)}") for curve in curves]
-    ax.set(yscale="log", ylim=(bottom, 1.06), ylabel="expected mistakes so far, share of rounds")
+    ax.set(yscale="log", ylabel="expected mistakes so far, share of rounds")
     ax.yaxis.set_major_locator(LogLocator(10, subs=(1, 2, 5) if bottom < 0.15 else (1, 2, 3, 4, 5, 6, 8)))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{100 * value:.4g} %"))
     ax.yaxis.set_minor_locator(NullLocator())

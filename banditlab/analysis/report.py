@@ -26,7 +26,14 @@ from banditlab.analysis.embedding import json_text, policy, render, script_of
 from banditlab.analysis.explore import explorable
 from banditlab.analysis.exports import best_settings, paired_differences, ranking, references
 from banditlab.analysis.findings import Model, best_model, findings
-from banditlab.analysis.formats import data_title, environment_title, facts_of_data, short, without_what_is_common
+from banditlab.analysis.formats import (
+    amount,
+    data_title,
+    environment_title,
+    facts_of_data,
+    short,
+    without_what_is_common,
+)
 from banditlab.analysis.settings import varied
 from banditlab.analysis.statistics import Interval
 from banditlab.analysis.summary import (
@@ -201,19 +208,21 @@ def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
 def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     """Return what a figure shows, in plain text."""
     ball = short(norm_bound)
+    grey = " Grey and dashed: players that observe the label." if arena.scale is not None else ""
     if not arena.paired:
         loss = "the best model of each player's own streams"
     else:
         table = comparator_table(arena)
         loss = "".join(
-            f"{row.loss_nats:,.1f} nats at the end, known to within {row.gap:.1g}, the same for every player"
+            f"{amount(row.loss_nats)} nats at the end, known to within {row.gap:.1g}, the same for every player"
             for row in table[table["norm_bound"] == norm_bound].itertuples()
         )
     return {
         "mistakes": "Expected mistakes so far as a share of the rounds so far, each player at the setting it is ranked at; "
-        "bands are 95 % intervals; the legend has the share at the last round.",
+        "bands are 95 % intervals; the legend has the share at the last round." + grey,
         "relative": f"Expected mistakes minus the loss of the best logistic model with rows of norm at most {ball} ({loss}). "
-        f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0.",
+        f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0."
+        + grey,
         "heat": "Expected mistakes in percent, means over all repetitions; a panel holds the other settings fixed at those "
         "of its title. One colour scale; the frame marks a panel's fewest.",
         "gamma": "Share of expected mistakes against γ, means over all repetitions with 95 % intervals, a line per B; a panel "

@@ -19,6 +19,7 @@ from banditlab.engine.describe import HORIZON
 from banditlab.errors import BanditlabError, IncompatibleError, UsageError, nearest
 from banditlab.problem import Problem
 from banditlab.registry import KINDS, Entry, registry
+from banditlab.validation import ALIASES
 
 UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
 INDENT = "    "
@@ -178,8 +179,8 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     for p in settings:
         default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
         by_sweep = entry.kind == "envs" and p.name == HORIZON
-        out.print(
-            escape(f"  {p.name}: " + ("set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"))
-        )
+        alias = "".join(f" (or {short})" for short, name in ALIASES.items() if name == p.name and entry.kind != "envs")
+        said = "set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"
+        out.print(escape(f"  {p.name}: {said}{alias}"))
     if getattr(cls, "reference", ""):
         out.print(escape(f"\nReference: {cls.reference}"))

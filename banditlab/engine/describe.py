@@ -22,6 +22,7 @@ from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import Entry, registry
+from banditlab.validation import ALIASES
 
 HORIZON = (
     "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
@@ -54,6 +55,7 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = signature_of(cls)
+    written = _canonical(written, own, where)
     prefix = getattr(cls, "wraps", None)
     mine = {name: written.get(name, parameter.default) for name, parameter in own.items()}
     rest = _passed_on({key: value for key, value in written.items() if key not in own}, prefix, where)
@@ -73,6 +75,27 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
     passed = {(f"{prefix}.{name}" if name in own else name): value for name, value in inner["settings"].items()}
     version = [cls.version, inner["version"]]
     return described | {"version": version, "source": entry.source + inner["source"], "settings": mine | passed}
+
+
+def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the settings with the aliases of a player's own ones replaced; a name of its own is no alias."""
+    found: dict[str, Any] = {}
+    for key, value in written.items():
+        name = ALIASES.get(key, key)
+        name = name if key not in own and name in own else key
+        if name in found:
+            raise UsageError(f"{where}: {name!r} is given twice, once as an alias ({', '.join(ALIASES)})")
+        found[name] = value
+    return found
+
+
+def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a user wrote under the names that a description has: an alias is replaced by its setting."""
+    found = {}
+    for key, value in written.items():
+        head, dot, tail = key.rpartition(".")
+        found[key if key in settings else f"{head}{dot}{ALIASES.get(tail, tail)}"] = value
+    return found
 
 
 def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[str, Any]:

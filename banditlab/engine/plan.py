@@ -18,6 +18,7 @@ from banditlab.engine.describe import (
     entries_of,
     is_foreign,
     player_class,
+    written_names,
 )
 from banditlab.engine.memory import memory
 from banditlab.engine.processes import ASK_SECONDS, LostError, ask
@@ -328,7 +329,7 @@ def _described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any],
     for kind, block in spec.players():
         for written in block.written():
             description = describe_player(kind, block.id, written, f"{where}: {kind[:-1]} {block.id!r}")
-            yield description, written, _player_label(description)
+            yield description, written_names(written, description["settings"]), _player_label(description)
 
 
 def _player_label(description: dict[str, Any]) -> str:

@@ -51,7 +51,7 @@ def test_figures_measure_every_player_in_nats(new_folder):
 def test_only_the_bounds_table_speaks_of_bits(new_folder):
     text = text_of(in_two_units(new_folder))
     assert "[bits]" not in text
-    assert "where it says bits, loss(U) is the same model's loss divided by ln 2" in text
+    assert "In bits, loss(U) is the same model’s loss divided by ln 2." in text
     assert "80.0 86.6 bits −6.6 7.0 holds" in text
     assert "80.0 60.0 nats 20.0 7.0 exceeded" in text
 
@@ -68,7 +68,7 @@ def test_bands_and_whiskers_stay_between_nothing_and_everything(new_folder):
     assert (curve.high <= curve.rounds).all()
     [panel] = relative_panels(arena)
     assert (panel.curves[0].low[-1], panel.curves[0].high[-1]) == pytest.approx((0 - 30, 100 - 29))
-    assert "95 % interval 0.0 to 100.0" in text_of(folder)
+    assert "0.0 to 100.0" in text_of(folder)
 
 
 def test_one_legend_for_all_axes_names_everything_once():

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import zlib
 
 import pandas as pd
 import pytest
 
+from banditlab.analysis.arena import arenas
+from banditlab.analysis.curves import grids
 from banditlab.analysis.papers import export, tex
+from banditlab.analysis.plots import heat_maps
+from banditlab.analysis.tables import load
 from banditlab.errors import UsageError
 
 HOSTILE = r"\input{/etc/passwd} 50% & a_b #1 ~^ $x$ {"
@@ -45,8 +50,9 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     ranking = (folder.out / "export" / "toy-bit-ranking.tex").read_text(encoding="utf-8")
     assert re.findall(r"\\(\w+rule)", ranking) == ["toprule", "midrule", "bottomrule"]
     assert "3 repetitions of 100 rounds" in ranking
-    assert "Settings were chosen for each half of the repetitions on the other half" in ranking
-    assert r"\texttt{forecaster={\char34}ogd{\char34}, gamma=0.1} & 10.0 &" in ranking
+    assert "Each half of the repetitions is reported at the setting that was best on the other half." in ranking
+    assert r"& exploration(ogd) & $\gamma$ = 0.1 & 10.0 &" in ranking
+    assert r"\label{tab:toy-bit-ranking}" in ranking
     assert tex(HOSTILE) in ranking
     lines = [line for line in ranking.splitlines() if line.endswith(r" \\")]
     assert len({len(re.findall(r"(?<!\\)&", line)) for line in lines}) == 1
@@ -75,6 +81,32 @@ def test_text_in_figures_is_text(new_folder):
     ]
     assert any(re.search(rb"T[jJ]\b", stream) for stream in streams)
     assert "1 to 2" not in (folder.out / "export" / "toy-bit-mistakes.tex").read_text(encoding="utf-8")
+
+
+def test_a_paper_has_heat_maps_labels_and_symbols(new_folder):
+    folder = new_folder(repetitions=3, norm_bounds=(1.0,))
+    for r in range(3):
+        for gamma, ball, decoding in itertools.product(("theory", 0.1), (1.0, 3.0), ("half-log", "sample")):
+            settings = {"decoding": decoding, "gamma": gamma, "norm_bound": ball}
+            folder.add_run(
+                "p", r, 20.0 * ball + r, written=settings, resolved={"gamma": 0.3 if gamma == "theory" else gamma}
+            )
+    made = export(load(folder.write()).out)
+    stem = folder.out / "export" / "toy-bit"
+    assert {path.stem for path in made if path.suffix == ".pdf"} == {
+        f"toy-bit-{n}" for n in ("mistakes", "gamma", "heat")
+    }
+    for name in ("mistakes", "gamma", "heat"):
+        text = stem.with_name(f"toy-bit-{name}.tex").read_text(encoding="utf-8")
+        assert f"\\label{{fig:toy-bit-{name}}}" in text
+    settings = stem.with_name("toy-bit-settings.tex").read_text(encoding="utf-8")
+    assert r"$\gamma$ = theory, $B$ = 1, \texttt{decoding=half-log}" in settings
+    [arena] = arenas(load(folder.out))
+    figure = heat_maps(grids(arena))
+    titles = [ax.get_title(loc="left") for ax in figure.axes if ax.get_visible()]
+    assert titles == ["p decoding=half-log", "p decoding=sample"]
+    assert [[text.get_text() for text in ax.texts] for ax in figure.axes[:2]] == [["21.0", "61.0"] * 2] * 2
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["theory", "0.1"]
 
 
 def test_requests_that_are_wrong(new_folder):

@@ -16,15 +16,13 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.analysis import embedding, svg_figures, write_report
-from banditlab.analysis.curves import Grid, grids, mistake_curves
+from banditlab.analysis import embedding, write_report
+from banditlab.analysis.curves import grids, mistake_curves
 from banditlab.analysis.embedding import json_text, script_of
-from banditlab.analysis.look import save, styles
+from banditlab.analysis.look import styles
 from banditlab.analysis.plots import heat_maps, mistakes_against_gamma, mistakes_against_rounds
-from banditlab.analysis.report import runnable_spec
 from banditlab.analysis.summary import arenas
-from banditlab.analysis.svg import inline_svg
-from banditlab.analysis.tables import load
+from banditlab.analysis.tables import load, runnable_spec
 from banditlab.errors import UsageError
 from banditlab.results.store import Store
 
@@ -102,37 +100,33 @@ def page_of(new_folder):
 
 def test_the_page_loads_nothing_and_ids_are_unique(finished):
     _, text, page = finished
-    assert not {"link", "img", "iframe", "object", "embed", "image", "form"} & set(page.tags)
+    assert not {"link", "iframe", "object", "embed", "image", "form"} & set(page.tags)
     assert page.scripts == [{}, {"type": "application/json", "id": "data"}, {}]  # its data, and two its policy names
     policy = re.search(r'Content-Security-Policy" content="([^"]*)"', text)
     scripts = re.findall("<script>(.*?)</script>", text, re.S)
     digests = [base64.b64encode(hashlib.sha256(script.encode()).digest()).decode() for script in scripts]
     assert policy is not None
     assert policy[1].startswith(f"default-src 'none'; script-src 'sha256-{digests[0]}' 'sha256-{digests[1]}';")
-    assert all(link.startswith("#") for link in page.links)
+    assert all(link.startswith(("#", "data:image/svg+xml;base64,")) for link in page.links)
     assert not re.search(r"@import|url\((?!#)|<\?xml", text)
     assert "http" not in re.sub(r'xmlns(:\w+)?="[^"]*"|http-equiv', "", text)
     assert len(page.ids) == len(set(page.ids))
-    assert {link[1:] for link in page.links} <= set(page.ids)
+    assert {link[1:] for link in page.links if link.startswith("#")} <= set(page.ids)
     assert set(re.findall(r"url\(#([^)]*)\)", text[: text.rindex("<script>")])) <= set(page.ids)
-    assert page.tags.count("figure") >= 8
-    assert len(re.findall(r'<svg [^>]*role="img"', text)) == page.tags.count("figure")
+    assert page.tags.count("figure") == page.tags.count("img") == 2 * (3 + 2)
     assert len(text) < 2e6
 
 
-def test_the_page_says_what_was_run_and_what_came_first(finished):
+def test_the_page_says_what_was_run(finished):
     _, _, page = finished
     said = " ".join(page.text.split())
-    assert "3 players in 6 settings met banditlab/Digits-v0 and banditlab/Logistic-v0(n_classes=3)" in said
-    assert "4 repetitions of 100 rounds each, 48 runs in all" in said
-    assert "exploration(ogd) over γ in {0.1, 0.3} and B in {1, 3}; uniform and ftrl at their default settings" in said
-    assert "exploration(ogd) γ=0.1 B=1 made 11.5 % mistakes (95 % interval 9.4 to 13.6), ahead of uniform" in said
-    assert "by 70.0 points (70.0 to 70.0) on the same streams" in said
-    assert "repetitions 0 and 1 are reported at the best setting on repetitions 2 and 3, and the other way" in said
-    assert "both halves chose the same one for 1 of 1 player." in said
-    assert "cut at 0 and 100 %" in said
-    assert "bound: vacuous" in said
-    assert "4 settings with a bound, 4 of them vacuous, 0 exceeded" in said
+    assert "exploration(ogd)bandit feedback: right or wrong4γ: 0.1, 0.3; B: 1.0, 3.0" in said
+    assert "uniformbandit feedback: right or wrong1–" in said
+    assert "ftrlfull information: the label1–" in said
+    assert "mean over 4 repetitions" in said
+    assert (
+        "Of 4 settings with a proved bound, 4 have a vacuous one, which promises nothing, and 0 exceed theirs." in said
+    )
     assert "Unfinished" not in said
     assert "Skipped" not in said
     assert "numpy 2.4.6" in said
@@ -147,8 +141,8 @@ def test_unfinished_skipped_and_failed_are_listed(new_folder, page_of):
     record = {"environment": "E", "player": "p", "repetition": 0, "error": "ValueError: nope"}
     Store(out).write_failure(ids[0], record)
     _, page = page_of(folder)
-    assert "Unfinished: 1 run of 4 is missing" in page.text
-    assert "Failed: 1 run, listed below." in page.text
+    assert "Unfinished: 1 of 4 runs missing" in page.text
+    assert "Failed: 1 run and the comparators of 0 streams, listed below." in page.text
     assert "ValueError: nope" in page.text
     assert "it is binary" in page.text
 
@@ -216,7 +210,8 @@ def test_one_run_is_enough_for_a_page(new_folder, page_of):
     folder.add_run("alone", 0, 1.0)
     folder.write()
     _, page = page_of(folder)
-    assert "alone made 100.0 % mistakes (one repetition, so no interval); nobody else was run here." in page.text
+    assert "alone" in page.text
+    assert "100.0 %" in page.text
 
 
 def test_a_perfect_player_is_drawn(new_folder, page_of):
@@ -226,7 +221,8 @@ def test_a_perfect_player_is_drawn(new_folder, page_of):
         folder.add_run("fair", repetition, 10.0)
         folder.add_comparator(repetition, 1.0, 0.0)
     folder.write()
-    assert "perfect made 0.00 % mistakes (95 % interval 0.00 to 0.00)" in page_of(folder)[1].text
+    said = " ".join(page_of(folder)[1].text.split())
+    assert "0.0 %0.0 to 6.3" in said  # none wrong of 200: (k + 1) / (n + 2)
 
 
 def test_a_place_that_cannot_be_written(new_folder):
@@ -239,19 +235,19 @@ def test_a_place_that_cannot_be_written(new_folder):
 
 def test_figures_are_files_too(finished):
     out, _, _ = finished
-    names = {"mistakes", "relative-b1", "relative-b3", "heat", "gamma"}
+    names = {"mistakes", "relative", "heat"}
     files = list((out / "figures").glob("digits-v0-bit-*"))
     assert {path.name for path in files} == {f"digits-v0-bit-{name}.svg" for name in names}
     for path in files:
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
-def test_a_report_and_a_board_are_written_without_matplotlib(finished):
-    """Importing it, and drawing by it, took most of the time of a report."""
+def test_a_board_is_written_without_matplotlib(finished):
+    """Importing it takes most of a second."""
     out, _, _ = finished
     code = (
-        "import sys; from banditlab.analysis import load, write_report; from banditlab.analysis.board import board_page;"
-        f"write_report({str(out)!r}); board_page([load({str(out)!r})]);"
+        "import sys; from banditlab.analysis import load; from banditlab.analysis.board import board_page;"
+        f"board_page([load({str(out)!r})]);"
         "print(sorted({'matplotlib', 'seaborn', 'scipy.stats', 'numba'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -267,23 +263,9 @@ def test_files_of_like_names_do_not_meet(new_folder, page_of):
     folder.write()
     _, page = page_of(folder)
     names = {path.name for path in (folder.out / "figures").glob("*.svg")}
-    figures = ("mistakes", "relative-b0.25", "relative-b0.5")
+    figures = ("mistakes", "relative")
     assert names == {f"toy-v0-bit-{i}-{figure}.svg" for i in (1, 2) for figure in figures}
     assert len(page.ids) == len(set(page.ids))
-
-
-def test_inline_svg_needs_nothing_outside(new_folder, tmp_path):
-    folder = sweep(new_folder)
-    results = load(folder.write())
-    save(mistakes_against_rounds(mistake_curves(arenas(results)[0]), styles(results.labels())), tmp_path / "a.svg")
-    raw = (tmp_path / "a.svg").read_text(encoding="utf-8")
-    one, two = (inline_svg(raw, key, "T<", "D") for key in ("one", "two"))
-    ids = [set(re.findall(r'\bid="([^"]*)"', text)) for text in (one, two)]
-    assert ids[0]
-    assert not ids[0] & ids[1]
-    assert "T&lt;" in one
-    assert "var(--ink)" in one
-    assert "DejaVu" not in one
 
 
 def test_runnable_spec_leaves_out_what_the_store_added():
@@ -302,10 +284,9 @@ def test_failed_comparators_are_listed(new_folder, page_of):
     Store(out).write_failure("old", record | {"error": "E: of an older spec"})
     assert load(out).missing == 0
     text = page_of(folder)[1].text
-    assert "Failed: the comparators of 1 stream, listed below." in text
+    assert "Failed: 0 runs and the comparators of 1 stream, listed below." in text
     assert "E: no loss" in text
     assert "older spec" not in text
-    assert "The comparators of these streams failed (see below): no relative mistakes." in text
 
 
 def test_a_file_stands_first_in_titles(new_folder, page_of):
@@ -336,23 +317,6 @@ def test_colours_follow_the_player_from_figure_to_figure(new_folder):
     assert len({(s.colour, str(s.dash)) for s in many.values()}) == 24
 
 
-@pytest.mark.parametrize(
-    ("highest", "shares"),
-    [
-        (0.055, [0, 1, 2, 3, 4, 5]),
-        (0.06, [0, 2, 4, 6]),  # 1.06 of it is more than six steps of a hundredth
-        (0.11, [0, 2, 4, 6, 8, 10]),
-        (0.5, [0, 10, 20, 30, 40, 50]),
-        (0.6, [0, 20, 40, 60]),
-        (1.0, [0, 20, 40, 60, 80, 100]),
-    ],
-)
-def test_a_share_has_at_most_six_steps_of_a_round_number(highest, shares):
-    mistakes = np.array([[highest], [0.5 * highest]])
-    drawn = svg_figures.mistakes_against_gamma([Grid("soba", [0.1, 0.3], [1.0], mistakes, mistakes, mistakes)])
-    assert re.findall(r">(\d+) %<", drawn) == [str(share) for share in shares]
-
-
 def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
     folder = sweep(new_folder)
     gone = [
@@ -365,9 +329,10 @@ def test_heat_map_prints_every_number_and_leaves_gaps_empty(new_folder):
     numbers = [text.get_text() for text in figure.axes[0].texts]
     assert numbers == ["11.5", "13.5", "29.5"]  # percent
     cells = figure.axes[0].collections[0]
-    shade = dict(zip(numbers, cells.get_array()[~np.ma.getmaskarray(cells.get_array())].tolist()))
+    shade = dict(zip(numbers, cells.norm(cells.get_array())[~np.ma.getmaskarray(cells.get_array())].tolist()))
     assert shade["11.5"] == 0.0 < shade["13.5"] < shade["29.5"] == 1.0  # coloured by mistakes, whatever the ball
-    assert mistakes_against_gamma(grids(arena)).axes[0].get_xticks().tolist() == [0.1, 0.3]
+    [ax] = mistakes_against_gamma(grids(arena)).axes
+    np.testing.assert_array_equal([line.get_xdata() for line in ax.lines], [[0.1, 0.3], [0.1, np.nan]])
 
 
 def test_numbers_of_a_page_have_six_digits_and_none_is_infinite() -> None:

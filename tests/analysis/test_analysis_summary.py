@@ -7,8 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from banditlab.analysis import load, sentences, summary_rows
+from banditlab.analysis import load, summary_rows
+from banditlab.analysis.alerts import incomplete
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
+from banditlab.analysis.findings import findings
+from banditlab.analysis.settings import varied
 from banditlab.analysis.summary import (
     arenas,
     bounds_table,
@@ -48,8 +51,8 @@ def test_each_half_is_reported_at_the_settings_chosen_on_the_other(new_folder):
     assert tuned.seconds_per_round == pytest.approx((2 * 0.01 + 2 * 0.5) / 4 / 100)
     arena = arenas(load(two_settings(new_folder).write()))[0]
     assert arena.chosen["tuned"].reported == {0: "γ=0.2", 1: "γ=0.2", 2: "γ=0.1", 3: "γ=0.1"}
-    said = sentences.how_chosen(arena, standings(arena))
-    assert "both halves chose the same one for 0 of 1 player, not for tuned." in said
+    assert not arena.chosen["tuned"].agree
+    assert "chosen" in findings(arena)
 
 
 def test_nothing_to_choose_reports_every_repetition(new_folder):
@@ -59,7 +62,7 @@ def test_nothing_to_choose_reports_every_repetition(new_folder):
         folder.add_run("b", repetition, 30.0 + repetition)
     arena = arena_of(folder)
     assert standings(arena)[0].mistakes.n == 4
-    assert "Nothing was chosen" in sentences.how_chosen(arena, standings(arena))
+    assert not {"chosen", "in-sample"} & set(findings(arena))
 
 
 def test_ties_are_shown(new_folder):
@@ -70,9 +73,14 @@ def test_ties_are_shown(new_folder):
     arena = arena_of(folder)
     rows = standings(arena)
     assert [(row.label, row.rank) for row in rows] == [("b", "1="), ("a", "1="), ("c", "3")]
-    said = sentences.headline(rows, arena.paired)
-    assert said.startswith("b and a are tied first with 11.0 % and 11.0 % mistakes")
-    assert "ahead of c by 40.5 points" in said
+    said = findings(arena)
+    assert said["ahead"].startswith(
+        "b has the lowest mistake rate, 11.0 %, significantly lower than that of 1 of 2 others."
+    )
+    assert said["shared"].startswith(
+        "Players share a rank (=) where their difference to its first player is not significant."
+    )
+    assert "difference is that of a to b: 0.0 pp" in said["shared"]
 
 
 def test_one_repetition_says_what_it_is(new_folder):
@@ -86,12 +94,21 @@ def test_one_repetition_says_what_it_is(new_folder):
         ("tuned γ=0.1", "?", False),
         ("other", "?", True),
     ]
-    assert sentences.headline(rows, arena.paired) == (
-        "One repetition: an order only, no intervals and no evidence for ranks. "
-        "Mistakes: tuned γ=0.1 10.0 % and other 30.0 %."
+    assert set(findings(arena)) == {"few", "in-sample"}
+    assert findings(arena)["in-sample"].startswith(
+        "1 of 2 players are reported on repetitions that their setting was chosen"
     )
-    assert "no rank is asserted (?)" in sentences.how_chosen(arena, rows)
-    assert "chosen on the very run that is reported" in sentences.how_chosen(arena, rows)
+
+
+@pytest.mark.parametrize(("repetitions", "rank"), [(2, "?"), (3, "2")])
+def test_a_lead_needs_three_repetitions(new_folder, repetitions, rank):
+    folder = new_folder(repetitions=repetitions)
+    for r in range(repetitions):
+        folder.add_run("good", r, 10.0 + 0.1 * r * r)
+        folder.add_run("bad", r, 90.0)
+    arena = arena_of(folder)
+    assert standings(arena)[1].rank == rank
+    assert set(findings(arena)) == ({"few"} if rank == "?" else {"wins"})
 
 
 def test_bit_and_label_players_are_never_ranked_together(new_folder):
@@ -138,11 +155,8 @@ def test_unfinished_sweeps_are_ranked_on_what_is_there(new_folder):
     assert tuned.mistakes.mean == pytest.approx(0.10)
     assert (tuned.rank, steady.rank) == ("?", "?")
     assert (steady.behind_first.n, math.isnan(steady.behind_first.mean)) == (0, True)
-    assert "ahead of steady (no stream has met both yet)" in sentences.headline([tuned, steady], arena.paired)
-    assert "6 runs of 12 are missing" in sentences.state(results)[0]
-    assert "tuned γ=0.1 is reported on repetitions the setting was chosen on" in sentences.how_chosen(
-        arena, standings(arena)
-    )
+    assert incomplete(results) == ["Unfinished: 6 of 12 runs missing; the same command continues."]
+    assert set(findings(arena)) == {"level", "in-sample"}
 
 
 def test_differences_of_every_pair(new_folder):
@@ -182,7 +196,7 @@ def test_curves_take_the_chosen_settings(new_folder):
 
 def test_relative_panels_per_ball_with_the_comparators_interval(new_folder):
     small, large = relative_panels(arena_of(with_comparators(new_folder)))
-    assert (small.norm_bound, small.loss, small.gap) == (1.0, 30.0, 2.0)
+    assert (small.norm_bound, large.norm_bound) == (1.0, 3.0)
     curves = {curve.label: curve for curve in small.curves}
     assert curves["grid"].settings == "γ=0.1 B=1"
     assert curves["grid"].mean[-1] == pytest.approx(12.5 - 30)
@@ -208,7 +222,8 @@ def test_relative_mistakes_of_the_ranking_take_the_best_comparator(new_folder):
 
 def test_grids(new_folder):
     [grid] = grids(arena_of(with_comparators(new_folder)))
-    assert (grid.label, grid.gammas, grid.norm_bounds) == ("grid", [0.1, 0.3], [1.0, 3.0])
+    assert (grid.label, grid.other, grid.gammas, grid.norm_bounds) == ("grid", "", ["0.1", "0.3"], ["1", "3"])
+    assert grid.at.tolist() == [[0.1, 0.1], [0.3, 0.3]]
     np.testing.assert_allclose(grid.mistakes, np.array([[12.5, 14.5], [32.5, 34.5]]) / 100)
 
 
@@ -218,9 +233,9 @@ def test_bounds_hold_are_vacuous_or_exceeded(new_folder):
         folder.add_run("liar", repetition, 50.0, written={"norm_bound": 3.0}, bound=10.0, bound_unit="nats")
     table = bounds_table(arena_of(folder)).set_index(["label", "settings"])
     assert len(table) == 5
-    assert table.loc[("grid", "γ=0.1 B=1"), ["vacuous", "holds"]].tolist() == [False, True]
-    assert table.loc[("grid", "γ=0.1 B=3"), ["vacuous", "holds", "bound_shown"]].tolist() == [True, True, 100.0]
-    assert table.loc[("liar", ""), ["vacuous", "holds"]].tolist() == [False, False]
+    assert table.loc[("grid", "γ=0.1 B=1"), ["verdict", "guarantee"]].tolist() == ["holds", 80.0]
+    assert table.loc[("grid", "γ=0.1 B=3"), ["verdict", "bound_shown"]].tolist() == ["vacuous", 100.0]
+    assert table.loc[("liar", ""), "verdict"] == "exceeded"
 
 
 def test_forecasters_are_held_to_their_log_loss(new_folder):
@@ -243,18 +258,12 @@ def test_comparator_and_settings_tables(new_folder):
     assert every["repetitions"].tolist() == [4] * 5
 
 
-def test_no_comparator_is_said(new_folder):
+def test_without_a_comparator_nothing_is_relative(new_folder):
     folder = new_folder(norm_bounds=())
     folder.add_run("a", 0, 10.0)
     arena = arena_of(folder)
     assert standings(arena)[0].relative is None
-    assert sentences.about_comparator(arena, standings(arena)).startswith(
-        "No comparator was computed (norm_bounds = [] in spec.toml)"
-    )
-    folder.norm_bounds = (1.0,)
-    arena = arena_of(folder)
-    said = sentences.about_comparator(arena, standings(arena))
-    assert said.startswith("The comparators of these streams are not there yet")
+    assert findings(arena) == {}
 
 
 def test_axes_are_said_as_they_were_written(new_folder):
@@ -265,14 +274,5 @@ def test_axes_are_said_as_they_were_written(new_folder):
     folder.add_run("h", 0, 10.0, written={"rate": 2.0})
     for row in folder.rows[theory]:
         row["param.gamma"] = 0.4247  # resolved, as the store writes it
-    said = sentences.what_was_run(load(folder.write()))
-    assert said[1] == "g over γ in {theory, 0.1}; h in 2 settings."
-
-
-def test_one_setting_and_defaults_are_told_apart(new_folder):
-    folder = new_folder(repetitions=1)
-    folder.add_run("set", 0, 10.0, written={"gamma": 0.1})
-    folder.add_run("exploration(ogd)", 0, 10.0, written={"forecaster": "ogd"})
-    folder.add_run("other", 0, 10.0)
-    said = sentences.what_was_run(load(folder.write()))
-    assert said[1] == "set in one setting; exploration(ogd) and other at their default settings."
+    runs = load(folder.write()).runs
+    assert [varied(group) for _, group in runs.groupby("label")] == ["γ: 0.1, theory", "rate: 1.0, 2.0"]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from banditlab.analysis import load, relative, words
+from banditlab.analysis import formats, load, relative
 from banditlab.errors import UsageError
 from banditlab.results.store import Store
 from tests.analysis.conftest import put_frame
@@ -212,11 +212,11 @@ def test_a_ball_without_a_comparator_meets_every_one_and_checks_no_bound(new_fol
     ],
 )
 def test_titles_begin_with_the_file(label: str, title: str):
-    assert words.environment_title(label) == title
+    assert formats.environment_title(label) == title
 
 
 def test_infinite_numbers_are_no_dashes():
-    assert (words.plain(math.inf), words.plain(-math.inf), words.plain(math.nan)) == ("∞", "−∞", "–")
+    assert (formats.plain(math.inf), formats.plain(-math.inf), formats.plain(math.nan)) == ("∞", "−∞", "–")
 
 
 def test_comparators_of_other_streams_are_left_out(new_folder):

@@ -78,12 +78,12 @@ def unfinished(folder):
 
 
 MADE = {
-    one_run: "only, alone here, is wrong in 12.5 % of 100 rounds.",
-    no_mistakes_at_all: "No single winner: a and b are tied first.",
-    a_setting_without_a_number: "4 runs of a have no number of mistakes (NaN), and no rank.",
-    no_number_at_all: "3 runs of a have no number of mistakes (NaN), and no rank.",
-    infinite: "b wins: wrong in 11.5 %",
-    tiny_and_huge: "=1e-200), alone here, is wrong in",
+    one_run: "only 12.5 %",
+    no_mistakes_at_all: "a has the lowest mistake rate, 0.0 %; no difference to it is significant.",
+    a_setting_without_a_number: "Not ranked: 4 runs without a number of mistakes (a).",
+    no_number_at_all: "Not ranked: 3 runs without a number of mistakes (a).",
+    infinite: "b has the lowest mistake rate, 11.5 %",
+    tiny_and_huge: "a γ=1e-200",
     names: "a b",
     unfinished: "c",
 }

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from banditlab.engine import Sweep, make_spec, read_spec
+from banditlab.engine.describe import _canonical, describe_player, written_names
 from banditlab.engine.spec_text import spec_to_toml, toml_value
 from banditlab.engine.work import facts
 from banditlab.errors import UsageError
@@ -235,3 +236,22 @@ def test_what_a_spec_leaves_out() -> None:
     spec = make_spec(SMALLEST, "test")
     assert (spec.repetitions, spec.base_seed, spec.horizon_known, spec.run_timeout) == (1, 0, True, None)
     assert make_spec(SMALLEST | {"rounds": 100}, "test").checkpoint_rounds() == [1, 2, 5, 10, 20, 50, 100]
+
+
+def test_b_and_gamma_name_settings_as_papers_do() -> None:
+    """An alias gives the run its name would; what a player calls so itself is no alias; both are one too many."""
+    named = {"norm_bound": 3.0, "gamma": 0.1, "forecaster": "ogd"}
+    short = {"B": 3.0, "γ": 0.1, "forecaster": "ogd"}
+    wanted = describe_player("agents", "exploration", named, "here")
+    assert describe_player("agents", "exploration", short, "here") == wanted
+    inner = {"forecaster.B": 3.0, "γ": 0.1, "forecaster": "ogd"}
+    assert describe_player("agents", "exploration", inner, "here") == wanted
+    assert written_names(short, wanted["settings"]) == named
+    with pytest.raises(UsageError, match=r"here: 'norm_bound' is given twice, once as an alias \(B, γ\)"):
+        describe_player("agents", "fastcb", {"B": 3.0, "norm_bound": 1.0}, "here")
+    with pytest.raises(UsageError, match="unknown setting 'B'"):
+        describe_player("agents", "linucb", {"B": 3.0}, "here")
+    assert _canonical({"B": 1, "gamma": 2}, {"B": None, "norm_bound": None, "gamma": None}, "here") == {
+        "B": 1,
+        "gamma": 2,
+    }

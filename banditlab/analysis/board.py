@@ -180,7 +180,9 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
     factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
     rounds_each = final.groupby(KEYS, sort=False)["first_sight_rounds"].max()
     draw = (found["mean"] * found["count"] * rounds_each + 1) / (found["count"] * rounds_each + 2)
-    binomial = np.sqrt((draw * (1 - draw)).clip(0) / rounds_each)  # where whole numbers of mistakes agree (see `statistics`)
+    binomial = np.sqrt(
+        (draw * (1 - draw)).clip(0) / rounds_each
+    )  # where whole numbers of mistakes agree (see `statistics`)
     half = found["std"].mask(found["std"] * rounds_each < 1e-6, binomial) * found["count"].map(factors)
     rounds = sorted(set(runs["round"]))
     rounds = [

@@ -121,7 +121,7 @@ def _model(facts: Facts) -> str:
         mistakes = f"{share(facts.model.least)} to {share(facts.model.most)}"
     return (
         f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes}. "
-        f"{facts.below_model} of {len(facts.rows)} players have a lower one."
+        f"Players with a lower one: {facts.below_model} of {len(facts.rows)}."
     )
 
 
@@ -157,8 +157,8 @@ SENTENCES = (
         "constant",
         lambda facts: not math.isnan(facts.constant),
         lambda facts: (
-            f"{facts.below_constant} of {len(facts.rows)} players have a lower mistake rate than always choosing "
-            f"the most frequent class ({share(facts.constant)})."
+            f"Always choosing the most frequent class has a mistake rate of {share(facts.constant)}. "
+            f"Players with a lower one: {facts.below_constant} of {len(facts.rows)}."
         ),
     ),
     Sentence("model", lambda facts: facts.model is not None, _model),
@@ -166,8 +166,8 @@ SENTENCES = (
         "theory",
         lambda facts: len(facts.bounds) > 0,
         lambda facts: (
-            f"Of {len(facts.bounds)} settings with a proved bound, {facts.counted('vacuous')} have a vacuous one, "
-            f"which promises nothing, and {facts.counted('exceeded')} exceed theirs."
+            f"Settings with a proved bound: {len(facts.bounds)}. Vacuous, which promises nothing: "
+            f"{facts.counted('vacuous')}. Exceeded: {facts.counted('exceeded')}."
         ),
     ),
     Sentence(
@@ -179,8 +179,8 @@ SENTENCES = (
         "in-sample",
         lambda facts: facts.loosely_chosen > 0,
         lambda facts: (
-            f"{facts.loosely_chosen} of {len(facts.rows)} players are reported on repetitions that their setting "
-            "was chosen on, which makes their mistake rates too low."
+            "Players reported on repetitions that their setting was chosen on, which makes their mistake rates too low: "
+            f"{facts.loosely_chosen} of {len(facts.rows)}."
         ),
     ),
     Sentence(

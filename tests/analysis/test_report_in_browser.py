@@ -69,10 +69,10 @@ def test_the_first_screen_answers_for_every_environment(page):
     assert len(answers) == 2
     for text, bottom in answers:
         said = " ".join(text.split())
-        assert "fastcb (B=1) wins: wrong in 7.5 % of 100 rounds (95 % interval" in said
-        assert "percentage points fewer mistakes than the next, exploration(ogd)" in said
-        assert "How sure: sure at 95 % from " in said
-        assert "the best logistic model in hindsight, told every label beforehand (the comparator, B = 3)" in said
+        assert "1= fastcb B=1 7.5 % 5.4 to 9.6" in said
+        assert "What theory promises" in said
+        assert "fastcb B=1 has the lowest mistake rate, 7.5 %" in said
+        assert "The best logistic model in hindsight, B = 3, has a mistake rate of" in said
         assert bottom <= DESK[1] + 40
     assert page.run("return document.title") != "taken"
 

@@ -310,7 +310,7 @@ def sentences(own: Numbers) -> dict[str, tuple[list[str], list[float]]]:
         found["shared"] = [names[a], names[head]], [100 * mean, 95.0, 100 * low, 100 * high]
     below = sum(rates[label] < own.of(label, "constant").mean() for label in own.order)
     streams = pd.DataFrame(own.reported.values()).drop_duplicates("stream_id")
-    found["constant"] = [], [below, len(own.order), 100 * streams["constant"].astype(float).mean()]
+    found["constant"] = [], [100 * streams["constant"].astype(float).mean(), below, len(own.order)]
     models = {label: own.model(label, own.ball, "mistakes") / own.T for label in own.order}
     shares = [100 * min(models.values()), 100 * max(models.values())][: 1 if own.paired else 2]
     found["model"] = [], [own.ball, *shares, sum(rates[x] < models[x] for x in own.order), len(own.order)]
@@ -427,5 +427,4 @@ def test_a_player_that_learnt_is_not_said_to_have_learnt_nothing(new_folder: Any
     assert "nothing was learnt" not in page.text
     said = {name: found[0] for name, found in page.cards[0]["sentences"].items()}
     assert set(said) == {"wins", "constant"}
-    assert said["constant"].startswith("0 of 2 players have a lower mistake rate")
-    assert said["constant"].endswith("(25.0 %).")
+    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower one: 0 of 2.")

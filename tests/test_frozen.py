@@ -8,15 +8,12 @@ import importlib
 import pytest
 
 FROZEN = {
-    "banditlab.analysis.answers": ["Bar", "Answer"],
     "banditlab.analysis.arena": ["Pick", "Arena"],
     "banditlab.analysis.curves": ["Curve", "Panel", "Grid"],
-    "banditlab.analysis.drawing": ["Axis"],
-    "banditlab.analysis.glossary": ["Term"],
-    "banditlab.analysis.report": ["Drawn", "Section"],
+    "banditlab.analysis.findings": ["Model", "Facts", "Sentence"],
+    "banditlab.analysis.report": ["Picture", "Section"],
     "banditlab.analysis.statistics": ["Interval", "_Spread", "Place", "Choice"],
     "banditlab.analysis.summary": ["Standing"],
-    "banditlab.analysis.svg_figures": ["Entry"],
     "banditlab.analysis.tables": ["Results"],
     "banditlab.bounds._theorem": ["Theorem"],
     "banditlab.checks._core": ["CheckResult", "Check"],

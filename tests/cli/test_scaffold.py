@@ -63,7 +63,7 @@ def test_the_first_sweep_is_a_valid_one(lab: Path) -> None:
     )
     # Another process: this one's registry is not to know the lab.
     out = subprocess.run([sys.executable, "-c", code], cwd=lab, capture_output=True, text=True, check=True)
-    assert out.stdout.split() == [str(2 * 8 * 3), "0"]
+    assert out.stdout.split() == [str(2 * 8 * 5), "0"]
 
 
 def test_the_readmes_speak_of_files_that_are_there(lab: Path) -> None:

@@ -25,7 +25,7 @@ def references(rows: Sequence[Standing]) -> pd.DataFrame:
 
 
 def _flat(row: Standing) -> dict[str, Any]:
-    over = row.relative
+    over, behind_rank = row.relative, None if row.opens_rank else row.behind_group
     return {
         "rank": row.rank,
         "label": row.label,
@@ -41,9 +41,9 @@ def _flat(row: Standing) -> dict[str, Any]:
         "behind_first": row.behind_first.mean,
         "behind_first_low": row.behind_first.low,
         "behind_first_high": row.behind_first.high,
-        "behind_rank": row.behind_group.mean,
-        "behind_rank_low": row.behind_group.low,
-        "behind_rank_high": row.behind_group.high,
+        "behind_rank": behind_rank.mean if behind_rank else math.nan,
+        "behind_rank_low": behind_rank.low if behind_rank else math.nan,
+        "behind_rank_high": behind_rank.high if behind_rank else math.nan,
         "explored": row.explored,
         "relative": over.mean if over else math.nan,
         "relative_low": over.low if over else math.nan,

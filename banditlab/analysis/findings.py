@@ -71,8 +71,7 @@ class Facts:
     @property
     def widest(self) -> Standing | None:
         """Of the rows that share a rank with one before them, the one with the largest difference to that rank's first."""
-        behind = [row for above, row in zip(self.rows, self.others, strict=False) if row.position == above.position]
-        tied = [row for row in behind if "=" in row.rank and math.isfinite(row.behind_group.low)]
+        tied = [row for row in self.rows if "=" in row.rank and not row.opens_rank]
         return max(tied, key=lambda row: row.behind_group.mean, default=None)
 
     @property

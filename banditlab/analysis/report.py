@@ -88,7 +88,6 @@ class Section:
     rows: list[Standing]
     shown: list[Standing]
     references: list[Standing]
-    scale: float
     ball: float
     pictures: list[Picture]
     comparators: pd.DataFrame
@@ -140,7 +139,6 @@ def _titles(every: list[Arena]) -> list[str]:
 
 def _section(arena: Arena, stem: str, title: str) -> Section:
     rows, beside = standings(arena), scale_rows(arena)
-    highs = [row.mistakes.high if math.isfinite(row.mistakes.high) else row.mistakes.mean for row in rows + beside]
     every = [arena] if arena.scale is None else [arena, arena.scale]
     pairs = differences(arena)
     first = {row.name for row in rows[:MOST_PAIRED]}
@@ -156,7 +154,6 @@ def _section(arena: Arena, stem: str, title: str) -> Section:
         rows=rows,
         shown=with_constant(arena, rows),
         references=beside,
-        scale=max([1e-9, *highs]),
         ball=best_ball(arena),
         pictures=list(_pictures(arena, stem)),
         comparators=comparator_table(arena),
@@ -214,8 +211,8 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     else:
         table = comparator_table(arena)
         loss = "".join(
-            f"{amount(row.loss_nats)} nats at the end, known to within {row.gap:.1g}, the same for every player"
-            for row in table[table["norm_bound"] == norm_bound].itertuples()
+            f"{amount(row['loss_nats'])} nats at the end, known to within {row['gap']:.1g}, the same for every player"
+            for row in table[table["norm_bound"] == norm_bound].to_dict("records")
         )
     return {
         "mistakes": "Expected mistakes so far as a share of the rounds so far, each player at the setting it is ranked at; "

@@ -49,6 +49,8 @@ class Standing:
         without comparators.
     ratio
         Expected mistakes / loss of the same comparator; NaN without.
+    opens_rank
+        Whether no row before it has the same rank.
     behind_first, behind_group
         Differences of `mistakes` to the first row and to the first row of the tie group (see `statistics.Place`), cut
         to [-1, 1].
@@ -71,6 +73,7 @@ class Standing:
     comparator_bound: float
     behind_first: Interval
     behind_group: Interval
+    opens_rank: bool
     seconds_per_round: float
     explored: float = math.nan
     repeated: float = math.nan
@@ -94,7 +97,8 @@ def standings(arena: Arena) -> list[Standing]:
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
     each = arena.row_deviations(rows, [int(r) for r in table.columns])
-    details, listed = rows[["expected_kind", "seconds", "explored", "repeated", "constant"]], []
+    details = rows[["expected_kind", "seconds", "explored", "repeated", "constant"]]
+    listed: list[Standing] = []
     players = groups_of(rows, ["label"])
     for place in _places(arena, table, each):
         label = str(table.index[place.index])
@@ -120,6 +124,7 @@ def standings(arena: Arena) -> list[Standing]:
                 comparator_bound=best_bound,
                 behind_first=place.behind_first.cut(-1, 1),
                 behind_group=place.behind_group.cut(-1, 1),
+                opens_rank=all(row.position != place.position for row in listed),
                 seconds_per_round=float(mine["seconds"].mean()) / rounds,
                 explored=float(mine["explored"].astype(float).mean()) / rounds,
                 repeated=float(mine["repeated"].mean()),

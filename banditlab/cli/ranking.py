@@ -73,7 +73,9 @@ def _signs(rows: Sequence[Standing]) -> list[str]:
         "= is a tie: the interval of the difference, one of all pairs at once, contains 0": any(
             "=" in row.rank for row in rows
         ),
-        "? is an order without evidence: of fewer than three repetitions, or without an interval": any(row.rank == "?" for row in rows),
+        "? is an order without evidence: of fewer than three repetitions, or without an interval": any(
+            row.rank == "?" for row in rows
+        ),
     }
     return [sentence for sentence, on in said.items() if on]
 

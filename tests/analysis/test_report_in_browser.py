@@ -100,11 +100,11 @@ def test_a_pressed_player_shows_every_difference_to_it(page, out):
     row = table[(table["first"] == "fastcb B=1") & (table["second"] == "uniform")].iloc[0]
     button = next(b for b in page.all("section[data-section='0'] button.pair") if b.text == "uniform")
     page.press(button)
-    shown = dict(zip(cells(page, 0, 1), cells(page, 0, 6), strict=True))
+    shown = dict(zip(cells(page, 0, 1), cells(page, 0, 5), strict=True))
     assert shown["uniform"] == "–"
     assert shown["fastcb"].startswith(f"{100 * row['difference']:.1f}".replace("-", "−"))
     page.press(button)
-    assert cells(page, 0, 6)[0] == "–"
+    assert cells(page, 0, 5)[0] == "–"
 
 
 def test_the_explorer_reaches_every_setting_in_two_presses_and_says_what_is_stored(page, out):

@@ -406,6 +406,7 @@ def test_a_shared_rank_has_its_reason(made: Any) -> None:
     table = pd.read_csv(out / "tables" / "ranking.csv", dtype={"rank": str})
     for own, (_, rows) in zip(every, table.groupby("environment", sort=False), strict=True):
         for row, label, head in zip(rows.to_dict("records"), own.order, own.heads, strict=True):
+            assert math.isnan(row["behind_rank"]) == (label == head)
             if label != head:
                 assert row["rank"].endswith("=")
                 want = own.gap(label, head)

@@ -17,7 +17,7 @@ from banditlab.analysis.tables import Results
 
 VARIANT = ["label", "settings"]
 REFERENCE = "reference"
-"""The stored kind of agents that are told the label, for scale."""
+"""The stored kind of agents that observe the label, for scale."""
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,7 @@ class Arena:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether rows of a table were shown again, so that what is ranked are first showings."""
+        """Whether rows of a table were shown again; then the ranking takes each row's first round only."""
         return bool(self.final["repeated"].notna().any())
 
     @cached_property
@@ -115,7 +115,7 @@ class Arena:
 
     @cached_property
     def scale(self) -> Arena | None:
-        """The references (told the label) that these players of one bit are shown beside, never ranked with."""
+        """The references, which observe the label: shown beside players with bandit feedback, never ranked with them."""
         references = Arena(self.results, self.environment, REFERENCE)
         return references if self.kind == "bit" and len(references.final) else None
 

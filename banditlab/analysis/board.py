@@ -123,11 +123,11 @@ def board_data(sweeps: Sequence[Results]) -> dict[str, Any]:
                 columns.add(name, row[name])
             curves.append((row["best"], rounds, mean))
     order = sorted(range(len(curves)), key=lambda at: not curves[at][0])[: MOST_NUMBERS // POINTS]
-    kept = set(order)
+    embedded = set(order)
     grids: list[list[float]] = []
     drawn: list[Any] = []
     for at, (_, rounds, mean) in enumerate(curves):
-        if at not in kept:
+        if at not in embedded:
             places.append(-1)
             continue
         if rounds not in grids:

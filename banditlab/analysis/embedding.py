@@ -39,6 +39,7 @@ def _templates() -> jinja2.Environment:
         autoescape=True, trim_blocks=True, lstrip_blocks=True, undefined=jinja2.StrictUndefined,
     )  # fmt: skip
     made.filters |= {
+        "breakable": lambda label: Markup("<wbr>(").join(label.split("(")),
         "hundred": lambda interval: interval.scaled(100),
         "mean": formats.percent,
         "points": formats.points,

@@ -125,7 +125,7 @@ class Results:
         return list(dict.fromkeys(self.runs["label"]))
 
     def references(self) -> list[str]:
-        """Return those of the labels that are told the label, for scale."""
+        """Return the labels of players that observe the label, for scale."""
         return list(dict.fromkeys(self.runs.loc[self.runs["kind"] == "reference", "label"]))
 
 
@@ -197,10 +197,10 @@ def _comparators(table: pa.Table | None) -> pd.DataFrame:
 
 def runnable_spec(text: str) -> str:
     """Return a stored spec without what the store added ([store] and [versions]), so that it can be run again."""
-    kept, inside = [], False
+    lines, inside = [], False
     for line in text.splitlines():
         if line.startswith("["):
             inside = line.strip() in ("[store]", "[versions]")
         if not inside:
-            kept.append(line)
-    return "\n".join(kept).strip()
+            lines.append(line)
+    return "\n".join(lines).strip()

@@ -17,7 +17,7 @@
 # make OnlineMBBM's mistakes fall like phi_N(0), exponentially in gamma^2 N.
 #
 # The learners are simulated: they observe the label and either draw from u_gamma^y ("random") or make the costliest mistake
-# that the weak learning condition leaves them ("adversarial", S = 1). Reads nothing. The picture goes to `images/` and the table
+# that the weak learning condition leaves them ("adversarial", S = 1). Reads nothing. The picture goes to `images/`, the table
 # to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_ROUNDS` changes the number of rounds.
 
 # %%

@@ -16,7 +16,7 @@ from banditlab.analysis.summary import bounds_table, diagnostics_table, differen
 
 @pytest.fixture
 def folder(new_folder):
-    """Two players of one bit and two that are told the label, which make fewer mistakes than either."""
+    """Two players of one bit and two that observe the label, which make fewer mistakes than either."""
     made = new_folder()
     for repetition in range(4):
         for bound in (1.0, 3.0):

@@ -10,8 +10,6 @@ from scipy.stats import t, ttest_1samp, ttest_ind, ttest_rel
 
 from banditlab.analysis.statistics import (
     Choice,
-    _of_rows,
-    _sum,
     choose,
     critical,
     difference,

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.lookahead import (
-    AT,
+    ACTIVE,
     LENGTH,
-    ON,
+    POSITION,
     SHORTEST,
     Ahead,
     ahead,
@@ -145,15 +145,15 @@ def look_from(ahead, P, low, H, X, t, behind):
         return
     place = ahead.place
     # Within a stretch there is nothing to do but to count the round.
-    place[AT] += 1
-    if t < X.shape[0] and place[AT] < place[LENGTH]:
+    place[POSITION] += 1
+    if t < X.shape[0] and place[POSITION] < place[LENGTH]:
         return
     # A new stretch, if its contexts are full enough; in any case the last one is brought to its end.
     part = X[t : t + ahead.G.shape[1]]
     worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
-    if worth or place[ON] == 1:
+    if worth or place[ACTIVE] == 1:
         next_stretch(P, low, H, ahead, part if worth else X[t:t], behind)
-    place[AT], place[LENGTH] = 0, part.shape[0]
+    place[POSITION], place[LENGTH] = 0, part.shape[0]
 
 
 @njit

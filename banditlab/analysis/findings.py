@@ -119,7 +119,8 @@ def _model(facts: Facts) -> str:
     if facts.model.least < facts.model.most:
         mistakes = f"{share(facts.model.least)} to {share(facts.model.most)}"
     return (
-        f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes}. "
+        f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes} over "
+        f"all {facts.rounds:,} rounds. "
         f"Players with a lower one: {facts.below_model} of {len(facts.rows)}."
     )
 

@@ -313,7 +313,7 @@ def sentences(own: Numbers) -> dict[str, tuple[list[str], list[float]]]:
     found["constant"] = [], [100 * streams["constant"].astype(float).mean(), below, len(own.order)]
     models = {label: own.model(label, own.ball, "mistakes") / own.T for label in own.order}
     shares = [100 * min(models.values()), 100 * max(models.values())][: 1 if own.paired else 2]
-    found["model"] = [], [own.ball, *shares, sum(rates[x] < models[x] for x in own.order), len(own.order)]
+    found["model"] = [], [own.ball, *shares, own.T, sum(rates[x] < models[x] for x in own.order), len(own.order)]
     bounds = own.bounds()
     exceeded = bounds["measured"] > bounds["guarantee"]
     vacuous = (bounds["guarantee"] >= own.T) & ~exceeded

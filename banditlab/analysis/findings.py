@@ -108,7 +108,7 @@ def _shared(facts: Facts) -> str:
     assert row is not None
     head = next(each for each in facts.rows if each.position == row.position)
     return (
-        "Players share a rank (=) where their difference to its first player is not significant. The largest such "
+        "Players share a rank (=) where their difference to the rank's first player is not significant. The largest such "
         f"difference is that of {row.name} to {head.name}: {_gap(row.behind_group)}."
     )
 

@@ -131,7 +131,7 @@ RUNS = Size(
     "BANDITLAB_MAX_RUNS", 1_000_000, "runs of a sweep: environments x players x repetitions, grids multiplied out"
 )
 PLUGIN_SECONDS = Size("BANDITLAB_PLUGIN_SECONDS", 60, "seconds a plug-in may take to import")
-PENDING = Size("BANDITLAB_MAX_PENDING", 100_000, "decisions a policy without a log keeps open for feedback")
+PENDING = Size("BANDITLAB_MAX_PENDING", 100_000, "open decisions of a policy without a log")
 BODY = Size("BANDITLAB_MAX_BODY_BYTES", 2**20, "bytes of a request to `banditlab serve`")
 BATCH = Size("BANDITLAB_MAX_BATCH", 1_000, "rows or answers in one request to `banditlab serve`")
 SIZES = (COLUMNS, FEATURES, UNPACKED, RUNS, PLUGIN_SECONDS, PENDING, BODY, BATCH)

@@ -153,7 +153,7 @@ def widen(inverses, sketch):
 @njit
 def rotate(inverses, sketch):
     """Turn with the basis, between the sketch's `shrink` and `replace_basis`."""
-    R, lost, square, turned = sketch.room.R, sketch.room.lost, inverses.square, inverses.turned
+    R, lost, square, turned = sketch.scratch.R, sketch.scratch.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)
     for i in range(inverses.p.shape[0]):

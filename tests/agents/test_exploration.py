@@ -74,7 +74,7 @@ def test_a_block_makes_room_for_the_updates_to_come_and_for_no_others(label: int
     assert taught > 30
     spans = [player._inner.state.span for player in (one, other)]
     assert [span.rank[0] for span in spans] == [taught, taught]
-    assert spans[0].room == spans[1].room > taught
+    assert spans[0].capacity == spans[1].capacity > taught
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 0.4, 1.0])

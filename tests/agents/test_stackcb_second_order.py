@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.inverse_gap.class_models import lesson
+from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
 from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, teach_linear
 from banditlab.agents.stacked.stackcb import StackCB
@@ -118,7 +118,7 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
             m_k, q = own_sketch.recall(own, view, k)
             if fresh:
                 given[e] = aioli_root(m_k + lifted * q, q, w)
-            own_sketch.move(own, view, k, *lesson(c, given[e], y, m_k, q))
+            own_sketch.move(own, view, k, *update_terms(c, given[e], y, m_k, q))
         teach_linear(linear, views, m, k, y, z, fresh, settings, lifted, 0.5, 0.0)
         np.testing.assert_allclose(z, given, rtol=1e-8, atol=1e-10)
 

@@ -177,7 +177,7 @@ def test_pairs_become_medians() -> None:
 
 def test_other_libraries_come_as_far_in_the_stream_as_ours() -> None:
     river = next(peer for peer in PEERS if peer.id == "river-linucb")
-    rows = [row("linucb", 64, 1.0)._replace(rounds=500), row("banditron gamma=0.1", 64, 1.0)._replace(rounds=900)]
+    rows = [row("linucb second_order=full", 64, 1.0)._replace(rounds=500), row("banditron gamma=0.1", 64, 1.0)._replace(rounds=900)]
     due = speed.effort_for(river, "10x64", rows, Effort())
     assert (due.rounds, due.limit, due.whole_pass) == (500, speed.PATIENCE, speed.AS_LONG)
     assert speed.effort_for(BANDITRON, "10x64", rows, Effort()) == Effort()
@@ -189,14 +189,14 @@ def test_the_page_says_what_follows_from_the_rows() -> None:
         row("banditron gamma=0.1", 64, 200.0)._replace(before=100.0, times=2.0),
         row("banditron gamma=0.1", 256, 1600.0)._replace(before=500.0, times=3.2),
         *(row(label, d, time) for d in (64, 256) for label, time in ((river, 60_000.0), (driver, 5_000.0))),
-        row("linucb", 64, None, "over 60 s"),
+        row("linucb second_order=full", 64, None, "over 60 s"),
         row("aioli", 64, None, "K = 2 only"),
     ]
     parts = {name: text.splitlines() for name, text in page.parts(rows).items()}
     assert parts["libraries"][2:] == ["| `banditron gamma=0.1` | | 300 | 37.5 (10 x 256) | | 25.0 | 3.12 (10 x 256) |"]
     assert parts["before"][2:] == ["| `banditron gamma=0.1` | | | | 0.100 | 0.200 | 2.00 | 3.20 (10 x 256) |"]
     assert parts["cells"][2] == "| `banditron gamma=0.1` | | 0.200 | 1.60 |"
-    assert parts["missing"] == ["`linucb`, 10 x 64: over 60 s"]
+    assert parts["missing"] == ["`linucb second_order=full`, 10 x 64: over 60 s"]
     assert parts["commits"] == ["abc"]
 
 

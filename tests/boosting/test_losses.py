@@ -12,7 +12,7 @@ from hypothesis.extra.numpy import arrays
 
 from banditlab.boosting.compiled_rounds import Scratch
 from banditlab.boosting.losses import CODES, EXPONENTIAL, FARTHEST, LOGISTIC, SOFTMAX, gradient
-from banditlab.boosting.regression import Kept, costs, put_mass
+from banditlab.boosting.regression import RuleScratch, costs, put_mass
 from banditlab.numerics.jit import njit
 
 votes = st.integers(2, 7).flatmap(lambda K: arrays(np.float64, K, elements=st.floats(-30, 30)))
@@ -61,9 +61,9 @@ def costs_kept(scratch, C):
 def test_the_costs_of_olm_plus_lie_in_their_class(cost_matrix, s):
     """FOLKLORE's paper, Section 4.2: 0 at the label, 0 or above elsewhere, a row's sum at most 1."""
     K = len(s)
-    C, scratch = np.full((K, K), np.nan), Scratch.of(1, K, Kept)
+    C, scratch = np.full((K, K), np.nan), Scratch.of(1, K, RuleScratch)
     p = np.exp(s - s.max()) / np.exp(s - s.max()).sum()
-    scratch.kept.shares[:] = p
+    scratch.own.shares[:] = p
     costs_kept(scratch, C)
     assert (np.diag(C) == 0.0).all()
     assert (C >= 0.0).all()

@@ -129,7 +129,7 @@ def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     put(folder, "runs.json", plan | {"runs": [*plan["runs"], "0" * 24]})
     code, text = banditlab("report", "results/tiny")
     assert code == 0
-    assert "warning: Unfinished: 1 run of 7 is missing; the same command continues.\n" in text
+    assert "warning: Unfinished: 1 of 7 runs missing; the same command continues.\n" in text
 
 
 def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
@@ -322,8 +322,8 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1, "--agents", "banditron,uniform"]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
-    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes, in a new random order each; ranked is the first showing"
-    assert f"path=my iris.csv): {facts} of each row\n" in text
+    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"
+    assert f"path=my iris.csv): {facts}\n" in text
     assert "repeats % of the others" in text
     assert "banditron" in text
     assert (here / "results" / "my-iris" / "report.html").exists()

@@ -162,7 +162,7 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     ]
     assert lines[-2:] == [
         "mistakes % is of the first showing of each row, which is ranked; repeats % of the others",
-        "? is an order without evidence: one repetition has no interval",
+        "? is an order without evidence: of fewer than three repetitions, or without an interval",
     ]
 
 

@@ -13,8 +13,12 @@ from banditlab.analysis.pages import fill_page, page_parts
 
 LAB = Path(__file__).parents[2]
 RESULTS = LAB / "docs" / "results"
+BY_BENCHMARKS = ("boosting-speed", "speed")
+"""Pages whose parts `python -m benchmarks` fills in with times of one machine."""
 MARKED = {
-    page.stem: page for page in sorted((LAB / "docs").rglob("*.md")) if page_parts(page.read_text(encoding="utf-8"))
+    page.stem: page
+    for page in sorted((LAB / "docs").rglob("*.md"))
+    if page.stem not in BY_BENCHMARKS and page_parts(page.read_text(encoding="utf-8"))
 }
 
 

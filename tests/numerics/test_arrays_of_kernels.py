@@ -103,7 +103,7 @@ def test_a_function_that_lends_has_to_say_so(function: Any) -> None:
 
 
 def test_a_word_that_means_nothing_is_refused() -> None:
-    with pytest.raises(UsageError, match="arrays must be one of 'borrowed', 'lent', 'made', got 'mine'"):
+    with pytest.raises(UsageError, match="arrays must be one of 'used', 'views', 'new', got 'mine'"):
         njit(part, arrays="mine")
     with pytest.raises(UsageError, match="got ''"):
         inline(arrays="")(part)

@@ -28,7 +28,7 @@ def learn(blocks: Blocks, A: np.ndarray, x: np.ndarray, s: np.ndarray, c: float)
     A += c * np.kron(np.diag(s) - np.outer(s, s), np.outer(x, x))
 
 
-@pytest.mark.parametrize(("K", "d", "room"), [(1, 2, 1), (2, 7, 1), (3, 16, 2), (4, 25, 3)])
+@pytest.mark.parametrize(("K", "d", "capacity"), [(1, 2, 1), (2, 7, 1), (3, 16, 2), (4, 25, 3)])
 def test_every_form_and_update_is_that_of_the_whole_inverse(K: int, d: int, capacity: int) -> None:
     """Through updates that wait and one that clears them: A^{-1}, (1/2) x'A^{-1}x, A^{-1}x, alone and for many contexts."""
     rng, lam = np.random.default_rng(d), 0.5

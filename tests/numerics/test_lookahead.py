@@ -109,7 +109,7 @@ def assert_near(models, other, d):
 
 
 @pytest.mark.parametrize(
-    ("K", "d", "n", "room", "behind"),
+    ("K", "d", "n", "scratch", "behind"),
     [(1, 8, 40, 16, 0), (2, 3, 90, 16, 1), (2, 23, 200, 64, 0), (5, 40, 150, 32, 2), (3, 65, 130, 64, 1)],
 )
 def test_stretches_equal_explicit_inverses(monkeypatch, K, d, n, scratch, behind):

@@ -125,6 +125,8 @@ class Size(NamedTuple):
 
 
 COLUMNS = Size("BANDITLAB_MAX_COLUMNS", 100_000, "columns of a CSV or Parquet file")
+ROWS = Size("BANDITLAB_MAX_ROWS", 10_000_000, "rows of a table in a file")
+ENTRIES = Size("BANDITLAB_MAX_ENTRIES", 50_000_000, "rows times columns of a CSV, Parquet or ARFF file")
 FEATURES = Size("BANDITLAB_MAX_FEATURES", 50_000_000, "features of a LIBSVM file: its largest index")
 UNPACKED = Size("BANDITLAB_MAX_UNPACKED_BYTES", 2**30, "bytes of a gzipped or Parquet file when it is unpacked")
 RUNS = Size(
@@ -134,7 +136,8 @@ PLUGIN_SECONDS = Size("BANDITLAB_PLUGIN_SECONDS", 60, "seconds a plug-in may tak
 PENDING = Size("BANDITLAB_MAX_PENDING", 100_000, "open decisions of a policy without a log")
 BODY = Size("BANDITLAB_MAX_BODY_BYTES", 2**20, "bytes of a request to `banditlab serve`")
 BATCH = Size("BANDITLAB_MAX_BATCH", 1_000, "rows or answers in one request to `banditlab serve`")
-SIZES = (COLUMNS, FEATURES, UNPACKED, RUNS, PLUGIN_SECONDS, PENDING, BODY, BATCH)
+CONNECTIONS = Size("BANDITLAB_MAX_CONNECTIONS", 1_000, "open connections to `banditlab serve`")
+SIZES = (COLUMNS, ROWS, ENTRIES, FEATURES, UNPACKED, RUNS, PLUGIN_SECONDS, PENDING, BODY, BATCH, CONNECTIONS)
 """All of them, as the documentation lists them."""
 
 

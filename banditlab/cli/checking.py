@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import rich.console
-from rich.markup import escape
 
 from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
+from banditlab.cli.plain import escape
 from banditlab.errors import UsageError
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -10,11 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import rich.console
-from rich.markup import escape
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
 
+from banditlab.cli.plain import escape
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
 from banditlab.cli.ranking import print_ranking, say
 from banditlab.engine import Progress, Result, Sweep
@@ -341,8 +342,11 @@ def print_merge(parts: Sequence[Path], folder: Path) -> int:
         missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
         say(out, f"missing: {missing}; run them, and merge again")
     if merged.failed:
-        say(out, f"{merged.failed:,} failed; `banditlab status {escape(str(folder))}` says which")
+        say(out, f"{merged.failed:,} failed; `banditlab status {escape(shlex.quote(str(folder)))}` says which")
     whole = merged.runs == merged.wanted and not (merged.missing_shards or merged.failed)
     if whole:
-        say(out, escape(f"all {merged.of} parts are there; `banditlab report {folder}` writes the report"))
+        say(
+            out,
+            escape(f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report"),
+        )
     return 0 if whole else 1

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 import rich.console
-from rich.markup import escape
 from rich.table import Table
 
 from banditlab.cli.console import one_line
+from banditlab.cli.plain import escape
 from banditlab.distributions import install_command
 from banditlab.distributions import missing as missing_modules
 from banditlab.engine.annotations import shown_types

@@ -5,12 +5,14 @@ from __future__ import annotations
 import errno
 import io
 import os
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
 
+from banditlab.cli.plain import plain
 from banditlab.distributions import VERSION, report_others
 from banditlab.errors import BanditlabError, UsageError
 
@@ -190,10 +192,10 @@ def compare(
             "--cluster": cluster,
         }
         for line in fault_lines(error, str(data), more):
-            typer.echo(line, err=True)
+            typer.echo(plain(line), err=True)
         raise typer.Exit(2) from None
     for line in comparison_lines(made):
-        typer.echo(line)
+        typer.echo(plain(line))
     _run_or_estimate(
         made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run)
     )
@@ -348,13 +350,16 @@ def serve(
     person: Annotated[
         str, typer.Option(help="Key of the rows that says whose decision it is; `log forget` finds the value.")
     ] = "",
+    extra: Annotated[
+        str, typer.Option(help="What happens to a key of a row that is no column: refuse the row, or ignore the key.")
+    ] = "refuse",
     lab: Lab = None,
 ) -> None:
     """Serve a policy over HTTP: POST /decide, POST /feedback."""
     _open_labs(lab)
     from banditlab.cli.policies import serve as serve_
 
-    serve_(policy, log, host, port, token_file, person)
+    serve_(policy, log, host, port, token_file, person, extra)
 
 
 @log_.command()
@@ -429,7 +434,7 @@ def board(
     """Write one offline page over many sweeps: overlay, filters, specs compared."""
     from banditlab.analysis.board import write_board
 
-    typer.echo(f"board written: {write_board(outs, out, lambda line: typer.echo(line, err=True))}")
+    typer.echo(f"board written: {write_board(outs, out, lambda line: typer.echo(plain(line), err=True))}")
 
 
 @app.command()
@@ -508,7 +513,7 @@ def notebook(
     made = make_notebook(name, folder)
     typer.echo(f"made {made}")
     if open_ and not open_file(made):
-        typer.echo(f"nothing here opens notebooks; jupyter lab {made} does")
+        typer.echo(f"nothing here opens notebooks; jupyter lab {shlex.quote(str(made))} does")
 
 
 @new.command("lab")
@@ -572,7 +577,7 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 
 def _say(message: object) -> None:
-    typer.echo(f"banditlab: {' '.join(str(message).split())}", err=True)
+    typer.echo(plain(f"banditlab: {' '.join(str(message).split())}"), err=True)
 
 
 def main() -> None:

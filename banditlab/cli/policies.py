@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 import warnings
 from datetime import UTC, datetime
@@ -11,6 +12,7 @@ from typing import Any
 
 import typer
 
+from banditlab.cli.plain import plain
 from banditlab.distributions import refuse_without
 from banditlab.engine.spec import value_of
 from banditlab.errors import UsageError
@@ -35,8 +37,8 @@ def train(
     policy = train_(
         data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
     )
-    typer.echo(summary_line(policy.describe()["trained"]))
-    typer.echo(f"written to {out}; next: banditlab serve {out} --log events.db")
+    typer.echo(plain(summary_line(policy.describe()["trained"])))
+    typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
 
 
 def _settings(written: list[str]) -> dict[str, Any]:
@@ -49,7 +51,7 @@ def _settings(written: list[str]) -> dict[str, Any]:
     return found
 
 
-def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str = "") -> None:
+def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str, extra: str) -> None:
     """Serve a policy until the process is asked to stop."""
     refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
@@ -58,7 +60,7 @@ def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None,
     warnings.showwarning = _notice
     warnings.simplefilter("always", RuntimeWarning)
     token = _token(token_file)
-    opened = Policy.open(policy, log, person=person) if log else Policy.load(policy)
+    opened = Policy.open(policy, log, person=person, extra=extra) if log else Policy.load(policy, extra=extra)
     if not log:
         typer.echo("notice: without --log decisions and answers are gone when the process ends", err=True)
     with opened:
@@ -80,7 +82,7 @@ def _token(file: Path | None) -> str:
 
 
 def _notice(message: Warning | str, *_: Any, **__: Any) -> None:
-    print(f"notice: {' '.join(str(message).split())}", file=sys.stderr, flush=True)
+    print(plain(f"notice: {' '.join(str(message).split())}"), file=sys.stderr, flush=True)
 
 
 def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
@@ -92,7 +94,7 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
         typer.echo(f"verified: {verify_log(log):,} events, none missing, each with its checksum")
     status = status_of_log(log)
     for line in status.lines():
-        typer.echo(line)
+        typer.echo(plain(line))
     if picture is not None:
         draw_status(status, picture)
         typer.echo(f"drawn: {picture}")

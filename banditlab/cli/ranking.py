@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 import rich.console
 from rich.cells import cell_len, chop_cells
-from rich.markup import escape
+
+from banditlab.cli.plain import escape
 
 if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing

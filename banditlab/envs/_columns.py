@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import math
 import re
+import unicodedata
 from dataclasses import dataclass
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
@@ -25,6 +26,7 @@ MALFORMED_SHARE = 0.1
 MOST_SLIPS = 5
 """So many rows with slips are told one by one; where there are more, the column is."""
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
+NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 DAY = 86_400.0
 EPOCH = datetime.datetime(1970, 1, 1)
 
@@ -231,7 +233,7 @@ def is_gap(value: object) -> bool:
 
 
 def number_of(key: str, value: object, role: str) -> float:
-    """Return a row's value as a number, times as days since 1970.
+    """Return a row's value as a number, times as days since 1970; a text counts as the number that it spells.
 
     Raises
     ------
@@ -240,7 +242,7 @@ def number_of(key: str, value: object, role: str) -> float:
     """
     if role == "time":
         return _day(key, value)
-    if isinstance(value, Real | np.bool_):
+    if isinstance(value, Real | np.bool_) or (isinstance(value, str) and NUMBER.fullmatch(value)):
         return float(value)
     raise UsageError(f"key {key!r} must be a number, got {_shown(value)}")
 
@@ -273,16 +275,21 @@ def category_text(value: object) -> str:
 def spellings(key: str, value: object) -> tuple[str, ...]:
     """Return the ways in which a value may be written among a column's categories, the likeliest first.
 
+    A text may be in either normal form of Unicode; a truth value may be 1 or 0, and the other way round.
+
     Raises
     ------
     UsageError
         It is neither text, number nor truth value.
     """
     if isinstance(value, str):
-        return (value,)
+        return (
+            (value,) if value.isascii() else (value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD")))
+        )
     if isinstance(value, Real | np.bool_):
         text = category_text(value)
-        return (text, text.lower(), text.upper()) if text in ("True", "False") else (text, str(value))
+        number, truth = (str(int(value)), str(bool(value))) if value in (0, 1) else (str(value), text)
+        return (text, number, truth, truth.lower(), truth.upper())
     if isinstance(value, datetime.date):  # dates declared nominal
         return (str(value), value.isoformat())
     raise UsageError(f"key {key!r} must be text, a number or a truth value, got {_shown(value)}")

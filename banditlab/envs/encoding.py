@@ -169,7 +169,7 @@ class Encoder:
 
         given = {str(name): name for name in frame.columns}
         absent = [column.name for column in self.columns if column.name not in given]
-        if absent and not self._imputes:
+        if absent and not self.imputes:
             raise self._no_key(absent[0], list(given))
         rows = len(frame)
         if rows == 0:
@@ -191,12 +191,12 @@ class Encoder:
             else:
                 numbers = np.array([math.nan if is_gap(v) else number_of(step.name, v, step.role) for v in values])
             numbers = np.where(np.isfinite(numbers), numbers, math.nan)
-            if not self._imputes and np.isnan(numbers).any():
+            if not self.imputes and np.isnan(numbers).any():
                 raise self._no_gap(step.name)
             return numbers
         known = set(step.categories)
         texts = np.array([_text(step.name, value, known) for value in values], dtype=object)
-        if not self._imputes and any(text is None for text in texts):
+        if not self.imputes and any(text is None for text in texts):
             raise self._no_gap(step.name)
         return np.array([math.nan if text is None else text for text in texts], dtype=object)
 
@@ -214,6 +214,21 @@ class Encoder:
         """
         x = self._row.quick(row)
         return self._encoded(row) if x is None else x
+
+    def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
+        """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
+        x = self._row.quick(row)
+        if x is not None:
+            return x, [], []
+        gaps = [name for name, _ in self._row.numeric if is_gap(row.get(name))]
+        unknown = []
+        for name, table, _, _ in self._row.nominal:
+            text = _text(name, row.get(name), table)
+            if text is None:
+                gaps.append(name)
+            elif text not in table:
+                unknown.append(name)
+        return self._encoded(row), gaps, unknown
 
     def warm(self) -> None:
         """Compile what `encode` calls, which its first row would have to wait for."""
@@ -244,7 +259,7 @@ class Encoder:
             value = row.get(name, NOTHING)
             if value is not NOTHING and not is_gap(value):
                 numbers[j] = number_of(name, value, role)
-            elif not self._imputes:
+            elif not self.imputes:
                 raise self._no_key(name, list(row)) if value is NOTHING else self._no_gap(name)
             elif arrays.flags[j] >= 0:
                 x[arrays.flags[j]] = 1.0
@@ -255,12 +270,13 @@ class Encoder:
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
-        if not self._imputes:
+        if not self.imputes:
             raise self._no_key(name, list(row)) if value is NOTHING else self._no_gap(name)
         return None
 
     @property
-    def _imputes(self) -> bool:
+    def imputes(self) -> bool:
+        """Whether something is put in the place of missing values."""
         return self.recipe.missing in IMPUTING
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:

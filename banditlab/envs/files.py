@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import io
 import os
+import re
 import zlib
 from collections import Counter
 from pathlib import Path
@@ -15,7 +16,7 @@ import numpy as np
 
 from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError
-from banditlab.validation import COLUMNS, FEATURES, UNPACKED, limit, refuse_beyond
+from banditlab.validation import COLUMNS, ENTRIES, FEATURES, ROWS, UNPACKED, limit, refuse_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -153,6 +154,7 @@ def read_csv(
     line = data[: data.find(b"\n")] if b"\n" in data else data
     columns = 1 + line.count(separator.encode())
     refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
+    most = most_rows(columns)
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
@@ -161,15 +163,32 @@ def read_csv(
             na_values=MISSING,
             encoding="utf-8-sig",
             header="infer" if header else None,
+            nrows=most + 1,
         )
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
+    refuse_table(path, len(frame), columns, "at least " * (len(frame) > most))
     if header:
         _refuse_duplicates(_header(data, separator), path)
     frame.columns = [str(name) for name in frame.columns]
     frame = dropped(frame, drop_rows, path)
     made: dict[str, Any] = {str(name): _numbers(frame[name], decimal, path, faults) for name in frame.columns}
     return pd.DataFrame(made, index=frame.index)
+
+
+def most_rows(columns: int) -> int:
+    """Return how many rows of so many columns a table may have."""
+    return min(limit(ROWS), limit(ENTRIES) // columns)
+
+
+def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None:
+    """Raise a UsageError where a table has too many rows, or rows times columns."""
+    refuse_beyond(ROWS, rows, f"{path}: the table has {at_least}{rows:,} rows")
+    refuse_beyond(
+        ENTRIES,
+        rows * columns,
+        f"{path}: {at_least}{rows:,} rows of {columns:,} columns are {rows * columns:,} entries",
+    )
 
 
 def has_header(data: bytes, separator: str) -> bool:
@@ -258,16 +277,21 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     try:
         head = pyarrow.parquet.ParquetFile(io.BytesIO(data)).metadata
         size = sum(head.row_group(i).total_byte_size for i in range(head.num_row_groups))
-        columns = head.num_columns
+        columns, rows = head.num_columns, head.num_rows
+        entries = sum(
+            head.row_group(i).column(j).num_values for i in range(head.num_row_groups) for j in range(columns)
+        )
     except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
         raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
     refuse_beyond(COLUMNS, columns, f"{path}: the file has {columns:,} columns")
     refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
+    refuse_table(path, rows, columns)
+    refuse_beyond(ENTRIES, entries, f"{path}: the columns hold {entries:,} entries")
     try:
-        pyarrow.parquet.read_table(io.BytesIO(data)).validate(
-            full=True
-        )  # texts that are no UTF-8 are met late otherwise
+        _check_parquet(path, data)
         frame = pd.read_parquet(io.BytesIO(data)).reset_index(drop=True)
+    except UsageError:
+        raise
     except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
         raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
     frame.columns = [str(name) for name in frame.columns]
@@ -275,11 +299,33 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     return dropped(frame, drop_rows, path)
 
 
+def _check_parquet(path: str, data: bytes) -> None:
+    """Read the file once in batches, with one copy of each repeated text, and refuse damage and what unpacks to too much."""
+    import pyarrow as pa
+    import pyarrow.compute
+    import pyarrow.parquet
+
+    schema = pyarrow.parquet.read_schema(io.BytesIO(data))
+    texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
+    size = 0
+    for batch in pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts).iter_batches():
+        batch.validate(full=True)  # pandas would find texts that are no UTF-8 late
+        for column in batch.columns:
+            size += column.nbytes
+            if pa.types.is_dictionary(column.type):
+                lengths = pyarrow.compute.binary_length(column.dictionary.cast(pa.large_string()))
+                size += pyarrow.compute.sum(lengths.cast(pa.int64()).take(column.indices)).as_py() or 0
+        refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,} and more")
+
+
 def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     """Return the table of a dense ARFF file: numbers as floats, nominal columns as text, dates as dates."""
     import pandas as pd
     from scipy.io import arff
 
+    head = re.search(rb"(?im)^\s*@data\b", data)
+    attributes = re.findall(rb"(?im)^\s*@attribute\b", data[: head.start()] if head else b"")
+    refuse_table(path, data.count(b"\n", head.end() if head else 0), max(1, len(attributes)), "up to ")
     try:
         rows, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
     except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
@@ -310,6 +356,7 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
 
+    refuse_beyond(ROWS, lines := data.count(b"\n"), f"{path}: the file has {lines:,} lines")
     try:
         X, y = load_svmlight_file(io.BytesIO(data))
     except (ValueError, OverflowError) as error:

@@ -28,6 +28,10 @@ class Decided(NamedTuple):
     """(K,), which classes were allowed; None for all."""
     person: str | None = None
     """KEY=VALUE, whose decision it was; None where the policy was opened without such a key."""
+    imputed: int = 0
+    """Columns of the row that were filled in."""
+    unknown: int = 0
+    """Columns of the row whose category the training table did not have."""
 
 
 class Answered(NamedTuple):
@@ -96,7 +100,7 @@ NEVER = -1
 """The generation of a decision whose context was blanked: nothing is learnt from it."""
 COLUMNS = (
     "seq", "kind", "at", "decision", "correct", "id", "person", "action", "probability", "explored", "generation", "name",
-    "allowed", "distribution", "payload", "context",
+    "allowed", "distribution", "payload", "context", "imputed", "unknown",
 )  # fmt: skip
 """The columns of an event but its checksum, in the checksum's order; those that a kind does not have are NULL."""
 
@@ -119,6 +123,8 @@ def row_of(event: Event) -> dict[str, Any]:
             "distribution": to_bytes(record.probabilities),
             "payload": None if record.payload is None else to_bytes(record.payload),
             "context": to_bytes(record.context),
+            "imputed": event.imputed,
+            "unknown": event.unknown,
         }
     elif isinstance(event, Answered):
         row |= {"kind": ANSWERED, "decision": event.decision, "correct": int(event.correct)}
@@ -161,7 +167,7 @@ def _event_of(row: Mapping[str, Any]) -> Event:
     mask = None
     if row["allowed"] is not None:
         mask = np.unpackbits(np.frombuffer(row["allowed"], np.uint8), count=len(p)).astype(np.bool_)
-    return Decided(row["seq"], row["id"], row["at"], record, mask, row["person"])
+    return Decided(row["seq"], row["id"], row["at"], record, mask, row["person"], row["imputed"], row["unknown"])
 
 
 def blanked(event: Decided) -> Decided:

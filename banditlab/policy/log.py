@@ -56,7 +56,9 @@ EVENTS = _table("events", **{name: TYPES.get(name, WHOLE) for name in (*ev.COLUM
 ANSWERS = _table("answers", decision=WHOLE, seq=WHOLE)
 SNAPSHOTS = _table("snapshots", place=WHOLE, seq=WHOLE, crc=WHOLE, data=LargeBinary)
 """One row a part; its place is the snapshot's number times `PARTS` plus its own."""
-HEAD = _table("head", one=WHOLE, format=WHOLE, uid=Text, pruned=WHOLE, token=Text, process=Text, beat=WHOLE)
+HEAD = _table(
+    "head", one=WHOLE, format=WHOLE, uid=Text, pruned=WHOLE, token=Text, process=Text, beat=WHOLE, refused=WHOLE
+)
 """One row: the policy, up to which place events were removed, the writer's mark."""
 NOW = sa.cast(sa.extract("epoch", sa.func.now()), WHOLE)
 """Seconds since 1970 by the database's clock."""
@@ -114,7 +116,7 @@ class EventLog:
         if not found and write:
             with self._reading() as db:
                 SCHEMA.create_all(db, checkfirst=False)
-                db.execute(sa.insert(HEAD), {"one": 1, "format": FORMAT, "pruned": 0})
+                db.execute(sa.insert(HEAD), {"one": 1, "format": FORMAT, "pruned": 0, "refused": 0})
         elif found != set(SCHEMA.tables) or self.head().format != FORMAT:
             raise self._error(f"not a policy's log of format {FORMAT}")
         elif self._dialect == "sqlite":
@@ -266,6 +268,11 @@ class EventLog:
                 if self._engine.dialect.is_disconnect(error, raw, None):  # type: ignore[arg-type]
                     self._db.invalidate()  # the next call connects anew
                 raise
+
+    def count_refused(self, requests: int) -> None:
+        """Add requests that were refused to those of the log."""
+        with self._writing() as db:
+            db.execute(sa.update(HEAD).values(refused=HEAD.c.refused + requests))
 
     def rows(self, query: Any) -> list[Any]:
         """Return what a query finds."""

@@ -2,19 +2,38 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
+from prometheus_client.core import CounterMetricFamily
 
 BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5, 1.0, 5.0)
 PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/openapi.json", "/")
 
 
+class _Columns:
+    """A counter for each column of the rows, read where the policy counts."""
+
+    def __init__(self, name: str, text: str, counts: Mapping[str, int]) -> None:
+        self._name, self._text, self._counts = name, text, counts
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield the counts as they are now."""
+        found = CounterMetricFamily(f"banditlab_{self._name}", self._text, labels=["column"])
+        for column, count in dict(self._counts).items():
+            found.add_metric([column], count)
+        yield found
+
+
 class Metrics:
-    """One server's counters, in a registry of their own."""
+    """One server's counters, in a registry of their own: requests, answers, and what rows lacked, by column."""
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self) -> None:
+    def __init__(self, imputed: Mapping[str, int], unknown: Mapping[str, int]) -> None:
         own = CollectorRegistry()
+        own.register(_Columns("imputed_fields", "Fields of rows that were filled in", imputed))
+        own.register(_Columns("unknown_categories", "Fields of rows whose category training did not have", unknown))
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)

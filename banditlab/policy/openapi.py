@@ -10,7 +10,12 @@ from banditlab import __version__
 def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
     """Return the OpenAPI description; `policy` is `Policy.describe`."""
     name = {"type": ["string", "number", "boolean"], "enum": policy["classes"]}
-    row = {"type": "object", "properties": {column: _column(kind) for column, kind in policy["columns"].items()}}
+    row = {
+        "type": "object",
+        "properties": {column: _column(kind) for column, kind in policy["columns"].items()},
+        "required": [] if policy["imputes"] else list(policy["columns"]),
+        "additionalProperties": policy["extra"] == "ignore",
+    }
     choice = {
         "type": "object",
         "required": ["id", "action", "probability", "scores"],
@@ -53,8 +58,14 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
 
 def _column(kind: Any) -> dict[str, Any]:
     if isinstance(kind, list):
-        return {"type": ["string", "number", "boolean", "null"], "examples": kind[:5]}
-    return {"type": ["number", "boolean", "null"] if kind == "numeric" else ["string", "null"]}
+        return {
+            "type": ["string", "number", "boolean", "null"],
+            "description": "A category; another value than the examples counts as unknown.",
+            "examples": kind,
+        }
+    if kind == "numeric":
+        return {"type": ["number", "boolean", "string", "null"], "description": "A number, or a text that spells one."}
+    return {"type": ["string", "null"], "format": "date-time"}
 
 
 def _list(items: Any, most: int) -> dict[str, Any]:

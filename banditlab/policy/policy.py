@@ -7,24 +7,25 @@ import os
 import re
 import threading
 import time
+import unicodedata
 import warnings
 import weakref
-from collections import OrderedDict
+from collections import Counter, OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.errors import LogError, UnknownDecisionError, UsageError
+from banditlab.errors import LogError, UnknownDecisionError, UsageError, nearest
 from banditlab.players.inputs import as_bit
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Choice, Name, Record, short
 from banditlab.policy.container import Parts, packed, read, unpacked
 from banditlab.policy.events import PLACE, Answered, Changed, Decided, Event
-from banditlab.validation import PENDING, at_least, limit
+from banditlab.validation import PENDING, at_least, limit, one_of
 
 if TYPE_CHECKING:
     from banditlab.policy.log import EventLog
@@ -39,6 +40,17 @@ BACKWARDS = 1.0
 """Seconds that a clock may go back before it is worth a word."""
 ID = re.compile("[0-9a-f]{32}")
 """What an id looks like; nothing else is looked for in a log."""
+
+
+class Context(NamedTuple):
+    """A row as it is decided: x (d,), read-only; KEY=VALUE of its person; columns filled in, and of unknown categories."""
+
+    x: NDArray[np.float64]
+    person: str | None
+    imputed: list[str]
+    unknown: list[str]
+
+
 _LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
 """The policies of this process that have a log."""
 
@@ -69,11 +81,23 @@ class Policy:
         Events of the log after which the whole state is written again.
     person
         The key of a row that says whose decision it is; see `open`.
+    extra
+        "refuse" or "ignore", see `open`.
     """
 
     def __init__(
-        self, parts: Parts, log: EventLog | None = None, snapshot_every: int = SNAPSHOT_EVERY, person: str = ""
+        self,
+        parts: Parts,
+        log: EventLog | None = None,
+        snapshot_every: int = SNAPSHOT_EVERY,
+        person: str = "",
+        extra: str = "refuse",
     ) -> None:
+        one_of("extra", extra, ("refuse", "ignore"))
+        self._extra, self._refused = extra, 0
+        self.imputed: Counter[str] = Counter()
+        """Rows so far in which a column was filled in, by column; `unknown`: in which its category was unknown."""
+        self.unknown: Counter[str] = Counter()
         self._lock = threading.RLock()
         self._log, self._every, self._key = log, snapshot_every, person
         self._keeper: threading.Thread | None = None
@@ -87,6 +111,7 @@ class Policy:
 
     def _take(self, parts: Parts) -> None:
         self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
+        self._columns = {column.name for column in parts.encoder.columns}
         # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
         self._open: OrderedDict[str, tuple[int, Record]] = OrderedDict(
             (name, (0, record)) for name, record in parts.pending.items()
@@ -104,17 +129,17 @@ class Policy:
         return cls(trained(data, label, **settings))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str]) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse") -> Self:
         """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
 
-        The file may come from anybody: it is data, nothing in it is run.
+        The file may come from anybody: it is data, nothing in it is run. extra: see `open`.
 
         Raises
         ------
         UsageError
             No such file, or it is damaged, no policy's, or of an agent that is not installed.
         """
-        return cls(read(path))
+        return cls(read(path), extra=extra)
 
     @classmethod
     def open(
@@ -124,6 +149,7 @@ class Policy:
         *,
         snapshot_every: int = SNAPSHOT_EVERY,
         person: str = "",
+        extra: str = "refuse",
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
 
@@ -139,6 +165,9 @@ class Policy:
         person
             A key of the rows whose value says whose decision it is, such as a customer's number; it need not be a column of
             the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
+        extra
+            What happens to a key of a row that is no column of the table: "refuse" refuses the row, "ignore" leaves the key
+            aside. A misspelt column is such a key.
 
         Raises
         ------
@@ -152,7 +181,7 @@ class Policy:
         parts = read(path)
         at_least("snapshot_every", snapshot_every, 1)
         with _closed_on_error(EventLog(os.fspath(log))) as store:
-            policy = cls(parts, store, snapshot_every, person)
+            policy = cls(parts, store, snapshot_every, person, extra)
             uid = store.head().uid
             if uid is None:
                 store.keep(0, policy._snapshot())
@@ -193,6 +222,8 @@ class Policy:
                         self._keeper.join()
                     if not self._stale and self._seq > self._kept:
                         self._keep(self._seq, self._parts())
+                    if self._refused:
+                        self._log.count_refused(self._refused)
                 finally:
                     self._log.close()
 
@@ -271,9 +302,9 @@ class Policy:
         with self._lock:
             if self._closed or self._stale:
                 self._ready()
-            core, (x, person) = self._core, self._context(row)
+            core, context = self._core, self._context(row)
             mask = None if allowed is None and not core.retired else core.mask(allowed)
-            return self._decide(x, mask, person)
+            return self._decide(context, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
         """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
@@ -282,10 +313,14 @@ class Policy:
             mask = self._core.mask(allowed)
             contexts = [self._context(row) for row in rows]
             with self.together():
-                return [self._decide(x, mask, person) for x, person in contexts]
+                return [self._decide(context, mask) for context in contexts]
 
-    def _context(self, row: Row) -> tuple[NDArray[np.float64], str | None]:
-        """Return the context (d,) of a row, read-only, and KEY=VALUE of its person where that is stored."""
+    def count_refused(self) -> None:
+        """Count a request that was refused; `close` adds the number to the log."""
+        self._refused += 1
+
+    def _context(self, row: Row) -> Context:
+        """Return what is decided at and what the log says of it."""
         if isinstance(row, str):
             try:
                 row = json.loads(row)
@@ -294,8 +329,9 @@ class Policy:
         if type(row) is not dict and not isinstance(row, Mapping):
             raise UsageError(f"a row must be a table of values by column, got {short(row)}")
         try:
-            x = self._encoder.encode(row)
             person = _named(self._key, row[self._key]) if self._key and self._key in row else None
+            row = self._known(row)
+            x, imputed, unknown = self._encoder.encode_counted(row)
         except UsageError:
             raise
         except (
@@ -303,15 +339,36 @@ class Policy:
         ) as error:  # whatever objects of somebody else's raise when they are asked for a number or a text
             raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
         x.setflags(write=False)
-        return x, person
+        return Context(x, person, imputed, unknown)
 
-    def _decide(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None, person: str | None) -> Choice:
+    def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a row whose keys are columns, in the table's normal form of Unicode, or raise a UsageError."""
+        if row.keys() <= self._columns and row:
+            return row
+        names = {unicodedata.normalize("NFC", name): name for name in self._columns}
+        named = {names.get(unicodedata.normalize("NFC", str(key)), key): value for key, value in row.items()}
+        if len(named) < len(row):
+            raise UsageError("the row has one key twice, in two normal forms of Unicode")
+        odd = [str(key)[:60] for key in named if key not in self._columns and key != self._key]
+        if odd and self._extra == "refuse":
+            raise UsageError(
+                f"key {odd[0]!r} is no column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "
+                "extra = 'ignore' leaves such keys aside"
+            )
+        if self._columns and not named.keys() & self._columns:
+            raise UsageError(f"the row has none of the columns {', '.join(sorted(self._columns)[:10])}")
+        return named
+
+    def _decide(self, context: Context, mask: NDArray[np.bool_] | None) -> Choice:
         core, open_ = self._core, self._open
+        x, person, imputed, unknown = context
         record = core.choose_own(x, mask)
+        self.imputed.update(imputed)
+        self.unknown.update(unknown)
         name, seq = os.urandom(16).hex(), 0
         if self._log is not None:
             name = f"{self._seq + 1:0{PLACE}x}{name[PLACE:]}"
-            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask, person))
+            seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask, person, len(imputed), len(unknown)))
         if len(open_) >= self._most:
             open_.popitem(last=False)
         open_[name] = (seq, record)
@@ -559,6 +616,8 @@ class Policy:
             "retired": [core.classes[k] for k in sorted(core.retired)],
             "columns": {c.name: list(c.categories) or c.role for c in self._encoder.columns},
             "features": int(self._encoder.d),
+            "imputes": self._encoder.imputes,
+            "extra": self._extra,
             "decisions": core.decisions,
             "feedback": core.answered,
             "right": core.right,

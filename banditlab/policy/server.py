@@ -17,6 +17,7 @@ import socket
 import sys
 import threading
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -28,10 +29,10 @@ from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.routing import Route
 
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
+from banditlab.policy.http_connections import BACKLOG, protocol
 from banditlab.policy.metrics import Metrics
 from banditlab.policy.openapi import PAGE, schema
 from banditlab.policy.policy import Policy
-from banditlab.policy.punctual import Punctual
 from banditlab.validation import BATCH, BODY, limit
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -42,6 +43,14 @@ MOST_TOGETHER = 512
 """Requests of one transaction."""
 DEADLINE = 10.0
 """Seconds in which a request has to be done."""
+SMALL = 8 * 2**10
+"""Bytes of a body that is always taken in; a larger one counts for `BODIES`."""
+BODIES = 32 * 2**20
+"""Bytes of larger bodies that are held at a time."""
+BATCHES = 4
+"""Larger bodies, and lists of rows or answers, that are answered at a time: as objects they take 20 times the memory."""
+QUEUE = 2048
+"""Connections that the system holds until the event loop accepts them."""
 STOP = 9.0
 """Seconds from SIGTERM to the end of the process, whatever hangs."""
 
@@ -54,11 +63,11 @@ class Answer(JSONResponse):
 
 
 class Refused(Exception):
-    """A request that is answered with an error."""
+    """A request that is answered with an error, after which the connection may be closed."""
 
-    def __init__(self, status: int, why: str) -> None:
+    def __init__(self, status: int, why: str, *, close: bool = False) -> None:
         super().__init__(why)
-        self.status = status
+        self.status, self.close = status, close
 
 
 @dataclass
@@ -159,7 +168,9 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
         Route("/openapi.json", server.endpoint(server.openapi)),
         Route("/", server.endpoint(server.page, open_to_all=True)),
     ]
-    return Starlette(routes=routes, lifespan=server.lifespan)
+    app = Starlette(routes=routes, lifespan=server.lifespan)
+    app.router.redirect_slashes = False  # a redirect would repeat a Host that nobody has checked
+    return app
 
 
 class Server:
@@ -167,9 +178,11 @@ class Server:
 
     def __init__(self, policy: Policy, token: str, hosts: tuple[str, ...]) -> None:
         self.policy, self.token, self.hosts = policy, token, hosts
-        self.metrics = Metrics()
+        self.metrics = Metrics(policy.imputed, policy.unknown)
         self.desk = Desk(policy, self.metrics)
         self.most_bytes, self.most_rows = limit(BODY), limit(BATCH)
+        self.held = 0  # bytes of larger bodies
+        self.batches = asyncio.Semaphore(BATCHES)
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
@@ -188,6 +201,8 @@ class Server:
         async def answer(request: Request) -> Response:
             begin = time.perf_counter()
             try:
+                if "content-length" in request.headers and "transfer-encoding" in request.headers:
+                    raise Refused(400, "give Content-Length or Transfer-Encoding, not both", close=True)
                 if self.hosts and host_of(request.headers.get("host", "")) not in self.hosts:
                     raise Refused(421, "this server is not asked under that host name")
                 if self.token and not open_to_all and not bears(request, self.token):
@@ -195,36 +210,57 @@ class Server:
                 found = await handle(request)
                 response = found if isinstance(found, Response) else Answer(found)
             except Refused as refused:
-                headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else None
+                headers = {"WWW-Authenticate": "Bearer"} if refused.status == 401 else {}
+                if refused.close:
+                    headers["Connection"] = "close"
                 response = Answer({"error": str(refused)}, refused.status, headers)
+                if request.method == "POST" and refused.status < 500:
+                    self.policy.count_refused()
             self.metrics.request(request.url.path, response.status_code, time.perf_counter() - begin)
             return response
 
         return answer
 
-    async def body(self, request: Request) -> dict[str, Any]:
-        """Return the JSON object that a request brings."""
+    @contextlib.asynccontextmanager
+    async def asked(self, request: Request) -> AsyncIterator[dict[str, Any]]:
+        """Give the JSON object that a request brings; `BATCHES` large ones at a time."""
+        async with self.body(request) as body:
+            found = decoded(body) if len(body) <= SMALL else None
+            if found is not None and not {"rows", "feedback"} & set(found):
+                yield found
+                return
+            try:
+                await asyncio.wait_for(self.batches.acquire(), DEADLINE)
+            except TimeoutError:
+                raise Refused(503, "too many large requests at a time; try again") from None
+            try:
+                yield decoded(body) if found is None else found
+            finally:
+                self.batches.release()
+
+    @contextlib.asynccontextmanager
+    async def body(self, request: Request) -> AsyncIterator[bytearray]:
+        """Give the body of a request, counted in `held` beyond its first bytes."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "the content type must be application/json")
-        parts, size = [], 0
+        body, counted = bytearray(), 0
         try:
             async with asyncio.timeout(SLOWEST):
                 async for part in request.stream():
-                    size += len(part)
-                    if size > self.most_bytes:
-                        raise Refused(413, f"the body has more than {self.most_bytes:,} bytes")
-                    parts.append(part)
+                    body += part
+                    if len(body) > self.most_bytes:
+                        raise Refused(413, f"the body has more than {self.most_bytes:,} bytes", close=True)
+                    more = max(0, len(body) - SMALL) - counted
+                    if more and self.held + more > BODIES:
+                        raise Refused(503, f"large requests hold {BODIES:,} bytes; try again", close=True)
+                    self.held, counted = self.held + more, counted + more
+            yield body
         except TimeoutError:
-            raise Refused(408, f"the body did not come within {SLOWEST:g} s") from None
+            raise Refused(408, f"the body did not come within {SLOWEST:g} s", close=True) from None
         except ClientDisconnect:
-            raise Refused(400, "the body ended too early") from None  # which nobody hears
-        try:
-            found = json.loads(b"".join(parts))
-        except (ValueError, RecursionError) as error:
-            raise Refused(400, f"the body is no JSON ({error})") from None
-        if not isinstance(found, dict):
-            raise Refused(400, "the body must be a JSON object")
-        return found
+            raise Refused(400, "the body ended too early") from None  # nobody reads this answer
+        finally:
+            self.held -= counted
 
     async def ask(self, work: Callable[[], Any]) -> Any:
         """Return what `work` returns, once it is on disk, or raise what the request is refused with."""
@@ -235,40 +271,40 @@ class Server:
 
     # ----------------------------------------------------------------------------------------------------------- endpoints
 
-    async def decide(self, request: Request) -> dict[str, Any]:
+    async def decide(self, request: Request) -> Response:
         """Answer {"row": ...} with a choice, {"rows": [...]} with several."""
-        asked = await self.body(request)
-        known(asked, "row", "rows", "allowed")
-        allowed = asked.get("allowed")
-        if ("row" in asked) == ("rows" in asked):
-            raise Refused(400, 'give "row", an object, or "rows", a list of them')
-        if "row" in asked:
-            choice = await self.ask(lambda: self.policy.decide(asked["row"], allowed=allowed))
-            self.metrics.decisions.inc()
-            return dict(choice.to_dict())
-        rows = batch(asked["rows"], "rows", self.most_rows)
-        choices = await self.ask(lambda: self.policy.decide_many(rows, allowed=allowed))
-        self.metrics.decisions.inc(len(choices))
-        return {"choices": [choice.to_dict() for choice in choices]}
+        async with self.asked(request) as asked:
+            known(asked, "row", "rows", "allowed")
+            allowed = asked.get("allowed")
+            if ("row" in asked) == ("rows" in asked):
+                raise Refused(400, 'give "row", an object, or "rows", a list of them')
+            if "row" in asked:
+                choice = await self.ask(lambda: self.policy.decide(asked["row"], allowed=allowed))
+                self.metrics.decisions.inc()
+                return Answer(choice.to_dict())
+            rows = batch(asked["rows"], "rows", self.most_rows)
+            choices = await self.ask(lambda: self.policy.decide_many(rows, allowed=allowed))
+            self.metrics.decisions.inc(len(choices))
+            return Answer({"choices": [choice.to_dict() for choice in choices]})
 
-    async def feedback(self, request: Request) -> dict[str, Any]:
+    async def feedback(self, request: Request) -> Response:
         """Take {"id": ..., "correct": ...} or {"feedback": [...]}, of which single ones may be refused."""
-        asked = await self.body(request)
-        if "feedback" not in asked:
-            name, correct = pair(asked)
-            await self.ask(lambda: self.policy.feedback(name, correct))
-            self.metrics.feedback(correct)
-            return {"accepted": 1}
-        known(asked, "feedback")
-        answers = [pair(one) for one in batch(asked["feedback"], "feedback", self.most_rows)]
-        refused = []
-        told = await self.ask(lambda: self.policy.feedback_many(answers))
-        for (name, correct), why in zip(answers, told, strict=True):
-            if why is None:
+        async with self.asked(request) as asked:
+            if "feedback" not in asked:
+                name, correct = pair(asked)
+                await self.ask(lambda: self.policy.feedback(name, correct))
                 self.metrics.feedback(correct)
-            else:
-                refused.append({"id": name, "error": why})
-        return {"accepted": len(answers) - len(refused), "refused": refused}
+                return Answer({"accepted": 1})
+            known(asked, "feedback")
+            answers = [pair(one) for one in batch(asked["feedback"], "feedback", self.most_rows)]
+            refused = []
+            errors = await self.ask(lambda: self.policy.feedback_many(answers))
+            for (name, correct), why in zip(answers, errors, strict=True):
+                if why is None:
+                    self.metrics.feedback(correct)
+                else:
+                    refused.append({"id": name, "error": why})
+            return Answer({"accepted": len(answers) - len(refused), "refused": refused})
 
     async def about(self, _: Request) -> dict[str, Any]:
         """Say what the policy is."""
@@ -297,6 +333,26 @@ class Server:
 
 
 # ------------------------------------------------------------------------------------------------------------- requests
+
+
+def decoded(body: bytearray) -> dict[str, Any]:
+    """Return the JSON object that a body is; a key that stands twice is refused: readers differ in which one they take."""
+    try:
+        found = json.loads(body, object_pairs_hook=without_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise Refused(400, f"the body is no JSON ({error})") from None
+    if not isinstance(found, dict):
+        raise Refused(400, "the body must be a JSON object")
+    return found
+
+
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object of these keys and values, each key once."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise Refused(400, f"the key {twice[:60]!r} stands twice in one object")
+    return found
 
 
 def known(asked: dict[str, Any], *names: str) -> None:
@@ -381,9 +437,9 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
         app = make_app(policy, token=token, hosts=LOOPBACK if host in LOOPBACK else ())
         config = uvicorn.Config(
             app, log_level="error", access_log=False, timeout_graceful_shutdown=5, lifespan="on", server_header=False,
-            http=Punctual,
+            http=protocol(), ws="none", backlog=BACKLOG, h11_max_incomplete_event_size=16 * 2**10,
         )  # fmt: skip
-        opened.listen(2048)
+        opened.listen(QUEUE)
         where = f"[{host}]" if ":" in host else host
         print(f"serving {policy!r} on http://{where}:{opened.getsockname()[1]}", flush=True)
         _Stoppable(config).run(sockets=[opened])
@@ -391,6 +447,12 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
 
 class _Stoppable(uvicorn.Server):
     """A server that is done when it has been asked to stop: uvicorn's own raises the signal anew afterwards."""
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Start; the system may then queue more connections than the loop accepts at once."""
+        await super().startup(sockets)
+        for listening in sockets or []:
+            listening.listen(QUEUE)
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -63,6 +63,10 @@ class LogStatus:
         The log; the agent's id; what is known of the training (see `policy.train`).
     decisions, feedback
         How many, those that were removed from the log (`banditlab log prune`) among them.
+    imputed, unknown
+        Fields of the decided rows that were filled in, and whose category training did not have.
+    refused
+        Requests that the server refused, counted when the log is closed.
     left
         Decisions that are in the log: all that follows is of these.
     since, until
@@ -85,6 +89,9 @@ class LogStatus:
     trained: dict[str, Any]
     decisions: int
     feedback: int
+    imputed: int
+    unknown: int
+    refused: int
     left: int
     since: float
     until: float
@@ -100,6 +107,9 @@ class LogStatus:
     def lines(self) -> list[str]:
         """Return the status as text, a line each."""
         found = [f"{self.source}: {self.agent}, {_many(self.decisions, 'decision')}{_span(self.since, self.until)}"]
+        if self.imputed or self.unknown or self.refused:
+            fields = f"{_many(self.imputed, 'field')} filled in, {self.unknown:,} of unknown categories"
+            found.append(f"input: {fields}, {_many(self.refused, 'request')} refused")
         if not self.feedback:
             return [*found, "feedback: none yet"]
         if self.left < self.decisions:
@@ -188,9 +198,11 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
-        [(n, since, until)] = reader.rows(
-            sa.select(sa.func.count(), sa.func.min(e.at), sa.func.max(e.at)).where(e.kind == DECIDED)
+        sums = (sa.func.coalesce(sa.func.sum(column), 0) for column in (e.imputed, e.unknown))
+        [(n, since, until, imputed, unknown)] = reader.rows(
+            sa.select(sa.func.count(), sa.func.min(e.at), sa.func.max(e.at), *sums).where(e.kind == DECIDED)
         )
+        refused = reader.head().refused
         answers = reader.rows(
             sa.select(e.at - d.at, e.correct, d.probability)
             .where(e.kind == ANSWERED, d.seq == e.decision)
@@ -212,6 +224,9 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         trained=head.trained.model_dump(),
         decisions=head.decisions + later.get(DECIDED, 0),
         feedback=head.answered + later.get(ANSWERED, 0),
+        imputed=int(imputed),
+        unknown=int(unknown),
+        refused=int(refused),
         left=int(n),
         since=math.nan if since is None else float(since),
         until=math.nan if until is None else float(until),

@@ -330,7 +330,7 @@ def test_a_job_that_fails_oddly_fails_alone(policy_file: Path, log: Path) -> Non
 
     with Policy.open(policy_file, log) as logged:
         for policy in (logged, Policy.load(policy_file)):
-            desk = server.Desk(policy, Metrics())
+            desk = server.Desk(policy, Metrics({}, {}))
             rows = new_rows(2)
             jobs = [partial(policy.decide, rows[0]), fails, partial(policy.decide, rows[1])]
             found = desk._together([server.Job(job, answer=Future()) for job in jobs])
@@ -343,7 +343,7 @@ def test_a_job_that_fails_oddly_fails_alone(policy_file: Path, log: Path) -> Non
             logged.decide(ROW)
             raise RuntimeError("odd")
 
-        desk = server.Desk(logged, Metrics())
+        desk = server.Desk(logged, Metrics({}, {}))
         jobs = [lambda: logged.decide(ROW), fails_half_way]
         found = desk._together([server.Job(job, answer=Future()) for job in jobs])
         assert all(isinstance(each, RuntimeError) for each in found)  # nothing of it is in the log
@@ -355,8 +355,8 @@ def test_connections_and_bodies_that_do_not_come_are_not_waited_for(
     policy_file: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, uvicorn, _ = served()
-    punctual = importlib.import_module("banditlab.policy.punctual")
-    monkeypatch.setattr(punctual, "HEAD", 0.2)
+    connections = importlib.import_module("banditlab.policy.http_connections")
+    monkeypatch.setattr(connections, "WAIT", 0.2)
     monkeypatch.setattr(server, "SLOWEST", 0.2)
     head = b"POST /decide HTTP/1.1\r\nHost: t\r\nContent-Type: application/json\r\n"
     body = json.dumps({"row": ROW}).encode()
@@ -374,7 +374,7 @@ def test_connections_and_bodies_that_do_not_come_are_not_waited_for(
             listening.bind(("127.0.0.1", 0))
             listening.listen()
             port = listening.getsockname()[1]
-            running = uvicorn.Server(uvicorn.Config(app, log_level="error", http=punctual.Punctual, lifespan="on"))
+            running = uvicorn.Server(uvicorn.Config(app, log_level="error", http=connections.protocol(), lifespan="on"))
             task = asyncio.create_task(running._serve(sockets=[listening]))
             while not running.started:
                 await asyncio.sleep(0.01)

@@ -1,0 +1,170 @@
+"""HTTP connections with limits: how many, how long each may wait for its client, and how much unread output they hold."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import sys
+import time
+from collections import Counter
+from typing import Any
+
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from banditlab.validation import CONNECTIONS, limit
+
+WAIT = 30.0
+"""Seconds a client may take to send the head of a request, or to read an answer."""
+LINGER = 1.0
+"""Seconds a connection stays half open after the server has closed it, so that a late request is no reset."""
+UNREAD = 32 * 2**20
+"""Bytes of answers that clients have not read yet, of all connections together."""
+BACKLOG = 16
+"""Connections that the event loop accepts at once, before any of them is counted."""
+OTHER_FILES = 32
+"""File descriptors for everything but connections: the log, the listening socket, libraries."""
+NOTICE = 60.0
+"""Seconds between two notices of one kind."""
+
+Base: Any = H11Protocol
+
+
+def files() -> float:
+    """Return how many files this process may have open."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return float("inf")
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+class Notices:
+    """Messages on stderr, at most one of a kind a minute, with the number of those left out."""
+
+    def __init__(self) -> None:
+        self._left_out: Counter[str] = Counter()
+        self._next: dict[str, float] = {}
+
+    def say(self, kind: str) -> None:
+        """Print the message, or count it."""
+        now = time.monotonic()
+        if now < self._next.get(kind, 0.0):
+            self._left_out[kind] += 1
+            return
+        more = f" ({self._left_out.pop(kind)} more since the last notice)" if self._left_out[kind] else ""
+        self._next[kind] = now + NOTICE
+        print(f"banditlab: {kind}{more}", file=sys.stderr, flush=True)
+
+
+class Pool:
+    """The open connections of one server. Where a new one is one too many, the oldest that waits for its client is closed."""
+
+    def __init__(self) -> None:
+        # The loop may have accepted three rounds of connections before the first of them is counted.
+        self.most = max(1, int(min(limit(CONNECTIONS), files() - OTHER_FILES - 3 * BACKLOG)))
+        self.notices = Notices()
+        self.open: set[Connection] = set()
+        self.waiting: dict[Connection, None] = {}
+
+    def add(self, connection: Connection) -> None:
+        """Count a connection; make place for it."""
+        self.open.add(connection)
+        if len(self.open) > self.most:
+            self.notices.say(
+                f"more than {self.most:,} connections: the ones that wait longest for their client are closed"
+            )
+            next(iter(self.waiting), connection).abort()
+
+    def bound_unread(self) -> None:
+        """Close the connections that have waited longest for their client to read while all together hold too much."""
+        unread = sum(one.transport.get_write_buffer_size() for one in self.open)
+        for one in list(self.waiting):
+            if unread <= UNREAD:
+                return
+            if size := one.transport.get_write_buffer_size():
+                self.notices.say(
+                    f"clients leave more than {UNREAD:,} bytes of answers unread: their connections are closed"
+                )
+                unread -= size
+                one.abort()
+
+
+class Connection(Base):
+    """A connection that is closed where its client sends no request, or reads no answer, in time."""
+
+    pool: Pool
+    """Set by `protocol`."""
+    _deadline: asyncio.TimerHandle | None = None
+    _closing = False
+
+    def connection_made(self, transport: Any) -> None:
+        """Wait for the first request."""
+        super().connection_made(transport)
+        self._wait()
+        self.pool.add(self)
+
+    def data_received(self, data: bytes) -> None:
+        """Take what the client sent; once a request is whole, the server no longer waits for its client."""
+        if self._closing:
+            return
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel()  # a body's deadline is the endpoint's
+            if not self.cycle.more_body:
+                self.pool.waiting.pop(self, None)
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request."""
+        self._wait()
+        super().on_response_complete()
+
+    def pause_writing(self) -> None:
+        """Wait for the client to read."""
+        super().pause_writing()
+        self._wait()
+        self.pool.bound_unread()
+
+    def resume_writing(self) -> None:
+        """Go on writing."""
+        super().resume_writing()
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._cancel()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the connection."""
+        self._cancel()
+        self.pool.open.discard(self)
+        self.pool.waiting.pop(self, None)
+        super().connection_lost(exc)
+
+    def shutdown(self) -> None:
+        """Close the connection when the server stops: a client in the middle of a request reads an end, not a reset."""
+        if self.cycle is not None and not self.cycle.response_complete:
+            super().shutdown()
+            return
+        self._closing = True
+        with contextlib.suppress(OSError):
+            self.transport.write_eof()
+        asyncio.get_running_loop().call_later(LINGER, self.abort)
+
+    def abort(self) -> None:
+        """Close the connection at once, whatever it still holds."""
+        self.pool.open.discard(self)
+        self.pool.waiting.pop(self, None)
+        self.transport.abort()
+
+    def _wait(self) -> None:
+        self._cancel()
+        self.pool.waiting.pop(self, None)
+        self.pool.waiting[self] = None  # the newest stands last
+        self._deadline = asyncio.get_running_loop().call_later(WAIT, self.abort)
+
+    def _cancel(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+
+def protocol() -> type[Connection]:
+    """Return the protocol of one server: its connections share a pool."""
+    return type("Connection", (Connection,), {"pool": Pool()})

@@ -34,7 +34,7 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
         names.sort(key=lambda n: (n not in ("gamma", "norm_bound"), n))
         texts = {
             run_id: " ".join(f"{sign(n)}={short(v)}" for n, v in zip(names, row) if not is_absent(v))
-            for run_id, row in zip(one["run_id"], values[names].itertuples(index=False, name=None))
+            for run_id, row in zip(one["run_id"], values[names].to_numpy(dtype=object))
         }
         runs.loc[group.index, "settings"] = group["run_id"].map(texts)
     return runs

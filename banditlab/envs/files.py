@@ -325,9 +325,10 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
 
     head = re.search(rb"(?im)^\s*@data\b", data)
     attributes = re.findall(rb"(?im)^\s*@attribute\b", data[: head.start()] if head else b"")
-    refuse_table(path, data.count(b"\n", head.end() if head else 0), max(1, len(attributes)), "up to ")
+    rows = data[head.end() :].strip().count(b"\n") + 1 if head else 0
+    refuse_table(path, rows, max(1, len(attributes)), "up to ")
     try:
-        rows, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
+        table, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
     except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
         raise UsageError(
             f"{path}: not an ARFF file that is read ({' '.join(from_ascii(str(error)).split())[:200]})"
@@ -336,7 +337,7 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     refuse_beyond(COLUMNS, len(names), f"{path}: the file has {len(names):,} columns")
     _refuse_duplicates(names, path)
     frame = pd.DataFrame(
-        {name: _of_arff(rows[given], kind) for name, given, kind in zip(names, about.names(), about.types())}
+        {name: _of_arff(table[given], kind) for name, given, kind in zip(names, about.names(), about.types())}
     )
     return dropped(frame, drop_rows, path)
 

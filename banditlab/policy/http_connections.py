@@ -95,7 +95,7 @@ class Connection(Base):
     pool: Pool
     """Set by `protocol`."""
     _deadline: asyncio.TimerHandle | None = None
-    _closing = False
+    _stopping = _closing = False
 
     def connection_made(self, transport: Any) -> None:
         """Wait for the first request."""
@@ -116,6 +116,8 @@ class Connection(Base):
     def on_response_complete(self) -> None:
         """Wait for the next request."""
         self._wait()
+        if self._stopping:
+            self._linger()
         super().on_response_complete()
 
     def pause_writing(self) -> None:
@@ -138,11 +140,13 @@ class Connection(Base):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection when the server stops: a client in the middle of a request reads an end, not a reset."""
-        if self.cycle is not None and not self.cycle.response_complete:
-            super().shutdown()
-            return
-        self._closing = True
+        """Close the connection when the server stops, after the answer at hand: its client reads an end, not a reset."""
+        self._stopping = True
+        if self.cycle is None or self.cycle.response_complete:
+            self._linger()
+
+    def _linger(self) -> None:
+        self._closing = True  # what still comes is read and left aside
         with contextlib.suppress(OSError):
             self.transport.write_eof()
         asyncio.get_running_loop().call_later(LINGER, self.abort)

@@ -1,0 +1,125 @@
+"""Rows as clients send them: keys that are no column, spellings of the same value, what is filled in and counted."""
+
+from __future__ import annotations
+
+import unicodedata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from banditlab import Policy
+from banditlab.errors import UsageError
+from banditlab.policy import status_of_log
+
+ROW = {"plan": "pro", "age": 31, "visits": 2.0}
+
+
+@pytest.fixture(scope="module")
+def imputing(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A policy whose recipe fills in what is missing, with texts that Unicode writes in two ways and truth values."""
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"größe": rng.choice(["klein", "gr\u00f6\u00dfer"], 80), "age": rng.normal(size=80)})
+    table["paid"], table["y"] = rng.choice(["true", "false"], 80), rng.choice(["a", "b"], 80)
+    table.loc[3, "age"] = np.nan
+    file = tmp_path_factory.mktemp("policy") / "my.policy"
+    Policy.train(table, "y", agent="banditron", missing="mean", seed=0).save(file)
+    return file
+
+
+def context(policy: Policy, row: dict[str, Any]) -> bytes:
+    return policy._context(row).x.tobytes()
+
+
+@pytest.mark.parametrize("row", [{**ROW, "Plan": "pro"}, {"Plan": "pro", "age": 31, "visits": 2.0}])
+def test_a_key_that_is_no_column_is_refused(policy_file: Path, row: dict[str, Any]) -> None:
+    with pytest.raises(UsageError, match=r"key 'Plan' is no column; did you mean 'plan'\?"):
+        Policy.load(policy_file).decide(row)
+
+
+def test_such_keys_are_left_aside_where_that_is_asked_for(policy_file: Path) -> None:
+    policy = Policy.load(policy_file, extra="ignore")
+    assert context(policy, {**ROW, "Plan": 1}) == context(policy, ROW)
+    with pytest.raises(UsageError, match="extra must be one of 'refuse', 'ignore'"):
+        Policy.load(policy_file, extra="take")
+
+
+@pytest.mark.parametrize("row", [{}, {"Größe": "klein"}])
+def test_a_row_without_a_column_is_refused_where_gaps_are_filled(imputing: Path, row: dict[str, Any]) -> None:
+    for extra in ("refuse", "ignore"):
+        with pytest.raises(UsageError, match=r"is no column|none of the columns"):
+            Policy.load(imputing, extra=extra).decide(row)
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_either_normal_form_of_unicode_is_the_same_key_and_value(imputing: Path, form: Any) -> None:
+    policy = Policy.load(imputing)
+    row = {"größe": "gr\u00f6\u00dfer", "age": 1.0, "paid": "true"}
+    other = {unicodedata.normalize(form, key): value for key, value in row.items()}
+    other[unicodedata.normalize(form, "größe")] = unicodedata.normalize(form, "gr\u00f6\u00dfer")
+    assert context(policy, other) == context(policy, row)
+    assert not policy._context(other).unknown
+    twice = {**row, unicodedata.normalize("NFD", "größe"): "klein"}
+    with pytest.raises(UsageError, match="one key twice"):
+        policy.decide(twice)
+
+
+def test_a_value_counts_as_what_it_spells(imputing: Path) -> None:
+    policy = Policy.load(imputing)
+    row = {"größe": "klein", "age": 31, "paid": "true"}
+    for same in (
+        {**row, "age": "31"},
+        {**row, "age": "31.0"},
+        {**row, "age": "3.1e1"},
+        {**row, "paid": True},
+        {**row, "paid": 1},
+    ):
+        assert context(policy, same) == context(policy, row)
+        assert policy._context(same)[2:] == ([], [])
+    for odd in ("31 years", "0x1f", "1_000", "nan", "inf", "", "३१"):
+        with pytest.raises(UsageError, match="key 'age' must be a number"):
+            policy.decide({**row, "age": odd})
+
+
+def test_what_is_filled_in_unknown_or_refused_is_counted(imputing: Path, tmp_path: Path) -> None:
+    log = tmp_path / "events.db"
+    with Policy.open(imputing, log) as policy:
+        policy.decide({"größe": "klein", "age": None, "paid": "true"})
+        policy.decide({"größe": "riesig", "paid": "vielleicht"})
+        policy.decide({"größe": "klein", "age": 1, "paid": "true"})
+        policy.count_refused()
+        assert (policy.imputed, policy.unknown) == ({"age": 2}, {"größe": 1, "paid": 1})
+    found = status_of_log(log)
+    assert (found.imputed, found.unknown, found.refused) == (2, 2, 1)
+    assert "input: 2 fields filled in, 2 of unknown categories, 1 request refused" in found.lines()
+    with Policy.open(imputing, log) as policy:  # a log that is replayed has the same numbers
+        policy.count_refused()
+    assert status_of_log(log).refused == 2
+
+
+def test_the_description_names_columns_types_and_categories(imputing: Path, policy_file: Path) -> None:
+    from banditlab.policy.openapi import schema
+
+    row = schema(Policy.load(imputing).describe(), 10, False)["paths"]["/decide"]["post"]["requestBody"]["content"][
+        "application/json"
+    ]["schema"]["properties"]["row"]
+    assert row["properties"]["größe"]["examples"] == ["größer", "klein"]
+    assert "number" in row["properties"]["age"]["type"]
+    assert (row["required"], row["additionalProperties"]) == ([], False)
+    strict = schema(Policy.load(policy_file, extra="ignore").describe(), 10, False)["paths"]["/decide"]["post"]
+    row = strict["requestBody"]["content"]["application/json"]["schema"]["properties"]["row"]
+    assert (row["required"], row["additionalProperties"]) == (["plan", "age", "visits"], True)
+
+
+def test_metrics_count_by_column(imputing: Path) -> None:
+    pytest.importorskip("prometheus_client", reason="the extra serve")
+    from banditlab.policy.metrics import Metrics
+
+    policy = Policy.load(imputing)
+    metrics = Metrics(policy.imputed, policy.unknown)
+    policy.decide({"größe": "riesig", "paid": "true"})
+    text = metrics.text().decode()
+    assert 'banditlab_imputed_fields_total{column="age"} 1.0' in text
+    assert 'banditlab_unknown_categories_total{column="größe"} 1.0' in text

@@ -288,7 +288,7 @@ def spellings(key: str, value: object) -> tuple[str, ...]:
         )
     if isinstance(value, Real | np.bool_):
         text = category_text(value)
-        number, truth = (str(int(value)), str(bool(value))) if value in (0, 1) else (str(value), text)
+        number, truth = (str(int(float(value))), str(bool(value))) if value in (0, 1) else (str(value), text)
         return (text, number, truth, truth.lower(), truth.upper())
     if isinstance(value, datetime.date):  # dates declared nominal
         return (str(value), value.isoformat())

@@ -25,7 +25,7 @@ from banditlab.policy.log import HEAD, EventLog
 from tests.policy.customers import new_rows
 from tests.policy.test_log import drop, edited, settle, state, undisturbed, work
 
-ROW = {"plan": "pro", "age": 31, "visits": 2.0, "customer": 4711}
+ROW = {"plan": "pro", "age": 31, "visits": 2.0}
 
 
 @pytest.fixture

@@ -61,9 +61,10 @@ def _attack(folder: Path, name: str, data: bytes, count: int) -> Line:
     files = 128 if name == "half a head" else 4096
     command = f"ulimit -n {files}; exec {sys.executable} -m banditlab serve my.policy --log {len(data)}.db --port 0"
     errors = folder / "stderr"
-    with errors.open("w") as said, subprocess.Popen(
-        ["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=said, text=True
-    ) as server:
+    with (
+        errors.open("w") as said,
+        subprocess.Popen(["bash", "-c", command], cwd=folder, stdout=subprocess.PIPE, stderr=said, text=True) as server,
+    ):
         assert server.stdout is not None
         port = int(server.stdout.readline().rpartition(":")[2])
         held, answered, memory, begin = [], [], 0.0, time.monotonic()

@@ -177,7 +177,10 @@ def test_pairs_become_medians() -> None:
 
 def test_other_libraries_come_as_far_in_the_stream_as_ours() -> None:
     river = next(peer for peer in PEERS if peer.id == "river-linucb")
-    rows = [row("linucb second_order=full", 64, 1.0)._replace(rounds=500), row("banditron gamma=0.1", 64, 1.0)._replace(rounds=900)]
+    rows = [
+        row("linucb second_order=full", 64, 1.0)._replace(rounds=500),
+        row("banditron gamma=0.1", 64, 1.0)._replace(rounds=900),
+    ]
     due = speed.effort_for(river, "10x64", rows, Effort())
     assert (due.rounds, due.limit, due.whole_pass) == (500, speed.PATIENCE, speed.AS_LONG)
     assert speed.effort_for(BANDITRON, "10x64", rows, Effort()) == Effort()

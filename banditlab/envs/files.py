@@ -154,7 +154,7 @@ def read_csv(
     line = data[: data.find(b"\n")] if b"\n" in data else data
     columns = 1 + line.count(separator.encode())
     refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
-    most = most_rows(columns)
+    most = min(limit(ROWS), limit(ENTRIES) // columns)
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
@@ -174,11 +174,6 @@ def read_csv(
     frame = dropped(frame, drop_rows, path)
     made: dict[str, Any] = {str(name): _numbers(frame[name], decimal, path, faults) for name in frame.columns}
     return pd.DataFrame(made, index=frame.index)
-
-
-def most_rows(columns: int) -> int:
-    """Return how many rows of so many columns a table may have."""
-    return min(limit(ROWS), limit(ENTRIES) // columns)
 
 
 def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None:

@@ -166,7 +166,6 @@ class Connection(Base):
     def _cancel(self) -> None:
         if self._deadline is not None:
             self._deadline.cancel()
-            self._deadline = None
 
 
 def protocol() -> type[Connection]:

@@ -17,7 +17,7 @@ from banditlab.analysis.pages import markdown_table
 from benchmarks.measure.names import picked
 
 RESULTS = Path(__file__).parents[2] / "docs/results"
-PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "caches", "clients")
+PARTS = ("kills", "flips", "inputs", "files", "plugins", "players", "tables", "caches", "clients", "bombs", "rows")
 """Modules of `audits.attacks`, in the page's order."""
 
 

@@ -323,7 +323,7 @@ class Policy:
         """Return what is decided at and what the log says of it."""
         if isinstance(row, str):
             try:
-                row = json.loads(row)
+                row = json.loads(row, object_pairs_hook=without_duplicates)
             except (ValueError, RecursionError) as error:
                 raise UsageError(f"the row is no JSON object ({error})") from None
         if type(row) is not dict and not isinstance(row, Mapping):
@@ -628,6 +628,15 @@ class Policy:
         """Return one line: the agent, K, d, how often it decided."""
         core = self._core
         return f"Policy({core.agent.id!r}, K={len(core.classes)}, d={self._encoder.d}, decisions={core.decisions})"
+
+
+def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the JSON object of these pairs; a UsageError where a key stands twice: readers differ in which one they take."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise UsageError(f"the key {twice[:60]!r} stands twice in one object")
+    return found
 
 
 def _named(key: str, value: object) -> str:

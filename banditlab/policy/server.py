@@ -17,7 +17,6 @@ import socket
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -32,7 +31,7 @@ from banditlab.errors import LogError, UnknownDecisionError, UsageError
 from banditlab.policy.http_connections import BACKLOG, protocol
 from banditlab.policy.metrics import Metrics
 from banditlab.policy.openapi import PAGE, schema
-from banditlab.policy.policy import Policy
+from banditlab.policy.policy import Policy, without_duplicates
 from banditlab.validation import BATCH, BODY, limit
 
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
@@ -343,15 +342,6 @@ def decoded(body: bytearray) -> dict[str, Any]:
         raise Refused(400, f"the body is no JSON ({error})") from None
     if not isinstance(found, dict):
         raise Refused(400, "the body must be a JSON object")
-    return found
-
-
-def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the object of these keys and values, each key once."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise Refused(400, f"the key {twice[:60]!r} stands twice in one object")
     return found
 
 

@@ -39,6 +39,11 @@ def test_a_key_that_is_no_column_is_refused(policy_file: Path, row: dict[str, An
         Policy.load(policy_file).decide(row)
 
 
+def test_a_key_that_stands_twice_in_json_is_refused(policy_file: Path) -> None:
+    with pytest.raises(UsageError, match="the key 'age' stands twice in one object"):
+        Policy.load(policy_file).decide('{"plan": "pro", "age": 31, "visits": 2.0, "age": 99}')
+
+
 def test_such_keys_are_left_aside_where_that_is_asked_for(policy_file: Path) -> None:
     policy = Policy.load(policy_file, extra="ignore")
     assert context(policy, {**ROW, "Plan": 1}) == context(policy, ROW)

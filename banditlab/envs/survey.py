@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -158,7 +159,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
 
     name = column.name
     role = "nominal" if column.n_categories else column.role
-    drop = f"--drop-column {name}"
+    drop = f"--drop-column {shlex.quote(name)}"
     known = column.values[~column.gaps]
     if len(known) == 0 or (known == known[0]).all():
         return Note(name, "constant", "one value in all rows: says nothing", drop)
@@ -172,7 +173,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     if counts:
         return Note(name, "index-like", "counts the rows", drop)
     if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):
-        return Note(name, "time-like", "dates as categories", f"--role {name}=time")
+        return Note(name, "time-like", "dates as categories", f"--role {shlex.quote(name)}=time")
     if role == "nominal":
         return Note(name, role, f"{column.n_categories} categories", "")
     whole = bool((known == np.floor(known)).all())
@@ -182,7 +183,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
         return Note(name, "time-like", "looks like a clock's seconds", drop)
     few = f"{known.min():.4g} to {known.max():.4g}"
     if whole and role == "numeric" and not asked and ID_NAME.search(name) and len(np.unique(known)) <= 100:
-        return Note(name, role, f"{few}; codes?", f"--role {name}=nominal")
+        return Note(name, role, f"{few}; codes?", f"--role {shlex.quote(name)}=nominal")
     return Note(name, role, few if role == "numeric" else "days since 1970", "")
 
 

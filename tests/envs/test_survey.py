@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -298,3 +300,9 @@ def test_an_arff_file_may_hold_any_text(tmp_path):
 )
 def test_what_is_taken_for_dates(values: list[str], dates: bool) -> None:
     assert are_dates(pd.Series(values, dtype="str")) is dates
+
+
+def test_advice_can_be_pasted_into_a_shell() -> None:
+    frame = pd.DataFrame({"it's; rm -rf $HOME": [f"text {i}" for i in range(60)], "y": [0, 1] * 30})
+    options = [note.option for note in survey(frame, "y").notes if note.option]
+    assert [shlex.split(option)[1].partition("=")[0] for option in options] == ["it's; rm -rf $HOME"]

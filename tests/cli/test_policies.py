@@ -87,7 +87,7 @@ def test_serve_says_which_libraries_it_needs(monkeypatch: pytest.MonkeyPatch) ->
     for name in ("starlette", "uvicorn", "prometheus_client"):
         monkeypatch.setitem(sys.modules, name, None)
     with pytest.raises(UsageError, match=r": pip install starlette uvicorn prometheus-client$"):
-        policies.serve(Path("p"), "", "127.0.0.1", 0, None)
+        policies.serve(Path("p"), "", "127.0.0.1", 0, None, "", "refuse")
 
 
 def test_a_token_is_the_first_line_of_a_file_or_in_the_environment(
@@ -116,10 +116,10 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
         pytest.importorskip(module)
     seen: list[Any] = []
     monkeypatch.setattr("banditlab.policy.policy.Policy.open", lambda *asked, **_: contextlib.nullcontext(asked))
-    monkeypatch.setattr("banditlab.policy.policy.Policy.load", lambda asked: contextlib.nullcontext(asked))
+    monkeypatch.setattr("banditlab.policy.policy.Policy.load", lambda asked, **_: contextlib.nullcontext(asked))
     monkeypatch.setattr("banditlab.policy.server.serve", lambda opened, **keys: seen.append(keys))
     with warnings.catch_warnings():
-        policies.serve(Path("p"), log, "127.0.0.1", 80, None)
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None, "", "refuse")
         policies._notice("two\nlines")
     assert seen == [{"host": "127.0.0.1", "port": 80, "token": os.environ.get("BANDITLAB_TOKEN", "")}]
     told = capsys.readouterr()
@@ -127,4 +127,4 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
     assert (told.out, told.err.splitlines()[-1]) == ("", "notice: two lines")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match=r"^serve needs uvicorn: pip install uvicorn$"):
-        policies.serve(Path("p"), log, "127.0.0.1", 80, None)
+        policies.serve(Path("p"), log, "127.0.0.1", 80, None, "", "refuse")

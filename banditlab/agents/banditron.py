@@ -42,25 +42,34 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Banditron(LinearScores, KernelAgent):
-    """The perceptron with one bit of feedback.
+    r"""The perceptron with one bit of feedback.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule: y_hat = argmax_k (W x)_k (the first of equals); play from P = (1 - gamma) e_y_hat + gamma/K, drawn as a
-    coin and a uniform class. Every round W_y_hat -= x; if the action y was right, W_y += x / P(y) as well, also when
-    y = y_hat. In expectation this is the perceptron's update. The scale of W is irrelevant, so there is no step size.
+    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k` (the first of equals); play from
+    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn as a coin and a uniform class. Every round
+    :math:`W_{\hat{y}} \mathrel{-}= x`; if the action y was right, :math:`W_y \mathrel{+}= x / P(y)` as well, also
+    when :math:`y = \hat{y}`. In expectation this is the perceptron's update. The scale of W is irrelevant, so there
+    is no step size.
 
-    Guarantee (adversarial, ||x|| <= 1, L the multiclass hinge loss of U summed over the rounds, D = 2 ||U||_F^2):
-    E[M] <= L + gamma T + 3 max{K D / gamma, sqrt(D gamma T)} + sqrt(K D L / gamma). The comparator's loss is the hinge,
-    not the logistic loss, so `bound` answers None. For large T a gamma of order (K D / T)^(1/3) gives T^(2/3) mistakes
-    beyond L, and of order sqrt(K D / T) gives sqrt(T) where L = 0.
+    Guarantee (adversarial, :math:`\|x\| \le 1`, L the multiclass hinge loss of U summed over the rounds,
+    :math:`D = 2 \|U\|_F^2`):
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
+    .. math::
+
+        \mathbb{E}[M] \le L + \gamma T + 3 \max\{K D / \gamma, \sqrt{D \gamma T}\} + \sqrt{K D L / \gamma}.
+
+    The comparator's loss is the hinge, not the logistic loss, so `bound` answers None. For large T a :math:`\gamma`
+    of order :math:`(K D / T)^{1/3}` gives :math:`T^{2/3}` mistakes beyond L, and of order :math:`\sqrt{K D / T}`
+    gives :math:`\sqrt{T}` where :math:`L = 0`.
+
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    :math:`K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (gamma in the paper, where it lies in (0, 1/2)).
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper, where it lies in (0, 1/2)).
 
     Raises
     ------

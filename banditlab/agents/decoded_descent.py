@@ -84,40 +84,47 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class DecodedDescent(ScaledScores, KernelAgent):
-    """Descend the base-2 logistic loss and play its softmax through a decoding rule, mixed with uniform exploration.
+    r"""Descend the base-2 logistic loss and play its softmax through a decoding rule, mixed with uniform exploration.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (W_1 = 0, no projection): s = softmax(W_t x_t), h the decoding; play from p = (1 - gamma) h(s) + gamma/K,
-    drawn as a coin and a draw; g_t = 1[right] / p_y (s - e_y) (x) x_t / ln 2, an unbiased estimate of the gradient of
-    l = -log2 s_y; W_{t+1} = W_t - eta g_t.
+    Update rule (:math:`W_1 = 0`, no projection): :math:`s = \mathrm{softmax}(W_t x_t)`, h the decoding; play from
+    :math:`p = (1 - \gamma) h(s) + \gamma/K`, drawn as a coin and a draw;
+    :math:`g_t = 1[\text{right}] / p_y (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
+    :math:`l = -\log_2 s_y`; :math:`W_{t+1} = W_t - \eta g_t`.
 
-    Guarantee (adversarial, ||x_t|| <= R; c the decoding's constant, 1/2 for half-log, b = R^2/ln 2): for every U at once and
-    after any number of rounds E[M] <= sum_t l_t(U) + ||U||_F^2/(2 eta) + gamma (1 - 1/K) T at steps eta <= 2 c gamma/(b K).
-    At the default settings and for ||U||_F <= D = sqrt(K) B the additive term is at most D sqrt(b K T/c), with half-log
-    1.70 R D sqrt(K T). Half-log and sparsemax bear wider steps, 2 h gamma/(K R^2) with h = 0.427 and 0.496, since a label that
-    is likely to be played is learnt from at a small weight: 1.53 and 1.42 R D sqrt(K T). `bound` is the term for D, in bits;
-    None for the adaptive step, a longer one, and gamma = 0.
+    Guarantee (adversarial, :math:`\|x_t\| \le R`; c the decoding's constant, 1/2 for half-log,
+    :math:`b = R^2/\ln 2`): for every U at once and after any number of rounds
+    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T` at steps
+    :math:`\eta \le 2 c \gamma/(b K)`. At the default settings and for :math:`\|U\|_F \le D = \sqrt{K} B` the additive
+    term is at most :math:`D \sqrt{b K T/c}`, with half-log :math:`1.70 R D \sqrt{K T}`. Half-log and sparsemax bear
+    wider steps, :math:`2 h \gamma/(K R^2)` with :math:`h = 0.427` and 0.496, since a label that is likely to be
+    played is learnt from at a small weight: 1.53 and :math:`1.42 R D \sqrt{K T}`. `bound` is the term for D, in bits;
+    None for the adaptive step, a longer one, and :math:`\gamma = 0`.
 
     The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
     and the constants are ours: docs/theory/half-log.md.
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    exponentials, :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm of the comparators that gamma is made for (D = sqrt(K) B). Nothing is projected.
+        B, the bound on each row's norm of the comparators that :math:`\gamma` is made for :math:`(D = \sqrt{K} B)`.
+        Nothing is projected.
     gamma
-        Exploration rate in [0, 1], or "theory": min{1, D sqrt(b K/(4 c T))}, with the wide step min{1, R D sqrt(K/(4 h T))},
-        which needs the horizon.
+        Exploration rate in [0, 1], or "theory": :math:`\min\{1, D \sqrt{b K/(4 c T)}\}`, with the wide step
+        :math:`\min\{1, R D \sqrt{K/(4 h T)}\}`, which needs the horizon.
     decoding
         "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
     step
-        eta, a number; "theory": 2 c gamma/(b K); "wide", for half-log and sparsemax: 2 h gamma/(K R^2); or "adaptive":
-        step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), as Shibukawa et al. take for RDUE and Gaptron (App. H.1).
+        :math:`\eta`, a number; "theory": :math:`2 c \gamma/(b K)`; "wide", for half-log and sparsemax:
+        :math:`2 h \gamma/(K R^2)`; or "adaptive":
+        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, as Shibukawa et al. take for RDUE
+        and Gaptron (App. H.1).
     step_scale
-        B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.
+        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.
 
     Raises
     ------

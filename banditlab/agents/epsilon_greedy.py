@@ -76,28 +76,33 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedy(KernelAgent):
-    """Play the class a softmax regression likes best, now and then any; learn from hits, weighted by 1/probability.
+    r"""Play the class a softmax regression likes best, now and then any; learn from hits, weighted by 1/probability.
 
     Problem: bandit multiclass.
 
-    Update rule: best = argmax_k (W x)_k (the first of equals); play from P = (1 - gamma) e_best + gamma/K, drawn as a
-    coin and a uniform class. On a hit (action y) the logistic loss's gradient (softmax(W x) - e_y) x', divided by P(y),
-    is descended; on a miss nothing is. So g has the full information gradient as its mean, whatever the label.
-    Steps are AdaGrad's with a size for every entry: G_kj += g_kj^2, W_kj -= learning_rate g_kj / sqrt(G_kj).
+    Update rule: :math:`\text{best} = \arg\max_k (W x)_k` (the first of equals); play from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn as a coin and a uniform class. On a hit (action y) the
+    logistic loss's gradient :math:`(\mathrm{softmax}(W x) - e_y) x'`, divided by :math:`P(y)`, is descended; on a
+    miss nothing is. So g has the full information gradient as its mean, whatever the label. Steps are AdaGrad's with
+    a size for every entry: :math:`G_{kj} \mathrel{+}= g_{kj}^2`,
+    :math:`W_{kj} \mathrel{-}= \text{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
 
-    Guarantee: the gradient estimates are unbiased, with a second moment of up to K/gamma times the true gradient's, so
-    on a ball of radius B the logistic losses of W have regret O(B sqrt(K T / gamma)) up to factors of d and K, for a
-    learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves out). The greedy class
-    minimises no logistic loss: its mistakes are only bounded by that loss / ln 2, plus gamma T. `bound` answers None.
+    Guarantee: the gradient estimates are unbiased, with a second moment of up to :math:`K/\gamma` times the true
+    gradient's, so on a ball of radius B the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
+    factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves
+    out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss / ln 2, plus
+    :math:`\gamma T`. `bound` answers None.
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; 2 K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    :math:`2 K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (epsilon elsewhere). At 0 hits of the greedy class are all it ever learns from.
+        Exploration rate in [0, 1] (:math:`\epsilon` elsewhere). At 0 hits of the greedy class are all it ever learns
+        from.
     learning_rate
-        AdaGrad's step size, above 0. "auto" is 1/R.
+        AdaGrad's step size, above 0. "auto" is :math:`1/R`.
 
     Raises
     ------

@@ -60,32 +60,37 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedyDirect(KernelAgent):
-    """Play the class most probably right, now and then any; learn from every answer about the class that was played.
+    r"""Play the class most probably right, now and then any; learn from every answer about the class that was played.
 
-    Problem: bandit multiclass. Class k's model says that k is right with probability sigmoid(w_k'x).
+    Problem: bandit multiclass. Class k's model says that k is right with probability :math:`\mathrm{sigmoid}(w_k'x)`.
 
-    Update rule: best = argmax_k w_k'x (the first of equals); play from P = (1 - gamma) e_best + gamma/K, drawn as a coin
-    and a uniform class. Only the played class k learns, from y = +1 (right) or -1 (wrong): with the logistic loss's
-    gradient g = -y sigmoid(-y w_k'x) x, G_kj += g_j^2 and w_kj -= learning_rate g_j / sqrt(G_kj) (AdaGrad). No
-    importance weights: a model of the outcome, not of the policy's value, is fitted.
+    Update rule: :math:`\text{best} = \arg\max_k w_k'x` (the first of equals); play from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn as a coin and a uniform class. Only the played class k
+    learns, from :math:`y = +1` (right) or -1 (wrong): with the logistic loss's gradient
+    :math:`g = -y \mathrm{sigmoid}(-y w_k'x) x`, :math:`G_{kj} \mathrel{+}= g_j^2` and
+    :math:`w_{kj} \mathrel{-}= \text{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). No importance weights: a model
+    of the outcome, not of the policy's value, is fitted.
 
-    "anytime" explores at gamma_t = min(1, sqrt(K / t)), t - 1 the number of outcomes learnt: about 2 sqrt(K T) rounds in
-    all, most of them at first, where a class that has never been seen right must be found. (The reduction's guarantee
-    would ask for t^{-1/3}.)
+    "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, :math:`t - 1` the number of outcomes learnt: about
+    :math:`2 \sqrt{K T}` rounds in all, most of them at first, where a class that has never been seen right must be
+    found. (The reduction's guarantee would ask for :math:`t^{-1/3}`.)
 
-    Guarantee: if P(k is right | x) = sigmoid(w_k'x) for all k, gamma T + O(sqrt(T K Reg / gamma)) mistakes more than the
-    best class's expected ones, Reg the models' regret in squared loss: T^{2/3} at best. Exactly one class is right, so
-    the assumption needs sum_k sigmoid(w_k'x) = 1: possible for K = 2 or one-hot contexts only. `bound` answers None.
+    Guarantee: if :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k,
+    :math:`\gamma T + O(\sqrt{T K \mathrm{Reg} / \gamma})` mistakes more than the best class's expected ones, Reg the
+    models' regret in squared loss: :math:`T^{2/3}` at best. Exactly one class is right, so the assumption needs
+    :math:`\sum_k \mathrm{sigmoid}(w_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts only. `bound` answers
+    None.
 
-    Cost: O(K d) to score and O(d) to learn, nnz(x) in the place of d where contexts come sparse; 2 K d numbers.
+    Cost: :math:`O(K d)` to score and :math:`O(d)` to learn, :math:`\mathrm{nnz}(x)` in the place of d where contexts
+    come sparse; :math:`2 K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (epsilon elsewhere), or "anytime".
+        Exploration rate in [0, 1] (:math:`\epsilon` elsewhere), or "anytime".
     learning_rate
-        AdaGrad's step size, above 0. "auto" is 0.5/R: several times that learns separable data faster and fails on
-        noisy labels.
+        AdaGrad's step size, above 0. "auto" is :math:`0.5/R`: several times that learns separable data faster and
+        fails on noisy labels.
 
     Raises
     ------

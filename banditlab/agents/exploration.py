@@ -97,39 +97,53 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
 
 
 class Exploration(AroundForecaster, RoundAgent):
-    """Any forecaster made a bandit agent by exploring with probability gamma.
+    r"""Any forecaster made a bandit agent by exploring with probability gamma.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (Algorithm 2): toss a coin with probability gamma. Heads: play a uniform class and, if it was right,
-    pass (x_t, y_t) to the forecaster. Tails: play a draw from h(softmax(forecast)), h the decoding, and learn nothing.
-    The probabilities reported are those before the coin, gamma/K + (1 - gamma) h(softmax(forecast)). The paper draws from
+    Update rule (Algorithm 2): toss a coin with probability :math:`\gamma`. Heads: play a uniform class and, if it was
+    right, pass :math:`(x_t, y_t)` to the forecaster. Tails: play a draw from
+    :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, and learn nothing. The probabilities reported are
+    those before the coin, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws from
     the forecast itself: decoding = "sample".
 
-    Guarantee: with Reg(n) the forecaster's regret bound after n updates in nats, concave in n, L the loss of any W
-    of its ball, and f the mistakes that a nat costs the decoding at most (f = 1 for a draw, 0.7213 for half-log),
-    E[mistakes] <= f L + gamma (1 - 1/K) T + (1 - gamma) f (K/gamma) Reg(gamma T/K). At gamma = sqrt(f K Reg(T)/T) this is
-    at most f L + 2 sqrt(f K T Reg(T)). For a draw that is Theorem 9; its statement drops the 2, its proof does not. The
-    rest is ours: docs/theory/half-log.md.
+    Guarantee: with :math:`\mathrm{Reg}(n)` the forecaster's regret bound after n updates in nats, concave in n, L the
+    loss of any W of its ball, and f the mistakes that a nat costs the decoding at most (:math:`f = 1` for a draw,
+    0.7213 for half-log),
 
-    With gamma = "anytime" round t explores at gamma_t = min(1, sqrt(f K Reg(t)/t)), the theorem's rate had the run ended
-    there, and no horizon is needed. Where the labels come from the comparator, y_t ~ softmax(U x_t) with U in the ball
-    and contexts of any kind, E[mistakes] <= f L + (1 - 1/K) sum_t gamma_t + (1 - gamma_T) f (K/gamma_T)
-    Reg(sum_t gamma_t/K) <= f L + 3 sqrt(f K T Reg(T)) (`well_specified_bound`). Against an adversary nothing is proved
-    and `bound` is None: later updates stand for more rounds than earlier ones, and a regret bound over the updates,
-    which may be very negative at first, does not bound their weighted sum. Beginning anew at T = 1, 2, 4, ... would give
-    f L + 6.9 sqrt(f K T Reg(T)) there, at the price of forgetting; this class never does.
+    .. math::
 
-    Cost: one forecast a round and about gamma T / K updates. Between two updates the forecaster stands still, and
-    forecasts are made in batches where it offers them. Memory: the forecaster's.
+        \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma) \mathrm{Reg}(\gamma T/K).
+
+    At :math:`\gamma = \sqrt{f K \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T \mathrm{Reg}(T)}`. For
+    a draw that is Theorem 9; its statement drops the 2, its proof does not. The rest is ours:
+    docs/theory/half-log.md.
+
+    With gamma = "anytime" round t explores at :math:`\gamma_t = \min(1, \sqrt{f K \mathrm{Reg}(t)/t})`, the theorem's
+    rate had the run ended there, and no horizon is needed. Where the labels come from the comparator,
+    :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and contexts of any kind,
+
+    .. math::
+
+        \mathbb{E}[\text{mistakes}] \le f L + (1 - 1/K) \sum_t \gamma_t + (1 - \gamma_T) f (K/\gamma_T)
+        \mathrm{Reg}(\sum_t \gamma_t/K) \le f L + 3 \sqrt{f K T \mathrm{Reg}(T)}
+
+    (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later updates stand for more
+    rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
+    their weighted sum. Beginning anew at :math:`T = 1`, 2, 4, ... would give
+    :math:`f L + 6.9 \sqrt{f K T \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
+
+    Cost: one forecast a round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands
+    still, and forecasts are made in batches where it offers them. Memory: the forecaster's.
 
     Parameters
     ----------
     forecaster
         Id of the forecaster (Alg in the paper).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "theory": min(1, sqrt(f K Reg(T)/T)), which needs
-        the horizon and a forecaster with a proved bound; or "anytime", the schedule above, which needs the latter only.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory":
+        :math:`\min(1, \sqrt{f K \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound;
+        or "anytime", the schedule above, which needs the latter only.
     decoding
         How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).

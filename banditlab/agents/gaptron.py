@@ -147,57 +147,71 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(ScaledScores, KernelAgent):
-    """Randomise exactly as much as the gap between the surrogate and the mistake pays for.
+    r"""Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
-    Problem: bandit multiclass, adversarial stream. Losses, m = z_y - max_{k != y} z_k the margin of the label at z = W x:
+    Problem: bandit multiclass, adversarial stream. Losses, :math:`m = z_y - \max_{k \ne y} z_k` the margin of the
+    label at :math:`z = W x`:
 
-    * "logistic", in BASE 2: -log2 softmax(z)_y; in nats the inequality the proof rests on is false;
-    * "hinge": max(0, 1 - m), counted as 0 in rounds where y is the argmax with m > kappa = 1/2;
-    * "smooth-hinge": 1 - 2 m for m <= 0, (1 - m)^2 up to m = 1, 0 beyond.
+    * "logistic", in BASE 2: :math:`-\log_2 \mathrm{softmax}(z)_y`; in nats the inequality the proof rests on is
+      false;
+    * "hinge": :math:`\max(0, 1 - m)`, counted as 0 in rounds where y is the argmax with :math:`m > \kappa = 1/2`;
+    * "smooth-hinge": :math:`1 - 2 m` for :math:`m \le 0`, :math:`(1 - m)^2` up to :math:`m = 1`, 0 beyond.
 
-    Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius): y* = argmax_k (W_t x_t)_k; m = max(a, gamma) with the gap
-    map a of the loss; play from p' = (1 - m) e_y* + m/K, drawn as a coin and a uniform class;
-    g_t = 1[right] / p'_y * gradient of l_t at W_t; W_{t+1} = Proj_{||W||_F <= D}(W_t - eta g_t).
-    Gap maps (Table 2), with p* = max_k softmax(W_t x_t)_k and m* the margin of y*: logistic 1 - p* if p* >= 1/2, else 1;
-    hinge 1 - m* if m* <= kappa, else 0; smooth hinge (1 - min(1, m*))^2. So with the logistic loss the play is uniform as
-    long as p* < 1/2, even where the argmax is right, and at the theorem's gamma throughout unless T > K^2 R^2 D^2 / ln 2.
+    Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`y^* = \arg\max_k (W_t x_t)_k`;
+    :math:`m = \max(a, \gamma)` with the gap map a of the loss; play from :math:`p' = (1 - m) e_{y^*} + m/K`, drawn as
+    a coin and a uniform class; :math:`g_t = (1[\text{right}] / p'_y) \mathrm{grad}\, l_t(W_t)`;
+    :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)`. Gap maps (Table 2), with
+    :math:`p^* = \max_k \mathrm{softmax}(W_t x_t)_k` and :math:`m^*` the margin of :math:`y^*`: logistic
+    :math:`1 - p^*` if :math:`p^* \ge 1/2`, else 1; hinge :math:`1 - m^*` if :math:`m^* \le \kappa`, else 0; smooth
+    hinge :math:`(1 - \min(1, m^*))^2`. So with the logistic loss the play is uniform as long as :math:`p^* < 1/2`,
+    even where the argmax is right, and at the theorem's :math:`\gamma` throughout unless
+    :math:`T > K^2 R^2 D^2 / \ln 2`.
 
-    Guarantee (Theorem on the bandit setting; adversarial, ||x_t|| <= R, every ||U||_F <= D, hence every U of the row ball
-    B): at the default settings E[M] <= sum_t l_t(U) + max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)}; the hinge losses
-    have `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed gamma and step up to the wide one,
-    projected or not, the additive term is D^2/(2 step) + gamma (K-1)/K T, at the theorem's settings never above the
-    maximum, after any number of rounds: `surrogate_bound`, in the player's loss. `bound` is the same for the logistic
-    loss and None for the others: comparators are measured by their logistic loss.
+    Guarantee (Theorem on the bandit setting; adversarial, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`, hence
+    every U of the row ball B): at the default settings
 
-    The wide step is unpublished: the paper's inequality holds at a step of order gamma/(K R^2) too, K times the printed
-    one (proof in docs/gaptron-wide-step.md), and K instead of K^2 then stands under the roots: `gaptron_wide`, about
-    1.52 R D sqrt(K T) where the paper has 2.40 K R D sqrt(T).
+    .. math::
 
-    With another decoding (the logistic loss only) the play is (1 - gamma) h(softmax(W x)) + gamma/K, h the decoding, c its
-    constant, and the theorem `template_fixed`: steps to 2 c gamma ln 2/(K R^2), 1.70 R D sqrt(K T) with half-log (ours:
+        \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\};
+
+    the hinge losses have `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed :math:`\gamma` and
+    step up to the wide one, projected or not, the additive term is :math:`D^2/(2\,\text{step}) + \gamma (K-1)/K T`,
+    at the theorem's settings never above the maximum, after any number of rounds: `surrogate_bound`, in the player's
+    loss. `bound` is the same for the logistic loss and None for the others: comparators are measured by their
+    logistic loss.
+
+    The wide step is unpublished: the paper's inequality holds at a step of order :math:`\gamma/(K R^2)` too, K times
+    the printed one (proof in docs/gaptron-wide-step.md), and K instead of :math:`K^2` then stands under the roots:
+    `gaptron_wide`, about :math:`1.52 R D \sqrt{K T}` where the paper has :math:`2.40 K R D \sqrt{T}`.
+
+    With another decoding (the logistic loss only) the play is
+    :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`, h the decoding, c its constant, and the theorem
+    `template_fixed`: steps to :math:`2 c \gamma \ln 2/(K R^2)`, :math:`1.70 R D \sqrt{K T}` with half-log (ours:
     docs/theory/half-log.md).
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    exponentials, :math:`K d` numbers.
 
     Parameters
     ----------
     loss
         "logistic", "hinge" or "smooth-hinge".
     norm_bound
-        B, the bound on each row's norm (D = sqrt(K) B in the paper, a Frobenius ball).
+        B, the bound on each row's norm (:math:`D = \sqrt{K} B` in the paper, a Frobenius ball).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "theory", which balances the two terms for the loss and the
-        step and needs the horizon: min{1, K R D / sqrt(T ln 2)} by default.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory", which balances the two terms for the
+        loss and the step and needs the horizon: :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
     step
-        eta in the paper, a number; "theory": gamma ln 2 / (2 K^2 R^2), for the hinge losses gamma / (2 K^2 R^2) and
-        gamma / (4 K^2 R^2); "wide": 2.5 gamma ln 2 / (2 K R^2), gamma / (2 K R^2) and gamma / (4 K R^2); or "adaptive":
-        step_scale / sqrt(2 (1e-8 + sum_{s<=t} ||g_s||_F^2)), the practical variant of Shibukawa et al., App. H.1, who
-        say it follows Gappletron.
+        :math:`\eta` in the paper, a number; "theory": :math:`\gamma \ln 2 / (2 K^2 R^2)`, for the hinge losses
+        :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`; "wide": :math:`2.5 \gamma \ln 2 / (2 K R^2)`,
+        :math:`\gamma / (2 K R^2)` and :math:`\gamma / (4 K R^2)`; or "adaptive":
+        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, the practical variant of
+        Shibukawa et al., App. H.1, who say it follows Gappletron.
     decoding
-        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or "gap"
-        (`banditlab.numerics.decoding`), for which "theory" takes that theorem's gamma and step.
+        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or
+        "gap" (`banditlab.numerics.decoding`), for which "theory" takes that theorem's :math:`\gamma` and step.
     step_scale
-        B0 = 10 in the adaptive step, in units of a norm of W; the other steps do not use it.
+        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the sources.
 

@@ -64,48 +64,59 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    """Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
+    r"""Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
 
-    Problem: bandit multiclass, adversarial stream. Loss with a temperature alpha > 0:
-    l_t(W) = -(1/alpha) ln softmax(alpha W x_t)_{y_t}; alpha = 1 is the logistic loss. Comparators: the Frobenius ball
-    of radius D = sqrt(K) B, which holds {||W_k|| <= B for all k}.
+    Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
+    :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
+    Comparators: the Frobenius ball of radius :math:`D = \sqrt{K} B`, which holds
+    :math:`\{\|W_k\| \le B\,\text{ for all }k\}`.
 
-    Update rule: p = softmax(alpha W'_t x_t), p' = (1 - gamma) p + gamma/K; play yh from p' (a coin of probability gamma
-    chooses a uniform draw over a draw from p).
+    Update rule: :math:`p = \mathrm{softmax}(\alpha W'_t x_t)`, :math:`p' = (1 - \gamma) p + \gamma/K`; play
+    :math:`\hat y` from :math:`p'` (a coin of probability :math:`\gamma` chooses a uniform draw over a draw from p).
 
-        right:  dlt = (1 - p_yh)/p'_yh (1/K - e_yh) (x) x_t,   kappa = p'_yh
-        wrong:  dlt = p_yh/p'_yh (e_yh - 1/K) (x) x_t,         kappa = 1
-        f_t(W) = <dlt, W - W'_t> + (kappa beta/2) <dlt, W - W'_t>^2
-        W'_{t+1} = argmin over ||W||_F <= D of  sum_{s<=t} f_s(W) + ||W||_F^2/(2D)
+    .. math::
 
-    E[dlt] is the gradient of l_t at W'_t, whatever gamma. Every dlt is c (e_i - 1/K) (x) x, so the rows of W' sum to
-    zero and on that subspace the quadratic is block diagonal, one d x d block a class: rank-one updates, O(K d^2), the
-    same numbers as the Kd x Kd form. The ball binds in nearly every round; `numerics.frobenius_programme` solves that
-    case exactly, too.
+        \text{right: } \delta = (1 - p_{\hat y})/p'_{\hat y}\, (1/K - e_{\hat y}) \otimes x_t, \quad
+        \kappa = p'_{\hat y}
 
-    Guarantee: regret min{O(e^{4 alpha R D} ln T), O(R D T^{2/3})}, and O(R D sqrt(T)) when alpha <= ln T/(8 R D);
-    gamma = 0 for the first, gamma ~ T^{-1/3} and T^{-1/2} for the others. So gamma = "theory", of the last shape, at the
-    default alpha = 1 is covered from T = e^{8 R D} on only, which few runs reach. The constants are not known to us, so `bound`
-    answers None; the theorem covers `ball=True` only. The beta used for "theory" is ours: f_t lies
-    below l_t in conditional expectation on the Frobenius ball (gamma = 0; small-step limit, supported by a numerical search,
-    not proved).
+        \text{wrong: } \delta = p_{\hat y}/p'_{\hat y}\, (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
 
-    Cost: O(K d^2) a round, a few passes over K d x d matrices where the ball binds; K d^2 numbers. Where a set takes 1.5 MiB or
-    more, O(t d) in the first rounds t until the ball binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps
-    diagonals, O(K d) a round.
+        f_t(W) = \langle \delta, W - W'_t \rangle + (\kappa \beta/2) \langle \delta, W - W'_t \rangle^2
+
+        W'_{t+1} = \arg\min_{\|W\|_F \le D} \sum_{s \le t} f_s(W) + \|W\|_F^2/(2D)
+
+    :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at :math:`W'_t`, whatever :math:`\gamma`. Every
+    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so the rows of :math:`W'` add up to zero and on that subspace
+    the quadratic is block diagonal, one :math:`d \times d` block a class: rank-one updates, :math:`O(K d^2)`, the
+    same numbers as the :math:`Kd \times Kd` form. The ball binds in nearly every round;
+    `numerics.frobenius_programme` solves that case exactly, too.
+
+    Guarantee: regret :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` when
+    :math:`\alpha \le \ln T/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
+    :math:`T^{-1/2}` for the others. So gamma = "theory", of the last shape, at the default :math:`\alpha = 1` is
+    covered from :math:`T = e^{8 R D}` on only, which few runs reach. The constants are not known to us, so `bound`
+    answers None; the theorem covers `ball=True` only. The :math:`\beta` used for "theory" is ours: :math:`f_t` lies
+    below :math:`l_t` in conditional expectation on the Frobenius ball (:math:`\gamma = 0`; small-step limit,
+    supported by a numerical search, not proved).
+
+    Cost: :math:`O(K d^2)` a round, a few passes over :math:`K d \times d` matrices where the ball binds;
+    :math:`K d^2` numbers. Where a set takes 1.5 MiB or more, :math:`O(t d)` in the first rounds t until the ball
+    binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps diagonals, :math:`O(K d)` a round.
 
     Parameters
     ----------
     norm_bound
-        B, the row bound of the comparators (D = sqrt(K) B in the paper).
+        B, the row bound of the comparators (:math:`D = \sqrt{K} B` in the paper).
     gamma
-        Exploration rate in [0, 1] (gamma in the paper); "theory" is min(1, sqrt(K/T)), of the T^{-1/2} shape.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper); "theory" is :math:`\min(1, \sqrt{K/T})`, of the
+        :math:`T^{-1/2}` shape.
     alpha
-        Temperature of the loss, above 0 (alpha in the paper).
+        Temperature of the loss, above 0 (:math:`\alpha` in the paper).
     beta
-        Curvature of f_t, 0 or above (beta in the paper); "theory" is alpha e^{-sqrt(2) alpha D R}/K.
+        Curvature of :math:`f_t`, 0 or above (:math:`\beta` in the paper); "theory" is
+        :math:`\alpha e^{-\sqrt{2} \alpha D R}/K`.
     ball
-        Whether W' is held in the Frobenius ball. False is faster and not covered by the theorem.
+        Whether :math:`W'` is held in the Frobenius ball. False is faster and not covered by the theorem.
 
     Raises
     ------

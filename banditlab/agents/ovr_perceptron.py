@@ -70,26 +70,31 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
-    """K binary perceptrons, "class k or not", that learn from the one bit without importance weights.
+    r"""K binary perceptrons, "class k or not", that learn from the one bit without importance weights.
 
-    Problem: bandit multiclass, adversarial stream, strongly separable: some U has <U_y, x> >= gamma/2 for the label y
-    and <U_i, x> <= -gamma/2 for every other class, sum_k ||U_k||^2 <= 1.
+    Problem: bandit multiclass, adversarial stream, strongly separable: some U has
+    :math:`\langle U_y, x \rangle \ge \gamma/2` for the label y and :math:`\langle U_i, x \rangle \le -\gamma/2` for
+    every other class, :math:`\sum_k \|U_k\|^2 \le 1`.
 
-    Update rule (w_k = 0): S_t = {k : <w_k, x_t> >= 0}. Where S_t is empty play a uniform class, and if it was right
-    w_y += x_t. Otherwise play a class of S_t (which one is left open by the paper), and if it was wrong w_k -= x_t.
+    Update rule :math:`(w_k = 0)`: :math:`S_t = \{k : \langle w_k, x_t \rangle \ge 0\}`. Where :math:`S_t` is empty
+    play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class of :math:`S_t`
+    (which one is left open by the paper), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
 
-    Guarantee: E[M] <= (K-1) floor(4 R^2 / gamma^2), O(K / gamma^2); nothing is explored on purpose and nothing depends
-    on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin 1, all classes and rounds) the same proof
-    gives E[M] <= (K-1) (L + R F sqrt(L) + R^2 F^2), so noise costs a factor K-1 and it is a method for clean streams.
-    Both are `ovr_perceptron_mistakes` in banditlab.bounds. The comparator's loss is no logistic loss, so `bound`
-    answers None. They hold for every setting below.
+    Guarantee: :math:`\mathbb{E}[M] \le (K-1) \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`; nothing is
+    explored on purpose and nothing depends on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin
+    1, all classes and rounds) the same proof gives :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`, so
+    noise costs a factor :math:`K-1` and it is a method for clean streams. Both are `ovr_perceptron_mistakes` in
+    banditlab.bounds. The comparator's loss is no logistic loss, so `bound` answers None. They hold for every setting
+    below.
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    :math:`K d` numbers.
 
     Parameters
     ----------
     choice
-        Which class of S_t is played: "uniform", or "largest", that of the largest score, as in the authors' code.
+        Which class of :math:`S_t` is played: "uniform", or "largest", that of the largest score, as in the authors'
+        code.
     corrects
         Who learns: "played", as in the paper, or "all": after a hit the label is known, and every perceptron that said
         yes to another class is corrected, too, as in the authors' code.

@@ -40,19 +40,22 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class Perceptron(LinearScores, KernelLabelAgent):
-    """The multiclass perceptron.
+    r"""The multiclass perceptron.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit.
 
-    Update rule: y_hat = argmax_k (W x)_k, the first of equals, is played. On a mistake W_y += x and W_y_hat -= x. The
-    scale of W is irrelevant, so there is no step size.
+    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k`, the first of equals, is played. On a mistake
+    :math:`W_y \mathrel{+}= x` and :math:`W_{\hat{y}} \mathrel{-}= x`. The scale of W is irrelevant, so there is no
+    step size.
 
-    Guarantee (adversarial, ||x|| <= R): M <= L + D + sqrt(L D) for every U, with D = 2 R^2 ||U||_F^2 and L the
-    multiclass hinge loss sum_t max(0, 1 - (U x)_y + max_{k != y} (U x)_k). The comparator's loss is the hinge, not the
-    logistic loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
+    Guarantee (adversarial, :math:`\|x\| \le R`): :math:`M \le L + D + \sqrt{L D}` for every U, with
+    :math:`D = 2 R^2 \|U\|_F^2` and L the multiclass hinge loss
+    :math:`\sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. The comparator's loss is the hinge, not the logistic
+    loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    :math:`K d` numbers.
 
     Raises
     ------

@@ -96,50 +96,63 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    """The Newtron its paper runs: a diagonal matrix, learning from hits and from errors; our re-implementation.
+    r"""The Newtron its paper runs: a diagonal matrix, learning from hits and from errors; our re-implementation.
 
-    Problem: bandit multiclass, adversarial stream. Loss with a temperature alpha > 0:
-    l_t(W) = -(1/alpha) ln softmax(alpha W x_t)_{y_t}, on a Frobenius ball of radius D.
+    Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
+    :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.
 
-    Update rule (A = 1/D, b = 0, W = 0, all of shape K x d, products and quotients element by element):
-    p = softmax(alpha W x_t), p' = (1 - gamma) p + gamma/K; play yh from p', drawn as a coin and a class.
+    Update rule (:math:`A = 1/D, b = 0, W = 0`, all of shape :math:`K \times d`, products and quotients element by
+    element): :math:`p = \mathrm{softmax}(\alpha W x_t)`, :math:`p' = (1 - \gamma) p + \gamma/K`; play :math:`\hat y`
+    from :math:`p'`, drawn as a coin and a class.
 
-        right:  dlt = (1 - p_yh)/p'_yh (1/K - e_yh) (x) x_t,   kappa = p'_yh
-        wrong:  dlt = p_yh/p'_yh (e_yh - 1/K) (x) x_t,         kappa = 1
-        A += kappa beta dlt^2;   b += (1 - kappa beta <dlt, W>) dlt
-        W = -b/A, and where ||W||_F > D it is rescaled to norm D
+    .. math::
 
-    E[dlt] is the gradient of l_t at W wherever every class can be played: at any gamma where the exploitation draw is a
-    sample, at gamma above 0 where it is the argmax. <dlt, W> is taken at the W of the round also when the coin said
-    explore, which is the clean form; some public copies put 0 there, a difference of order gamma beta.
+        \text{right: } \delta = (1 - p_{\hat y})/p'_{\hat y}\, (1/K - e_{\hat y}) \otimes x_t, \quad
+        \kappa = p'_{\hat y}
 
-    Two slips of public implementations are not repeated. The one that the authors of SOBA compared with adds +-1/K in
-    every row, the played one included, in place of e_yh - 1/K (on SynSep 1.29 % errors for 1.27 %). It also rescales W
-    to norm D always, another copy to norm 1; here W is left alone inside the ball. Without any rescale PNewtron
-    diverges on features of norm 7.
+        \text{wrong: } \delta = p_{\hat y}/p'_{\hat y}\, (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
+
+        A \mathrel{+}= \kappa \beta \delta^2, \quad
+        b \mathrel{+}= (1 - \kappa \beta \langle \delta, W \rangle) \delta
+
+        W = -b/A, \text{ and where } \|W\|_F > D \text{ it is rescaled to norm } D
+
+    :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at W wherever every class can be played: at any
+    :math:`\gamma` where the exploitation draw is a sample, at :math:`\gamma` above 0 where it is the argmax.
+    :math:`\langle \delta, W \rangle` is taken at the W of the round also when the coin said explore, which is the
+    clean form; some public copies put 0 there, a difference of order :math:`\gamma \beta`.
+
+    Two slips of public implementations are not repeated. The one that the authors of SOBA compared with adds
+    :math:`\pm 1/K` in every row, the played one included, in place of :math:`e_{\hat y} - 1/K` (on SynSep 1.29 %
+    errors for 1.27 %). It also rescales W to norm D always, another copy to norm 1; here W is left alone inside the
+    ball. Without any rescale PNewtron diverges on features of norm 7.
 
     Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` answers None. With
-    the paper's alpha and a small gamma a round's step can be longer than the ball: rounding then grows to other actions
-    within a thousand rounds, so two correct implementations agree in distribution, not action by action.
+    the paper's :math:`\alpha` and a small :math:`\gamma` a round's step can be longer than the ball: rounding then
+    grows to other actions within a thousand rounds, so two correct implementations agree in distribution, not action
+    by action.
 
-    Cost: O(K d) a round, O(K nnz(x)) where contexts come sparse, with as many quotients and K exponentials; 3 K d numbers.
+    Cost: :math:`O(K d)` a round, :math:`O(K \mathrm{nnz}(x))` where contexts come sparse, with as many quotients and
+    K exponentials; :math:`3 K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B in [1e-150, 1e150], D = sqrt(K) B in the paper. "paper" is D = 1, with which alpha D must match the scale of
-        the features: where ||x|| = 1 it is stuck near uniform guessing. "scaled" is D = sqrt(55)/R, which is the paper's
-        D = 1 on SynSep, where R = sqrt(55), and follows the features' scale elsewhere.
+        B in [1e-150, 1e150], :math:`D = \sqrt{K} B` in the paper. "paper" is :math:`D = 1`, with which
+        :math:`\alpha D` must match the scale of the features: where :math:`\|x\| = 1` it is stuck near uniform
+        guessing. "scaled" is :math:`D = \sqrt{55}/R`, which is the paper's :math:`D = 1` on SynSep, where
+        :math:`R = \sqrt{55}`, and follows the features' scale elsewhere.
     gamma
-        Exploration rate in [0, 1] (gamma in the paper).
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper).
     alpha
-        Temperature of the loss, above 0 (alpha in the paper).
+        Temperature of the loss, above 0 (:math:`\alpha` in the paper).
     beta
-        Curvature, 0 or above (beta in the paper).
+        Curvature, 0 or above (:math:`\beta` in the paper).
     exploit
-        What is played when the coin does not say explore: "sample" draws from softmax(alpha W x), as in the paper;
-        "argmax" plays its largest, p' = (1 - gamma) e_argmax + gamma/K, as some public copies do, and errs less on
-        noisy labels (SynNonSep at gamma = .014: 6.8 % for 12.4 % at T = 10^6).
+        What is played when the coin does not say explore: "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`,
+        as in the paper; "argmax" plays its largest, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as some
+        public copies do, and errs less on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % for 12.4 % at
+        :math:`T = 10^6`).
 
     Raises
     ------

@@ -69,33 +69,41 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(ScaledScores, KernelLabelAgent):
-    """Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
+    r"""Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
-    for scale, never ranked with agents that see one bit: what the same decoding costs where nothing is hidden. The loss
-    is the logistic loss in BASE 2, l(W) = -log2 softmax(W x)_y (the base-2 Fenchel-Young loss of the scores W x / ln 2).
+    for scale, never ranked with agents that see one bit: what the same decoding costs where nothing is hidden. The
+    loss is the logistic loss in BASE 2, :math:`l(W) = -\log_2 \mathrm{softmax}(W x)_y` (the base-2 Fenchel-Young loss
+    of the scores :math:`W x / \ln 2`).
 
-    Update rule (W_1 = 0, D = sqrt(K) B the Frobenius radius): q = softmax(W_t x_t), y* = argmax q,
-    r = min{1, 2 (1 - q_y*)}. With probability 1 - r play y*, else a draw from q;
-    W_{t+1} = Proj_{||W||_F <= D}(W_t - step (q - e_y) x_t' / ln 2). With another `decoding` than the paper's the play is a
-    draw from that decoding of q.
+    Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`q = \mathrm{softmax}(W_t x_t)`,
+    :math:`y^* = \arg\max q`, :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. With probability :math:`1 - r` play :math:`y^*`,
+    else a draw from q;
 
-    Guarantee (adversarial, ||x_t|| <= R): E[M] <= sum_t l_t(U) + D^2/(2 step) for every ||U||_F <= D, hence for every U
-    of the row ball B, after any number of rounds and for any step <= 2 ln 2 (1 - ln 2) / R^2; at the default step the
-    additive term is K B^2 R^2 / (4 ln 2 (1 - ln 2)) = 1.18 K B^2 R^2. The paper states O(||U||_F^2); the constants are
-    derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding 1 - ln 2 becomes that rule's
-    constant c: steps to 2 c ln 2 / R^2, and at that one K B^2 R^2 / (4 c ln 2), for half-log 0.72 K B^2 R^2 (ours:
-    docs/theory/half-log.md).
+    .. math::
 
-    Cost: O(K d) a round, K exponentials, K d numbers.
+        W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \text{step}\, (q - e_y) x_t' / \ln 2).
+
+    With another `decoding` than the paper's the play is a draw from that decoding of q.
+
+    Guarantee (adversarial, :math:`\|x_t\| \le R`): :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for
+    every :math:`\|U\|_F \le D`, hence for every U of the row ball B, after any number of rounds and for any
+    :math:`\text{step} \le 2 \ln 2 (1 - \ln 2) / R^2`; at the default step the additive term is
+    :math:`K B^2 R^2 / (4 \ln 2 (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
+    are derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding 1 - ln 2 becomes that
+    rule's constant c: steps to :math:`2 c \ln 2 / R^2`, and at that one :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log
+    :math:`0.72 K B^2 R^2` (ours: docs/theory/half-log.md).
+
+    Cost: :math:`O(K d)` a round, K exponentials, :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm (D = sqrt(K) B is the radius of a Frobenius ball, into which W is projected).
+        B, the bound on each row's norm (:math:`D = \sqrt{K} B` is the radius of a Frobenius ball, into which W is
+        projected).
     step
-        Step size (eta in the paper, which scales W by 1/ln 2), or "theory": 2 ln 2 (1 - ln 2) / R^2, with another decoding
-        2 c ln 2 / R^2. No horizon is needed.
+        Step size (:math:`\eta` in the paper, which scales W by 1/ln 2), or "theory":
+        :math:`2 \ln 2 (1 - \ln 2) / R^2`, with another decoding :math:`2 c \ln 2 / R^2`. No horizon is needed.
     decoding
         How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).

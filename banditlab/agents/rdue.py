@@ -81,47 +81,58 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RDUE(ScaledScores, KernelAgent):
-    """Decode the scores at random by just as much as the surrogate loss pays for, and explore uniformly.
+    r"""Decode the scores at random by just as much as the surrogate loss pays for, and explore uniformly.
 
     Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
-    theta = W x, S(theta, y) = log2 sum_j 2^{theta_j} - theta_y, whose gradient is (q - e_y) (x) x with
-    q = softmax(theta ln 2).
+    :math:`\theta = W x`, :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y`, whose gradient is
+    :math:`(q - e_y) \otimes x` with :math:`q = \mathrm{softmax}(\theta \ln 2)`.
 
-    Update rule (W_1 = 0): with probability q0 play a uniform class; otherwise the argmax of theta (the first of equals)
-    with probability 1 - r and a draw from q with probability r = min{1, 2 (1 - max_k q_k)}. Then
-    p(y) = q0/K + (1 - q0) ((1 - r) 1[y = argmax] + r q_y), or another decoding of q in the bracket's place,
-    G_t = 1[right] / p(y) (q - e_y) (x) x_t,
-    W_{t+1} = Proj(W_t - eta_t G_t),  eta_t = B' / sqrt(2 sum_{s<=t} ||G_s||_F^2), B' the set's Frobenius diameter.
+    Update rule :math:`(W_1 = 0)`: with probability :math:`q_0` play a uniform class; otherwise the argmax of
+    :math:`\theta` (the first of equals) with probability :math:`1 - r` and a draw from q with probability
+    :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. Then
+    :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`, or another decoding of q in the bracket's
+    place, :math:`G_t = 1[\text{right}] / p(y) (q - e_y) \otimes x_t`,
+    :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)`, :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`,
+    :math:`B'` the set's Frobenius diameter.
 
-    Units: S is the base-2 logistic loss of the logits theta ln 2. A comparator U of logits U x, with rows of norm at
-    most B, is therefore W = U / ln 2 here, with S = -log2 softmax(U x)_y, its logistic loss in BITS. The set is the
-    Frobenius ball of radius D = sqrt(K) B / ln 2, which holds all of them, and B' = 2 D is what the paper calls B.
+    Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U of logits :math:`U x`,
+    with rows of norm at most B, is therefore :math:`W = U / \ln 2` here, with
+    :math:`S = -\log_2 \mathrm{softmax}(U x)_y`, its logistic loss in BITS. The set is the Frobenius ball of radius
+    :math:`D = \sqrt{K} B / \ln 2`, which holds all of them, and :math:`B' = 2 D` is what the paper calls B.
 
-    Guarantee (adversarial, ||x_t|| <= R; a = 1 - ln 2, b = 2 ln 2 R^2): the decoding errs with probability at most
-    (1 - a) S, so that E[M] <= sum_t S(U x_t / ln 2, y_t) + (b/(2a) + 1) B' sqrt(K T) at q0 = B' sqrt(K/T). For any
-    fixed q0 the additive term is q0 (K-1)/K T + b K B'^2/(2 a q0), which is what `bound` returns, in bits: it is below
-    the former at the theorem's q0 and holds after any number of rounds. None for the adaptive step or without the
-    projection. The paper's 1 - a = 0.693 is not sharp: for any K it is 0.518, the largest (1 - 2 q^2)/log2(1/q), which
-    two classes attain; we keep the theorem as it is. With another decoding a is that rule's own constant, 1/2 for
-    half-log, and q0 = B' sqrt(b K/(2 a T)) makes the two terms equal (ours: docs/theory/half-log.md).
+    Guarantee (adversarial, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 \ln 2 R^2`): the decoding errs
+    with probability at most :math:`(1 - a) S`, so that
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense, K exponentials, K d numbers.
+    .. math::
+
+        \mathbb{E}[M] \le \sum_t S(U x_t / \ln 2, y_t) + (b/(2a) + 1) B' \sqrt{K T}
+
+    at :math:`q_0 = B' \sqrt{K/T}`. For any fixed :math:`q_0` the additive term is
+    :math:`q_0 (K-1)/K T + b K B'^2/(2 a q_0)`, which is what `bound` returns, in bits: it is below the former at the
+    theorem's :math:`q_0` and holds after any number of rounds. None for the adaptive step or without the projection.
+    The paper's :math:`1 - a = 0.693` is not sharp: for any K it is 0.518, the largest
+    :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain; we keep the theorem as it is. With another decoding a
+    is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two terms equal
+    (ours: docs/theory/half-log.md).
+
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    exponentials, :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the bound on each row's norm of the logits' matrix in nats (the paper's B is the Frobenius diameter above).
     gamma
-        Exploration rate in [0, 1]; this is q0 in the paper. "theory": min{1, B' sqrt(K/T)}, which needs the horizon; with
-        another decoding min{1, B' sqrt(b K/(2 a T))}.
+        Exploration rate in [0, 1]; this is :math:`q_0` in the paper. "theory": :math:`\min\{1, B' \sqrt{K/T}\}`,
+        which needs the horizon; with another decoding :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
     decoding
         How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     step
-        "theory": B' / sqrt(2 sum ||G||_F^2). "adaptive": step_scale / sqrt(2 (1e-8 + sum ||G||_F^2)), as in the paper's
-        experiments.
+        "theory": :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive":
+        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.
     step_scale
-        B0 = 10 in the adaptive step, in units of a norm of W; the other step does not use it.
+        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other step does not use it.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the paper.
 

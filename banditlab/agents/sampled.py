@@ -50,17 +50,18 @@ def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
 
 
 class Sampled(AroundForecaster, RoundLabelAgent):
-    """Any forecaster as a player that observes the label: it plays its forecast, decoded.
+    r"""Any forecaster as a player that observes the label: it plays its forecast, decoded.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit: what the exploration reduction would do with nothing hidden.
 
-    Update rule: play a draw from h(softmax(forecast)), h the decoding, then pass (x_t, y_t) to the forecaster, every round.
+    Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then pass
+    :math:`(x_t, y_t)` to the forecaster, every round.
 
-    Guarantee: E[M] <= f (L + Reg(T)), with L the loss in nats of any U of the forecaster's ball, Reg its regret bound and
-    f the mistakes that a nat costs the decoding at most: 1 for a draw ("sample"), which errs with probability
-    1 - p_y <= -ln p_y, and 0.7213 for half-log, the least there is (ours: docs/theory/half-log.md). None where the
-    forecaster has no proved bound in nats.
+    Guarantee: :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`, with L the loss in nats of any U of the forecaster's
+    ball, Reg its regret bound and f the mistakes that a nat costs the decoding at most: 1 for a draw ("sample"),
+    which errs with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there is (ours:
+    docs/theory/half-log.md). None where the forecaster has no proved bound in nats.
 
     Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
 

@@ -97,33 +97,43 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    """The perceptron of one bit with second-order steps and a budget for updates on rounds it got right.
+    r"""The perceptron of one bit with second-order steps and a budget for updates on rounds it got right.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (W = 0, A = a I, theta = 0, all on vectors of length K d; S = 0): yh = argmax W x_t, the first of
-    equals; play from p = (1 - gamma) e_yh + gamma/K, drawn as a coin and a uniform class. Only where the played class y
-    is right:
+    Update rule (:math:`W = 0, A = a I, \theta = 0`, all on vectors of length :math:`K d`; :math:`S = 0`):
+    :math:`\hat y = \arg\max W x_t`, the first of equals; play from :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`,
+    drawn as a coin and a uniform class. Only where the played class y is right:
 
-        yb = argmax_{i != y} (W x_t)_i;   g = (e_yb - e_y) (x) x_t / p_y;   z = sqrt(p_y) g
-        m = (<W, z>^2 + 2 <W, g>) / (1 + z'A^{-1}z)
-        if S + m >= 0:  S += m;  A += z z';  theta -= g;  W = A^{-1} theta
+    .. math::
 
-    E[g] = (e_yb - e_y) (x) x, a subgradient of the multiclass hinge wherever that is positive. A hit by exploration has
-    m >= 0 and always updates; a hit of the argmax updates while the budget S of the former lasts.
+        \bar y = \arg\max_{i \ne y} (W x_t)_i, \quad g = (e_{\bar y} - e_y) \otimes x_t / p_y, \quad
+        z = \sqrt{p_y} g
 
-    Guarantee, for the family of losses l_eta(s) = 1 - 2 s/(2 - eta) + eta s^2/(2 - eta) at margins s <= 1, else 0, all
-    eta at once (eta = 0 hinge, eta = 1 squared hinge): E[M] exceeds the comparator's loss by
-    O((1/eta) sqrt(d K^2 T ln T)) at gamma ~ sqrt(d K^2 ln T / T). We know its shape only, so `bound` answers None.
+        m = (\langle W, z \rangle^2 + 2 \langle W, g \rangle) / (1 + z'A^{-1}z)
 
-    Cost: O(d^2) on a hit and O(K^2 d^2) on an accepted one, O(K d) otherwise; (K d)^2 numbers. `soba-diag` is the O(K d) form.
+        \text{if } S + m \ge 0: \quad S \mathrel{+}= m, \quad A \mathrel{+}= z z', \quad
+        \theta \mathrel{-}= g, \quad W = A^{-1} \theta
+
+    :math:`\mathbb{E}[g] = (e_{\bar y} - e_y) \otimes x`, a subgradient of the multiclass hinge wherever that is
+    positive. A hit by exploration has :math:`m \ge 0` and always updates; a hit of the argmax updates while the
+    budget S of the former lasts.
+
+    Guarantee, for the family of losses :math:`l_{\eta}(s) = 1 - 2 s/(2 - \eta) + \eta s^2/(2 - \eta)` at margins
+    :math:`s \le 1`, else 0, all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):
+    :math:`\mathbb{E}[M]` exceeds the comparator's loss by :math:`O((1/\eta) \sqrt{d K^2 T \ln T})` at
+    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. We know its shape only, so `bound` answers None.
+
+    Cost: :math:`O(d^2)` on a hit and :math:`O(K^2 d^2)` on an accepted one, :math:`O(K d)` otherwise; :math:`(K d)^2`
+    numbers. `soba-diag` is the :math:`O(K d)` form.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "adaptive":
-        min{1, sqrt(K (1 + sum_{s<t} n_s z_s'A_s^{-1}z_s) / t)} with n_s = 1 for accepted rounds, a line that stands
-        commented out in the authors' code and explores very much (about 45 % errors at T = 10^6 on SynSep).
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "adaptive":
+        :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` for accepted rounds,
+        a line that stands commented out in the authors' code and explores very much (about 45 % errors at
+        :math:`T = 10^6` on SynSep).
     ridge
         a in the paper, above 0: A starts as a I.
 

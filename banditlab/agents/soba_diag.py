@@ -64,32 +64,40 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBAdiag(LinearScores, KernelAgent):
-    """SOBA with the diagonal of its matrix, at the cost of a perceptron; the form its paper's experiments run.
+    r"""SOBA with the diagonal of its matrix, at the cost of a perceptron; the form its paper's experiments run.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (W = 0, A = a, theta = 0, S = 0, all of shape K x d, squares and quotients element by element):
-    yh = argmax W x_t, the first of equals; play from p = (1 - gamma) e_yh + gamma/K, drawn as a coin and a uniform
-    class. Only where the played class y is right:
+    Update rule (:math:`W = 0, A = a, \theta = 0, S = 0`, all of shape :math:`K \times d`, squares and quotients
+    element by element): :math:`\hat y = \arg\max W x_t`, the first of equals; play from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn as a coin and a uniform class. Only where the played class y
+    is right:
 
-        yb = argmax_{i != y} (W x_t)_i;   g = (e_yb - e_y) (x) x_t / p_y;   z = sqrt(p_y) g
-        m = (<W, z>^2 + 2 <W, g>) / (1 + <z, z/A>)
-        if S + m >= 0:  S += m;  A += z^2;  theta -= g;  W = theta/A
+    .. math::
 
-    The authors' public code has slips in its exploration branch (sqrt(p) for p in the quadratic form, diff = 0) that
-    touch its diagnostics only, for that branch always updates; they are not repeated.
+        \bar y = \arg\max_{i \ne y} (W x_t)_i, \quad g = (e_{\bar y} - e_y) \otimes x_t / p_y, \quad
+        z = \sqrt{p_y} g
 
-    Guarantee: none for the diagonal, `bound` answers None; the full matrix's is described at `soba`. A very small gamma
-    hurts it: the budget S, and with it the updates on rounds it got right, is fed by exploration.
-    Its beginning is a matter of luck: on SynSep at gamma = .014 and T = 10^6 twenty runs of ours erred on 1.4 % to 2.1 %
-    of the rounds (1.77 % on average), most of the difference made in the first 200,000.
+        m = (\langle W, z \rangle^2 + 2 \langle W, g \rangle) / (1 + \langle z, z/A \rangle)
 
-    Cost: O(K d) a round for the scores, O(d) on a hit, nnz(x) in the place of d where contexts come sparse; 3 K d numbers.
+        \text{if } S + m \ge 0: \quad S \mathrel{+}= m, \quad A \mathrel{+}= z^2, \quad
+        \theta \mathrel{-}= g, \quad W = \theta/A
+
+    The authors' public code has slips in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form, diff =
+    0) that touch its diagnostics only, for that branch always updates; they are not repeated.
+
+    Guarantee: none for the diagonal, `bound` answers None; the full matrix's is described at `soba`. A very small
+    :math:`\gamma` hurts it: the budget S, and with it the updates on rounds it got right, is fed by exploration. Its
+    beginning is a matter of luck: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6` twenty runs of ours erred
+    on 1.4 % to 2.1 % of the rounds (1.77 % on average), most of the difference made in the first 200,000.
+
+    Cost: :math:`O(K d)` a round for the scores, :math:`O(d)` on a hit, :math:`\mathrm{nnz}(x)` in the place of d
+    where contexts come sparse; :math:`3 K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (gamma in the paper), or "adaptive" as described at `soba`.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "adaptive" as described at `soba`.
     ridge
         a in the paper, above 0: A starts as a.
 

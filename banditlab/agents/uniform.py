@@ -37,9 +37,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Uniform(KernelAgent):
-    """Guess uniformly at random, whatever was seen: the floor every agent is read against.
+    r"""Guess uniformly at random, whatever was seen: the floor every agent is read against.
 
-    Update rule: none. Expected mistakes (1 - 1/K) T on any stream. Cost O(K) a round, no memory.
+    Update rule: none. Expected mistakes :math:`(1 - 1/K) T` on any stream. Cost :math:`O(K)` a round, no memory.
     """
 
     id = "uniform"

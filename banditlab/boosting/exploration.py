@@ -17,19 +17,19 @@ from banditlab.validation import one_of, probability
 
 
 class BoostedExploration(RoundAgent):
-    """Any booster made a bandit agent by exploring with probability gamma.
+    r"""Any booster made a bandit agent by exploring with probability gamma.
 
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (Algorithm 2 of Agarwal, Kale and Zimmert, a booster in the forecaster's place): toss a coin with
-    probability gamma. Heads: play a uniform class and, if it was right, let the booster learn (x, y). Tails: play a draw
-    from h(p), p the booster's own distribution and h the decoding (by default none), and learn nothing. The probabilities
-    reported are gamma/K + (1 - gamma) h(p).
+    probability :math:`\gamma`. Heads: play a uniform class and, if it was right, let the booster learn
+    :math:`(x, y)`. Tails: play a draw from :math:`h(p)`, p the booster's own distribution and h the decoding (by
+    default none), and learn nothing. The probabilities reported are :math:`\gamma/K + (1 - \gamma) h(p)`.
 
-    Guarantee: none proved; the booster sees the stream's rounds thinned by gamma/K whatever they are, so what holds for
-    it in every round holds on the thinned stream. `bound` answers None.
+    Guarantee: none proved; the booster sees the stream's rounds thinned by :math:`\gamma/K` whatever they are, so
+    what holds for it in every round holds on the thinned stream. `bound` answers None.
 
-    Cost: the booster's prediction in every round, its update in a gamma/K share of them.
+    Cost: the booster's prediction in every round, its update in a :math:`\gamma/K` share of them.
 
     Parameters
     ----------

@@ -20,32 +20,35 @@ SHARE, LEAST_WEIGHT = 0.1, 1e-10
 
 
 class OnlineMBBM(Booster):
-    """Boost-by-majority for the multiclass 0-1 loss, whose costs are potentials.
+    r"""Boost-by-majority for the multiclass 0-1 loss, whose costs are potentials.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference for
     scale, never ranked with agents that see one bit.
 
-    Update rule (Algorithm 1), phi_m^r(s) the probability that the label r is not the only leader once m votes drawn from
-    u_gamma^r have joined s. Before learner i votes on s = s^{i-1}, C(r, l) = phi_{N-i}^r(s + e_l) - phi_{N-i}^r(s + e_r)
-    are its costs (Equation (4), less the diagonal). It is handed D(r, l) = C(r, l) / sum_l C(r, l) (Equation (5); a
-    row of zeros stays one). The class with most votes is played; of equals one, uniformly. Learner i then gets the label
-    y with the weight w^i / w^{i*}, w^i = sum_l C(y, l), in [0, 1].
+    Update rule (Algorithm 1), :math:`\phi_m^r(s)` the probability that the label r is not the only leader once m
+    votes drawn from :math:`u_{\gamma}^r` have joined s. Before learner i votes on :math:`s = s^{i-1}`,
+    :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` are its costs (Equation (4), less the diagonal).
+    It is handed :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros stays one). The class with
+    most votes is played; of equals one, uniformly. Learner i then gets the label y with the weight
+    :math:`w^i / w^{i^*}`, :math:`w^i = \sum_l C(y, l)`, in [0, 1].
 
-    Guarantee (Theorem 2): where each learner meets the online weak learning condition with edge gamma and excess loss S,
-    with probability 1 - delta each, M <= phi_N(0) T + S sum_i w^{i*} with probability 1 - N delta, ties counted as
-    mistakes. Lemma 9: phi_N(0) <= (k-1) exp(-gamma^2 N/2). It is `banditlab.bounds`' "mbbm_mistakes". S is the
-    learners' and unknown here, so `bound` answers None. Sampled and remembered potentials
-    (whose costs may be negative) and raw costs are outside the theorem.
+    Guarantee (Theorem 2): where each learner meets the online weak learning condition with edge :math:`\gamma` and
+    excess loss S, with probability :math:`1 - \delta` each, :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with
+    probability :math:`1 - N \delta`, ties counted as mistakes. Lemma 9:
+    :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. It is `banditlab.bounds`' "mbbm_mistakes". S is the learners' and
+    unknown here, so `bound` answers None. Sampled and remembered potentials (whose costs may be negative) and raw
+    costs are outside the theorem.
 
-    Cost: exact potentials take O(k N^4) multiplications a label in the worst case, 18 ms a round at N = 100, k = 8 for one
-    label, 55 ms for the costs of all labels, less where vote counts recur (they are remembered). Sampled ones take O(draws k
-    N) a label, remembered ones about 10 us for each state that is new. The weak learners come on top. Memory: theirs, and up
-    to 10 MB of exact potentials, N k draws integers, or up to 32 MB of remembered ones.
+    Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms a round at
+    :math:`N = 100`, :math:`k = 8` for one label, 55 ms for the costs of all labels, less where vote counts recur
+    (they are remembered). Sampled ones take O(draws k N) a label, remembered ones about 10 us for each state that is
+    new. The weak learners come on top. Memory: theirs, and up to 10 MB of exact potentials, :math:`N k` draws
+    integers, or up to 32 MB of remembered ones.
 
     Parameters
     ----------
     edge
-        gamma in the paper, in (0, 1]: the edge over a uniform guess each weak learner is believed to have.
+        :math:`\gamma` in the paper, in (0, 1]: the edge over a uniform guess each weak learner is believed to have.
     n_learners
         N in the paper.
     potentials
@@ -54,7 +57,7 @@ class OnlineMBBM(Booster):
     draws
         How many, 100 in the paper's experiments.
     weight_bound
-        w^{i*} in the paper: "lemma-10" or "trivial", k-1, which is never less.
+        :math:`w^{i^*}` in the paper: "lemma-10" or "trivial", :math:`k-1`, which is never less.
     cost_rows
         "normalized", D as in Algorithm 1; "raw", C itself, as the paper's code has it.
     weight_scale

@@ -215,31 +215,41 @@ STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kern
 
 
 class AdaBoostOLM(ExpertBooster):
-    """Adaptive online multiclass boosting: votes weighted by gradient descent, an expert for each number of learners.
+    r"""Adaptive online multiclass boosting: votes weighted by gradient descent, an expert for each number of learners.
 
     Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
 
-    Update rule (Algorithm 2): learner i is asked at the costs C^i, whose row r is the gradient of a surrogate L^r at the
-    votes s^{i-1} of those before it (9), and answers l; s^i = s^{i-1} + alpha^i e_l; expert i predicts argmax s^i.
-    Expert i is followed with probability proportional to exp(-M_i), M_i its mistakes. Then alpha^i takes a projected
-    gradient step on L^y(s^{i-1} + alpha e_l) (10), and (x, y) goes to learner i with the weight -C^i(y, y)/(k-1).
+    Update rule (Algorithm 2): learner i is asked at the costs :math:`C^i`, whose row r is the gradient of a surrogate
+    :math:`L^r` at the votes :math:`s^{i-1}` of those before it (9), and answers l;
+    :math:`s^i = s^{i-1} + \alpha^i e_l`; expert i predicts :math:`\arg\max s^i`. Expert i is followed with
+    probability proportional to :math:`\exp(-M_i)`, :math:`M_i` its mistakes. Then :math:`\alpha^i` takes a projected
+    gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and :math:`(x, y)` goes to learner i with the weight
+    :math:`-C^i(y, y)/(k-1)`.
 
-    Errata. Line 14 prints the weight with C^i(y, l), which is negative where l != y. The second case of (10) prints
-    exp(s(j) + alpha - s(y)) where the derivative has exp(s(y) + alpha - s(j)); the authors' code has
-    exp(s(j) - alpha - s(y)). All three are available (`derivative`); only the exact one is a gradient step. Appendix D.2
-    bounds |f'| by (k-1) + c N, but it reaches (k-1)(1 + c N): the step here is made for that (the same at k = 2).
+    Errata. Line 14 prints the weight with :math:`C^i(y, l)`, which is negative where :math:`l \ne y`. The second case
+    of (10) prints :math:`\exp(s(j) + \alpha - s(y))` where the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
+    authors' code has :math:`\exp(s(j) - \alpha - s(y))`. All three are available (`derivative`); only the exact one
+    is a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but it reaches
+    :math:`(k-1)(1 + c N)`: the step here is made for that (the same at :math:`k = 2`).
 
-    Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative), gamma_i the empirical edges:
-    min_i M_i <= [4 (k-1) ln 2 T + 16 sqrt(2) (k-1) N sqrt(T)] / sum_i gamma_i^2, and the expected mistakes of the
-    booster are at most e/(e-1) (min_i M_i + ln N), for the draws of the expert. `diagnostics` has both sides of the first;
-    there is no comparator, so `bound` answers None. Square hinge: Theorem 13, corrected as above. Exponential: Theorem
-    12's remainder rests on |f'| <= (k-1) e^i, which alpha = -2 breaks, so no bound is given.
+    Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative), :math:`\gamma_i` the empirical
+    edges:
 
-    With k = 2 it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
+    .. math::
 
-    Cost: the weak learners', and O(N K^2); over learners that estimate N exponentials, and N K
-    divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each pair
-    instead); 4 N numbers beside the learners.
+        \min_i M_i \le [4 (k-1) \ln 2 T + 16 \sqrt{2} (k-1) N \sqrt{T}] / \sum_i \gamma_i^2,
+
+    and the expected mistakes of the booster are at most :math:`e/(e-1) (\min_i M_i + \ln N)`, for the draws of the
+    expert. `diagnostics` has both sides of the first; there is no comparator, so `bound` answers None. Square hinge:
+    Theorem 13, corrected as above. Exponential: Theorem 12's remainder rests on :math:`|f'| \le (k-1) e^i`, which
+    :math:`\alpha = -2` breaks, so no bound is given.
+
+    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another
+    step.
+
+    Cost: the weak learners', and :math:`O(N K^2)`; over learners that estimate N exponentials, and :math:`N K`
+    divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each
+    pair instead); :math:`4 N` numbers beside the learners.
 
     Parameters
     ----------
@@ -250,7 +260,8 @@ class AdaBoostOLM(ExpertBooster):
     loss
         The surrogate L: "logistic" (8), "exponential" (36) or "square-hinge" (39).
     derivative
-        f' at right predictions under the logistic loss: "exact", "printed" as (10), or "coded" as the authors' code.
+        :math:`f'` at right predictions under the logistic loss: "exact", "printed" as (10), or "coded" as the
+        authors' code.
     weight_scale
         Factor of the weights, which are in [0, 1] (those of the exponential loss cut at 1, the square hinge's divided by
         what they can reach); "random" as in the paper's experiments: a factor in [5, 200] of its own for each learner.

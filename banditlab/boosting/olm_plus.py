@@ -17,22 +17,23 @@ from banditlab.validation import nonnegative, number, one_of, positive
 
 
 class AdaBoostOLMPlus(ExpertBooster):
-    """AdaBoost.OLM whose votes are made by improper logistic regression instead of gradient descent.
+    r"""AdaBoost.OLM whose votes are made by improper logistic regression instead of gradient descent.
 
     Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
 
-    Update rule (Algorithm 4): learner i is asked at the costs C^i of (C.1), the gradients of the multiclass logistic loss
-    at the votes s^{i-1}, shifted to 0 at the label and divided by K; it answers l, and s^i = BoostReg^i(s^{i-1}, l), the
-    boosting regression of Algorithm 3 (see `BoostingRegression`). Expert i predicts argmax s^i and is followed with
-    probability proportional to exp(-M_i), M_i its mistakes. (x, y) goes to learner i with weight 1 - softmax(s^{i-1})_y,
+    Update rule (Algorithm 4): learner i is asked at the costs :math:`C^i` of (C.1), the gradients of the multiclass
+    logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K; it answers l, and
+    :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
+    Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`,
+    :math:`M_i` its mistakes. :math:`(x, y)` goes to learner i with weight :math:`1 - \mathrm{softmax}(s^{i-1})_y`,
     the sum of the label's row of costs.
 
-    Guarantee (Proposition 12, (C.5) with its constants), gamma_i the empirical edges and R(T) the regression's regret:
-    min_i M_i <= 4 [T ln K + N R(T)] / sum_i gamma_i^2, R(T) = O(ln(T)^2) by Theorem 13 (`BoostingRegression.bound`);
-    expected mistakes at most e/(e-1) (min_i M_i + ln N). `diagnostics` has both sides; there is no comparator, so `bound`
-    answers None.
+    Guarantee (Proposition 12, (C.5) with its constants), :math:`\gamma_i` the empirical edges and :math:`R(T)` the
+    regression's regret: :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`, :math:`R(T) = O(\ln(T)^2)`
+    by Theorem 13 (`BoostingRegression.bound`); expected mistakes at most :math:`e/(e-1) (\min_i M_i + \ln N)`.
+    `diagnostics` has both sides; there is no comparator, so `bound` answers None.
 
-    Cost: the weak learners', O(N K^2), and N roots in one unknown; 9 N numbers beside the learners.
+    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown; :math:`9 N` numbers beside the learners.
 
     Parameters
     ----------
@@ -43,9 +44,9 @@ class AdaBoostOLMPlus(ExpertBooster):
     regression
         "folklore" as in Algorithm 3, or "aioli", of which the paper says that it would do as well.
     clip
-        Largest half-margin in the regression; "theory" is ln T.
+        Largest half-margin in the regression; "theory" is :math:`\ln T`.
     regression_bound
-        B of the regression's binary forecaster: 2 in the paper; sqrt(2) is enough for alpha in [-2, 2].
+        B of the regression's binary forecaster: 2 in the paper; sqrt(2) is enough for :math:`\alpha` in [-2, 2].
     weight_scale
         Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200] of its own for each learner.
     tuning_seed

@@ -19,12 +19,13 @@ MINE, OTHER = 0, 1
 
 
 class AdaBoostOLOneVsAll(Booster):
-    """One binary AdaBoost.OL for each class; the class whose booster is surest is played.
+    r"""One binary AdaBoost.OL for each class; the class whose booster is surest is played.
 
     Problem: online multiclass classification with binary weak learners, the label is revealed.
 
-    Update rule: booster k is AdaBoost.OLM at k = 2 on the labels "class k" and "not"; how sure it is is the weight of its
-    experts that say "class k". The surest class is played, ties at random. All K boosters learn from every label.
+    Update rule: booster k is AdaBoost.OLM at :math:`k = 2` on the labels "class k" and "not"; how sure it is is the
+    weight of its experts that say "class k". The surest class is played, ties at random. All K boosters learn from
+    every label.
 
     Guarantee: none for the K classes; `bound` answers None.
 
@@ -37,7 +38,7 @@ class AdaBoostOLOneVsAll(Booster):
     weak_learner
         Id of the weak learners.
     derivative
-        f' at right predictions, as in AdaBoost.OLM.
+        :math:`f'` at right predictions, as in AdaBoost.OLM.
     weight_scale
         Factor of the weights, or "random", as in AdaBoost.OLM.
     tuning_seed

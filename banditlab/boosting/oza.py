@@ -15,14 +15,17 @@ from banditlab.validation import number, one_of, positive
 
 
 class Oza(Booster):
-    """AdaBoost's reweighting, one example at a time.
+    r"""AdaBoost's reweighting, one example at a time.
 
     Problem: online multiclass classification with weak learners, the label is revealed.
 
-    Update rule (Figure 2): an example starts with the weight lam = 1 and passes the learners in turn. Learner i trains k
-    times on it, k ~ Poisson(lam); if it is right about it then, lam_sc += lam and lam *= n / (2 lam_sc), else
-    lam_sw += lam and lam *= n / (2 lam_sw), n the examples seen and lam_sc, lam_sw its own sums. The class with most
-    votes is played, learner i voting with ln((1 - eps) / eps), eps = lam_sw / (lam_sw + lam_sc); ties at random.
+    Update rule (Figure 2): an example starts with the weight :math:`\lambda = 1` and passes the learners in turn.
+    Learner i trains k times on it, :math:`k \sim \text{Poisson}(\lambda)`; if it is right about it then,
+    :math:`\lambda_{sc} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sc})`, else
+    :math:`\lambda_{sw} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sw})`, n the
+    examples seen and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` its own sums. The class with most votes is played,
+    learner i voting with :math:`\ln((1 - \epsilon) / \epsilon)`,
+    :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`; ties at random.
 
     Guarantee: none; `bound` answers None.
 
@@ -35,11 +38,12 @@ class Oza(Booster):
     weak_learner
         Id of the weak learners.
     sampling
-        "poisson", or "weight": every learner trains once, on the example with the weight lam.
+        "poisson", or "weight": every learner trains once, on the example with the weight :math:`\lambda`.
     largest_weight
-        lam is cut there: a learner that is hardly ever wrong would give one example the weight of n.
+        :math:`\lambda` is cut there: a learner that is hardly ever wrong would give one example the weight of n.
     least_error
-        eps is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no vote.
+        :math:`\epsilon` is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no
+        vote.
     tuning_seed
         Seed of the trees' tuning: the trees of every run are tuned alike, with 1 as in the code of Jung, Goetz and Tewari;
         without it they are drawn anew in every run.

@@ -65,7 +65,7 @@ class Theorem:
     printed: str
     """Where the paper prints something else, what."""
     summary: str
-    """The first line of the function's docstring."""
+    """The first paragraph of the function's docstring."""
 
 
 THEOREMS: dict[str, Theorem] = {}
@@ -104,7 +104,7 @@ def theorem(
     def register(function: F) -> F:
         if function.__name__ in THEOREMS:
             raise ValueError(f"two theorems are called {function.__name__}")
-        summary = (function.__doc__ or "").strip().split("\n")[0]
+        summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         checked = within(ranges, beyond=math.inf)(function)
         THEOREMS[function.__name__] = Theorem(function.__name__, checked, source, unit, assumes, printed, summary)
         return checked

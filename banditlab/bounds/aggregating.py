@@ -21,10 +21,12 @@ _PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
 def aggregating(
     rounds: float, n_features: int, n_classes: int, norm_bound: float, radius: float, smoothing: float = 0.0
 ) -> float:
-    """Regret with n = Kd: n ln(1/h) + 4 B R T h at h = min(1, n/(4 B R T)), plus -T ln(1 - mu).
+    r"""Regret with :math:`n = Kd`: :math:`n \ln(1/h) + 4 B R T h` at :math:`h = \min(1, n/(4 B R T))`, plus
+    :math:`-T \ln(1 - \mu)`.
 
-    The argument: the loss of the mixture is -ln of the prior's mean of e^{-L(W)}. The ball shrunk by h towards W* has
-    mass h^n, and there L <= L(W*) + 4 B R T h, the loss changing by at most the range of the logits' change.
+    The argument: the loss of the mixture is -ln of the prior's mean of :math:`e^{-L(W)}`. The ball shrunk by h
+    towards :math:`W^*` has mass :math:`h^n`, and there :math:`L \le L(W^*) + 4 B R T h`, the loss changing by at most
+    the range of the logits' change.
     """
     n = n_classes * n_features
     return _shrink(n, 4.0 * norm_bound * radius * rounds, 0.0) + _smoothing(rounds, smoothing)
@@ -39,10 +41,12 @@ def aggregating(
 def aggregating_quadrature(
     rounds: float, norm_bound: float, radius: float, heaviest: float, smoothing: float = 0.0
 ) -> float:
-    """Regret of the mixture over nodes none heavier than w: min over h of -ln(h - 2 w) + 4 B R T h, -T ln(1 - mu) more.
+    r"""Regret of the mixture over nodes none heavier than w: min over h of :math:`-\ln(h - 2 w) + 4 B R T h`,
+    :math:`-T \ln(1 - \mu)` more.
 
     The argument: the nodes' weights below a point and the length below it separate each other (Chebyshev, Markov,
-    Stieltjes), so nodes inside the interval [-2 B, 2 B] shrunk by h towards theta* weigh at least h - 2 w.
+    Stieltjes), so nodes inside the interval :math:`[-2 B, 2 B]` shrunk by h towards :math:`\theta^*` weigh at least
+    :math:`h - 2 w`.
     """
     return _shrink(1, 4.0 * norm_bound * radius * rounds, 2.0 * heaviest) + _smoothing(rounds, smoothing)
 
@@ -56,10 +60,12 @@ def aggregating_quadrature(
 def aggregating_fine_quadrature(
     rounds: float, norm_bound: float, radius: float, nodes: int, smoothing: float = 0.0
 ) -> float:
-    """Regret of the mixture over N Gauss-Legendre nodes: 1 + ln(4 B R T) - ln(1 - delta), -T ln(1 - mu) more.
+    r"""Regret of the mixture over N Gauss-Legendre nodes: :math:`1 + \ln(4 B R T) - \ln(1 - \delta)`,
+    :math:`-T \ln(1 - \mu)` more.
 
-    The first two terms are `aggregating`'s in one dimension; delta is `quadrature_error`, which falls like
-    e^{-N^2 / (T (B R + B^2 R^2/2))}. NaN where delta is above 1/2: too few nodes; `aggregating_quadrature` holds there.
+    The first two terms are `aggregating`'s in one dimension; :math:`\delta` is `quadrature_error`, which falls like
+    :math:`e^{-N^2 / (T (B R + B^2 R^2/2))}`. NaN where :math:`\delta` is above 1/2: too few nodes;
+    `aggregating_quadrature` holds there.
     """
     error = quadrature_error(rounds, norm_bound, radius, nodes)
     if not error <= 0.5:
@@ -69,12 +75,14 @@ def aggregating_fine_quadrature(
 
 @within(beyond=math.inf)
 def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int) -> float:
-    """Bound the relative error of N Gauss-Legendre nodes for the mean of e^{-L(theta)} over [-2 B, 2 B], T rounds.
+    r"""Bound the relative error of N Gauss-Legendre nodes for the mean of :math:`e^{-L(\theta)}` over
+    :math:`[-2 B, 2 B]`, T rounds.
 
-    With theta = 2 B u and u in the ellipse of foci -1, 1 and half axes cosh s, sinh s, |sigmoid| is at most its value at
-    the real part over cos(B R sinh s), and the real part leaves [-1, 1] by at most cosh s - 1; so the integrand is at
-    most M times its maximum on [-1, 1]. Chebyshev series of degree 2N - 1 miss it by 2 M e^{-s (2N-1)}/(e^s - 1), the
-    rule and the mean by that each, and the mean is at least the maximum times e^{-(1 + ln 4 B R T)}. Any s will do.
+    With :math:`\theta = 2 B u` and u in the ellipse of foci -1, 1 and half axes :math:`\cosh s`, :math:`\sinh s`,
+    |sigmoid| is at most its value at the real part over :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1]
+    by at most :math:`\cosh s - 1`; so the integrand is at most M times its maximum on [-1, 1]. Chebyshev series of
+    degree :math:`2N - 1` miss it by :math:`2 M e^{-s (2N-1)}/(e^s - 1)`, the rule and the mean by that each, and the
+    mean is at least the maximum times :math:`e^{-(1 + \ln 4 B R T)}`. Any s will do.
     """
     T, b = rounds, norm_bound * radius
     if T == 0.0:
@@ -111,7 +119,7 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
     assumes="comparators are the members of a finite class, uniform prior, logarithmic loss, mu in [0, 1/2]",
 )
 def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> float:
-    """Regret of the mixture of N members against the best of them: ln N, plus -T ln(1 - mu)."""
+    r"""Regret of the mixture of N members against the best of them: :math:`\ln N`, plus :math:`-T \ln(1 - \mu)`."""
     return math.log(members) + _smoothing(rounds, smoothing)
 
 

@@ -23,12 +23,13 @@ def aioli(
     regularization: float,
     curvature: float | None = None,
 ) -> float:
-    """Regret of AIOLI: lambda B^2 + (d/(2c)) ln(1 + n c R^2 / (4 d lambda)), B the bound of ||theta||.
+    r"""Regret of AIOLI: :math:`\lambda B^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))`, B the bound of
+    :math:`\|\theta\|`.
 
-    At the paper's 1/(2c) = 1 + B R (curvature None) this is Theorem 1 as printed:
-    lambda B^2 + d (1 + B R) ln(1 + n R^2 / (8 d (1 + B R) lambda)). The argument is the paper's with another c:
-    Z_t <= (1/(2c)) (eta_t/2) g' A_t^{-1} g since g^{-y} = -e^{yz} g, and (eta_t/2) g g' <= (c/4) x x'. NaN where c is not
-    known to be admissible.
+    At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as printed:
+    :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is the paper's with
+    another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` since :math:`g^{-y} = -e^{yz} g`, and
+    :math:`(\eta_t/2) g g' \le (c/4) x x'`. NaN where c is not known to be admissible.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
@@ -44,7 +45,9 @@ def aioli(
     printed="(1 + B R) where (1 + cosh b)/2 stands here",
 )
 def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Regret of AIOLI with the tight curvature: the factor 1 + B R becomes (1 + cosh b)/2, b + sinh b = B R."""
+    r"""Regret of AIOLI with the tight curvature: the factor :math:`1 + B R` becomes :math:`(1 + \cosh b)/2`,
+    :math:`b + \sinh b = B R`.
+    """
     return aioli(rounds, n_features, margin_bound, radius, regularization, tight_curvature(margin_bound * radius))
 
 
@@ -57,11 +60,13 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
 def aioli_inexact(
     rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float, error: float
 ) -> float:
-    """Regret of AIOLI solved to an accuracy: Theorem 1's + n R [1 + R^2/(4 lambda) + (n-1) R^2/(16 (1+BR) lambda)] error.
+    r"""Regret of AIOLI solved to an accuracy: Theorem 1's +
+    :math:`n R [1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda)]` error.
 
-    docs/errata.md has the argument: an inexact theta_t adds Omega_t <= (R/(2 lambda)) ||delta_t||, and delta_t, the gradient
-    left, is at most 2 lambda + R^2/2 + (t-1) R^2/(4 (1 + B R)), the largest curvature of what theta_t minimises, times the
-    error. The paper's (23) has 2 lambda B for 2 lambda.
+    docs/errata.md has the argument: an inexact :math:`\theta_t` adds
+    :math:`\Omega_t \le (R/(2 \lambda)) \|\delta_t\|`, and :math:`\delta_t`, the gradient left, is at most
+    :math:`2 \lambda + R^2/2 + (t-1) R^2/(4 (1 + B R))`, the largest curvature of what :math:`\theta_t` minimises,
+    times the error. The paper's (23) has :math:`2 \lambda B` for :math:`2 \lambda`.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     return aioli(n, d, B, R, lam) + n * R * _accuracy(n, B, R, lam) * error
@@ -80,10 +85,14 @@ def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius:
 
 @within(beyond=math.inf)
 def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
-    """Return Theorem 4's number of gradient steps, with Theorem 7 as it is here: a whole number, 0 or more.
+    r"""Return Theorem 4's number of gradient steps, with Theorem 7 as it is here: a whole number, 0 or more.
 
-    (4 + R^2/lambda) ln[(n^2 R^2/lambda) (1 + R^2/(4 lambda) + (n-1) R^2/(16 (1+BR) lambda))], rounded up: Lemma 3 at the
-    error at which the last term of `aioli_inexact` is 1. Where the logarithm is not above 0, theta = 0 is near enough.
+    .. math::
+
+        (4 + R^2/\lambda) \ln[(n^2 R^2/\lambda) (1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda))],
+
+    rounded up: Lemma 3 at the error at which the last term of `aioli_inexact` is 1. Where the logarithm is not above
+    0, :math:`\theta = 0` is near enough.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     distance = n**2 * R**2 / lam * _accuracy(n, B, R, lam)  # from theta = 0 to theta_t, over the error allowed
@@ -112,11 +121,12 @@ def aioli_kernel(
     regularization: float,
     curvature: float | None = None,
 ) -> float:
-    """Regret of kernel AIOLI: lambda B^2 + (1/(2c)) d_eff (1 + ln(1 + n c R^2/(4 lambda))), d_eff at scale 4 lambda/c.
+    r"""Regret of kernel AIOLI: :math:`\lambda B^2 + (1/(2c)) d_{\text{eff}} (1 + \ln(1 + n c R^2/(4 \lambda)))`,
+    :math:`d_{\text{eff}}` at scale :math:`4 \lambda/c`.
 
-    Theorem 1's proof bounds the regret by lambda B^2 + (1/(2c)) ln det(I + c G/(4 lambda)), G the Gram matrix; each of
-    its terms is ln(1 + u) <= (u/(1 + u))(1 + ln(1 + u)), and no eigenvalue of G exceeds n R^2. NaN where c is not known to
-    be admissible.
+    Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))`, G the Gram
+    matrix; each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
+    :math:`n R^2`. NaN where c is not known to be admissible.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature

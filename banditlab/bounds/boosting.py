@@ -20,10 +20,12 @@ _AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
     printed="8 (K-1) T / sum gamma_i^2 + O~(K N^2 / sum gamma_i^2) for the booster, ln 2 <= 1 and constants dropped",
 )
 def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float) -> float:
-    """Mistakes of AdaBoost.OLM's best expert: [4 (K-1) ln 2 T + 16 sqrt(2) (K-1) N sqrt(T)] / sum gamma_i^2, at most T.
+    r"""Mistakes of AdaBoost.OLM's best expert:
+    :math:`(4 (K-1) \ln 2 T + 16 \sqrt{2} (K-1) N \sqrt{T}) / \sum \gamma_i^2`, at most T.
 
-    The argument: the logistic loss starts at (K-1) ln 2 a round and stays above 0; learner i lowers it by at least
-    gamma_i^2/4 for each mistake of expert i-1, up to the regret of gradient descent, 4 sqrt(2) (K-1) sqrt(T).
+    The argument: the logistic loss starts at :math:`(K-1) \ln 2` a round and stays above 0; learner i lowers it by at
+    least :math:`\gamma_i^2/4` for each mistake of expert :math:`i-1`, up to the regret of gradient descent,
+    :math:`4 \sqrt{2} (K-1) \sqrt{T}`.
     """
     K, T = n_classes, rounds
     top = 4.0 * (K - 1) * math.log(2.0) * T + 16.0 * math.sqrt(2.0) * (K - 1) * n_learners * math.sqrt(T)
@@ -37,7 +39,9 @@ def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_square
     printed="K-1 + c N for the largest derivative, which is (K-1)(1 + c N); c = 1/sqrt(N) is missing from R(T)",
 )
 def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int, absolute_edges: float) -> float:
-    """Mistakes of the best expert: (K-1) [sqrt(N) T + 2 sqrt(2) (1 + sqrt(N)) N sqrt(T)] / sum |gamma_i|, at most T."""
+    r"""Mistakes of the best expert: :math:`(K-1) [\sqrt{N} T + 2 \sqrt{2} (1 + \sqrt{N}) N \sqrt{T}] / \sum
+    |\gamma_i|`, at most T.
+    """
     K, N, T = n_classes, n_learners, rounds
     root = math.sqrt(N)
     top = (K - 1) * (root * T + 2.0 * math.sqrt(2.0) * (1.0 + root) * N * math.sqrt(T))
@@ -51,7 +55,7 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
     printed="a rate, O((T ln K + N R(T)) / sum gamma_i^2)",
 )
 def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float, regret: float) -> float:
-    """Mistakes of AdaBoost.OLM++'s best expert: 4 (T ln K + N R(T)) / sum gamma_i^2, at most T."""
+    r"""Mistakes of AdaBoost.OLM++'s best expert: :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`, at most T."""
     top = 4.0 * (rounds * math.log(n_classes) + n_learners * regret)
     return rounds if edges_squared * rounds <= top else top / edges_squared
 
@@ -64,7 +68,9 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
     printed="a rate, O(ln(T)^2); clip = ln T, e^2/T for the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
-    """Regret of the boosting regression over alpha in [-2, 2]: that of the forecaster + T ln(1 + e^(2 - 2 clip))."""
+    r"""Regret of the boosting regression over :math:`\alpha` in [-2, 2]: that of the forecaster +
+    :math:`T \ln(1 + e^{2 - 2 \mathrm{clip}})`.
+    """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 
 
@@ -75,5 +81,5 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
     printed="2 min M_i + 2 ln N + O~(sqrt(T)) or 4 min M_i + 2 ln(N/delta), both with probability 1 - delta",
 )
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
-    """Expected mistakes of hedge at rate 1: (min_i M_i + ln N) e / (e - 1)."""
+    r"""Expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
     return (best_expert + math.log(n_learners)) * math.e / (math.e - 1.0)

@@ -20,7 +20,7 @@ _CONDITION = (
 
 @theorem(source=_SOURCE + "Lemma 9", unit="mistakes a round", assumes="0-1 loss, a tie at the top counts as lost")
 def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
-    """Return (k-1) exp(-gamma^2 N / 2), at least phi_N^1(0); above 1 it says nothing."""
+    r"""Return :math:`(k-1) \exp(-\gamma^2 N / 2)`, at least :math:`\phi_N^1(0)`; above 1 it says nothing."""
     return (n_classes - 1) * math.exp(-(edge**2) * n_learners / 2.0)
 
 
@@ -32,11 +32,13 @@ def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     "= 4.6, above k, which is trivially enough, until N - i exceeds 21 k^3; here it is below 0.4 for such edges",
 )
 def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
-    """Return min{k-1, k (k-1) max_n P(X_r - X_l = n)}, at least every weight of a learner with m = `votes_left` after it.
+    r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, at least every weight of a learner with m =
+    `votes_left` after it.
 
-    X counts m draws from u_gamma^r. phi_m(s + e_l) - phi_m(s + e_r) is the probability of a tie at the top, at most
-    sum_{j != r} P(X_r - X_j = s_j - s_r), plus that of a win by one vote over l alone, at most P(X_r - X_l = s_l - s_r +
-    1). A weight is its sum over k-1 classes l: k-1 times the first and each of the second, k (k-1) such terms.
+    X counts m draws from :math:`u_{\gamma}^r`. :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the probability of a tie
+    at the top, at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`, plus that of a win by one vote over l alone,
+    at most :math:`P(X_r - X_l = s_l - s_r + 1)`. A weight is its sum over :math:`k-1` classes l: :math:`k-1` times
+    the first and each of the second, :math:`k (k-1)` such terms.
     """
     k, m = n_classes, int(min(votes_left, FAR))  # more draws make no value more probable: the bound of fewer holds
     enough = 1 << m.bit_length()  # a power of two: the walk is not made anew for every number of votes
@@ -60,10 +62,11 @@ def mbbm_mistakes(
     error_rate: float | None = None,
     weights: float | None = None,
 ) -> float:
-    """Return phi_N^1(0) T + S sum_i w^{i*}; None stands for Lemma 9's phi_N^1(0) and for Lemma 10's sum of weights.
+    r"""Return :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`; None stands for Lemma 9's :math:`\phi_N^1(0)` and for Lemma
+    10's sum of weights.
 
-    `error_rate` is phi_N^1(0), which `banditlab.boosting` computes exactly; `weights` is the sum of the estimates w^{i*}
-    that divide the learners' weights.
+    `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly; `weights` is the sum of the
+    estimates :math:`w^{i^*}` that divide the learners' weights.
     """
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
@@ -81,7 +84,8 @@ def mbbm_mistakes(
     printed="with the true edge twice the claimed one",
 )
 def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float) -> float:
-    """Return S = k ln(1/delta) / (2 (true edge - gamma)): the excess loss of a learner that draws with a larger edge.
+    r"""Return :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`: the excess loss of a learner that draws
+    with a larger edge.
 
     NaN where the true edge is not the larger one.
     """

@@ -18,7 +18,7 @@ from banditlab.bounds._theorem import within
 
 @within()
 def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
-    """Return L = 2 B R + ln(K - 1), the largest log-odds a matrix of the ball can give one class."""
+    r"""Return :math:`L = 2 B R + \ln(K - 1)`, the largest log-odds a matrix of the ball can give one class."""
     return 2.0 * norm_bound * radius + math.log(n_classes - 1)
 
 
@@ -29,14 +29,15 @@ def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, r
 
 @within()
 def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
-    """Return 1 / (2 B R + ln K + 2), what the argument of FOLKLORE's Lemma 1 gives once its slip is mended."""
+    r"""Return :math:`1 / (2 B R + \ln K + 2)`, what the argument of FOLKLORE's Lemma 1 gives once its slip is mended."""
     return 1.0 / (2.0 * norm_bound * radius + math.log(n_classes) + 2.0)
 
 
 def is_admissible(curvature: float, margin: float) -> bool:
-    """Whether a constant is at most `tight_curvature`, but for rounding: a surrogate with it is a proved lower bound.
+    r"""Whether a constant is at most `tight_curvature`, but for rounding: a surrogate with it is a proved lower
+    bound.
 
-    1/(2 + L) always is, for cosh b <= 1 + b + sinh b; it stands first since it asks for no root.
+    :math:`1/(2 + L)` always is, for :math:`\cosh b \le 1 + b + \sinh b`; it stands first since it asks for no root.
     """
     return curvature * (2.0 + margin) <= 1.0 or curvature <= tight_curvature(margin) * (1.0 + 1e-12)
 
@@ -44,11 +45,14 @@ def is_admissible(curvature: float, margin: float) -> bool:
 @within()
 @functools.lru_cache(maxsize=256)
 def tight_curvature(margin: float) -> float:
-    """Return 1 / (1 + cosh b) with b + sinh b = L, in closed form: admissible, and within 4 % of the largest such constant.
+    r"""Return :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = L`, in closed form: admissible, and within 4 % of
+    the largest such constant.
 
-    It falls short by 3.9 % at L = 5.3 (K = 5, B R = 2 for instance), and by less the further from there.
+    It falls short by 3.9 % at :math:`L = 5.3` (:math:`K = 5, B R = 2` for instance), and by less the further from
+    there.
 
-    Newton from above on a convex function, hence monotone: 2 b <= b + sinh b = L, and b >= 0 gives sinh b <= L.
+    Newton from above on a convex function, hence monotone: :math:`2 b \le b + \sinh b = L`, and :math:`b \ge 0` gives
+    :math:`\sinh b \le L`.
     """
     b = min(margin / 2.0, math.asinh(margin))
     for _ in range(100):

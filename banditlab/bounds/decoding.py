@@ -34,7 +34,9 @@ _MULTIPLE = (
 
 @within()
 def decoding_constant(decoding: str, n_classes: float) -> float:
-    """Return c: P(mistake) <= (1 - c) (-log2 s_y) for every forecast s and label y; NaN for another rule."""
+    r"""Return c: :math:`P(\text{mistake}) \le (1 - c) (-\log_2 s_y)` for every forecast s and label y; NaN for
+    another rule.
+    """
     constants = {
         "sample": 1.0 - math.log(2.0),
         "half-log": 0.5,
@@ -48,7 +50,9 @@ def decoding_constant(decoding: str, n_classes: float) -> float:
 
 @within()
 def mistakes_per_nat(decoding: str, n_classes: float) -> float:
-    """Return (1 - c)/ln 2, the mistakes that a nat of log loss costs at most: 1 for "sample", 0.7213 for "half-log"."""
+    r"""Return :math:`(1 - c)/\ln 2`, the mistakes that a nat of log loss costs at most: 1 for "sample", 0.7213 for
+    "half-log".
+    """
     return 1.0 if decoding == "sample" else (1.0 - decoding_constant(decoding, n_classes)) / math.log(2.0)
 
 
@@ -81,10 +85,12 @@ def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") 
 def decoded_exploration(
     rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    """Expected mistakes beyond 0.7213 times the loss: gamma (1 - 1/K) T + (1 - gamma) 0.7213 (K/gamma) Reg.
+    r"""Expected mistakes beyond 0.7213 times the loss:
+    :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma) \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after gamma T / K updates. As `exploration`, with 0.7213 (-ln s_y) in the place of
-    -ln p_y on the rounds that are not explored. Infinite at gamma = 0.
+    `regret` is the forecaster's bound after :math:`\gamma T / K` updates. As `exploration`, with
+    :math:`0.7213 (-\ln s_y)` in the place of :math:`-\ln p_y` on the rounds that are not explored. Infinite at
+    :math:`\gamma = 0`.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
 
@@ -96,7 +102,9 @@ def decoded_exploration(
     printed="not there; `exploration_theorem_9` is the theorem with a draw",
 )
 def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, decoding: str = "half-log") -> float:
-    """Expected mistakes beyond 0.7213 times the loss at that gamma: 1.699 sqrt(K T Reg(T)), or T if that is less."""
+    r"""Expected mistakes beyond 0.7213 times the loss at that :math:`\gamma`:
+    :math:`1.699 \sqrt{K T \mathrm{Reg}(T)}`, or T if that is less.
+    """
     return exploration_theorem_9(rounds, n_classes, mistakes_per_nat(decoding, n_classes) * regret)
 
 
@@ -109,10 +117,11 @@ def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, deco
 def decoded_exploration_well_specified(
     n_classes: int, total_gamma: float, last_gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    """Expected mistakes beyond 0.7213 times U's loss: (1 - 1/K) sum gamma_t + (1 - gamma_T) 0.7213 (K/gamma_T) Reg.
+    r"""Expected mistakes beyond 0.7213 times U's loss: :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T) 0.7213
+    (K/\gamma_T) \mathrm{Reg}`.
 
-    As `exploration_well_specified`. At gamma_t = min(1, sqrt(0.7213 K Reg(t)/t)) it is at most
-    3 sqrt(0.7213 K T Reg(T)) = 2.548 sqrt(K T Reg(T)). Infinite at gamma_T = 0.
+    As `exploration_well_specified`. At :math:`\gamma_t = \min(1, \sqrt{0.7213 K \mathrm{Reg}(t)/t})` it is at most
+    :math:`3 \sqrt{0.7213 K T \mathrm{Reg}(T)} = 2.548 \sqrt{K T \mathrm{Reg}(T)}`. Infinite at :math:`\gamma_T = 0`.
     """
     factor = mistakes_per_nat(decoding, n_classes)
     return exploration_well_specified(n_classes, total_gamma, last_gamma, factor * regret)

@@ -16,13 +16,15 @@ _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
     printed="2 is missing from 2 sqrt(K T Reg(T)); gamma T + (K/gamma) Reg(T) in the proof, both larger than here",
 )
 def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> float:
-    """Expected mistakes beyond the comparator's loss: gamma (1 - 1/K) T + (1 - gamma) (K/gamma) Reg.
+    r"""Expected mistakes beyond the comparator's loss:
+    :math:`\gamma (1 - 1/K) T + (1 - \gamma) (K/\gamma) \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after gamma T / K updates, their expected number. The argument: an explored round
-    errs with probability 1 - 1/K; on the others 1 - p_y <= -ln p_y, and the coin and the uniform action are independent
-    of the forecast, so the forecaster's expected loss over all rounds is K/gamma times that over its updates, and the
-    same holds for the comparator. The number of updates is Binomial(T, gamma/K), so E Reg(N) <= Reg(gamma T / K).
-    Infinite at gamma = 0.
+    `regret` is the forecaster's bound after :math:`\gamma T / K` updates, their expected number. The argument: an
+    explored round errs with probability :math:`1 - 1/K`; on the others :math:`1 - p_y \le -\ln p_y`, and the coin and
+    the uniform action are independent of the forecast, so the forecaster's expected loss over all rounds is
+    :math:`K/\gamma` times that over its updates, and the same holds for the comparator. The number of updates is
+    Binomial(T, :math:`\gamma/K`), so :math:`E \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
+    :math:`\gamma = 0`.
     """
     if gamma == 1.0:  # nothing but exploration, whatever the forecaster
         return (1.0 - 1.0 / n_classes) * rounds
@@ -36,7 +38,9 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     printed="sqrt(K T Reg(T)), which its own proof does not give",
 )
 def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float:
-    """Expected mistakes beyond the comparator's loss at Theorem 9's gamma: 2 sqrt(K T Reg(T)), or T if that is less."""
+    r"""Expected mistakes beyond the comparator's loss at Theorem 9's :math:`\gamma`:
+    :math:`2 \sqrt{K T \mathrm{Reg}(T)}`, or T if that is less.
+    """
     return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
 
 
@@ -47,19 +51,28 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
     printed="not there",
 )
 def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: float, regret: float) -> float:
-    """Expected mistakes beyond U's loss at decreasing rates: (1 - 1/K) sum gamma_t + (1 - gamma_T)(K/gamma_T) Reg.
+    r"""Expected mistakes beyond U's loss at decreasing rates:
+    :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T)(K/\gamma_T) \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after sum gamma_t / K updates. The argument: delta_t, the expected loss of the
-    forecast less U's, is a relative entropy and so never negative; the updates' share of it, sum (gamma_t/K) delta_t,
-    is at most Reg, and (1 - gamma_t) delta_t <= (1 - gamma_T)(K/gamma_T) (gamma_t/K) delta_t. At gamma_t =
-    min(1, sqrt(K Reg(t)/t)) it is at most 3 sqrt(K T Reg(T)). Infinite at gamma_T = 0.
+    `regret` is the forecaster's bound after :math:`\sum \gamma_t / K` updates. The argument: :math:`\delta_t`, the
+    expected loss of the forecast less U's, is a relative entropy and so never negative; the updates' share of it,
+    :math:`\sum (\gamma_t/K) \delta_t`, is at most Reg, and
+
+    .. math::
+
+        (1 - \gamma_t) \delta_t \le (1 - \gamma_T)(K/\gamma_T) (\gamma_t/K) \delta_t.
+
+    At :math:`\gamma_t = \min(1, \sqrt{K \mathrm{Reg}(t)/t})` it is at most :math:`3 \sqrt{K T \mathrm{Reg}(T)}`.
+    Infinite at :math:`\gamma_T = 0`.
     """
     explored = (1.0 - 1.0 / n_classes) * total_gamma
     return explored if last_gamma == 1.0 else explored + (1.0 - last_gamma) * n_classes / last_gamma * regret
 
 
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
-    """Return the exploration rate of Theorem 9, min(1, sqrt(K Reg(T) / T)), regret = Reg(T); NaN where there is none."""
+    r"""Return the exploration rate of Theorem 9, :math:`\min(1, \sqrt{K \mathrm{Reg}(T) / T})`, regret =
+    :math:`\mathrm{Reg}(T)`; NaN where there is none.
+    """
     # not `within`, which takes longer than the rest: the anytime rate asks for this every round
     if not (0.0 < rounds <= LARGEST and 2 <= n_classes <= LARGEST and regret >= 0.0):
         return math.nan

@@ -31,10 +31,11 @@ def folklore(
     regularization: float | None = None,
     curvature: float | None = None,
 ) -> float:
-    """Regret of FOLKLORE: lambda K B^2 + (1/(4c)) (K-1) d ln(1 + 2 c R^2 T / (K d lambda)).
+    r"""Regret of FOLKLORE: :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))`.
 
-    The argument: c H_t <= (lambda/2) I turns A_{t-1} into (lambda/2) I + c (H_1 + ... + H_t) from below. regularization
-    None is 2 R / B, curvature None is 1/(2 B R + ln K + 2). NaN where c R^2 > lambda: this argument fails,
+    The argument: :math:`c H_t \le (\lambda/2) I` turns :math:`A_{t-1}` into
+    :math:`(\lambda/2) I + c (H_1 + \dots + H_t)` from below. regularization None is :math:`2 R / B`, curvature None
+    is :math:`1/(2 B R + \ln K + 2)`. NaN where :math:`c R^2 > \lambda`: this argument fails,
     `folklore_any_regularization` holds; and where c is not known to be admissible.
     """
     lam = 2.0 * radius / norm_bound if regularization is None else regularization
@@ -61,10 +62,12 @@ def folklore_any_regularization(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of FOLKLORE at any lambda: lambda K B^2 + ((1 + r)/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
+    r"""Regret of FOLKLORE at any :math:`\lambda`:
+    :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    r = c R^2 / (2 lambda). The argument: A_t <= (1 + r) A_{t-1}, so tr(A_{t-1}^{-1} H_t) <= (1 + r) tr(A_t^{-1} H_t).
-    NaN where c is not known to be admissible.
+    :math:`r = c R^2 / (2 \lambda)`. The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
+    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r) \mathrm{tr}(A_t^{-1} H_t)`. NaN where c is not known to be
+    admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -89,10 +92,12 @@ def folklore_after(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of FOLKLORE with Lemma 7 at A_t: lambda K B^2 + (1/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
+    r"""Regret of FOLKLORE with Lemma 7 at :math:`A_t`:
+    :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    A round's instantaneous regret is then at most tr(A_t^{-1} H_t), and the sum telescopes as it stands: no condition on
-    lambda, and none of the factors that make up for A_{t-1}. NaN where c is not known to be admissible.
+    A round's instantaneous regret is then at most :math:`\mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes as it
+    stands: no condition on :math:`\lambda`, and none of the factors that make up for :math:`A_{t-1}`. NaN where c is
+    not known to be admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -117,13 +122,16 @@ def folklore_inexact(
     curvature: float,
     error: float,
 ) -> float:
-    """Regret of FOLKLORE solved to an accuracy: Theorem 3's + T (sqrt 2 + c R^2/(sqrt 2 lambda)) (1 + R^2/(4 lambda)) error.
+    r"""Regret of FOLKLORE solved to an accuracy: Theorem 3's +
+    :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` error.
 
-    The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With rho = z - g + At
-    softmax(z), what is left of the root's equation, Lemma 7 at z gives the round's term without rho, and rho adds
-    u'rho - rho'Qc rho <= |u| |rho|, u = s - e_y + Qc (2 At e_y - diag(At)). |rho| <= (1 + R^2/(4 lambda)) |z - root|, since
-    At <= R^2/(2 lambda) and the softmax is 1/2-Lipschitz; |s - e_y| <= sqrt 2; and |Qc w| <= (c/sqrt 2) R^2/lambda: Qc <= c S
-    <= c/2, S sees the spread of w only, and that is at most 2 R^2/lambda.
+    The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With
+    :math:`\rho = z - g + \tilde A \mathrm{softmax}(z)`, what is left of the root's equation, Lemma 7 at z gives the
+    round's term without :math:`\rho`, and :math:`\rho` adds :math:`u'\rho - \rho'Q_c \rho \le |u| |\rho|`,
+    :math:`u = s - e_y + Q_c (2 \tilde A e_y - \mathrm{diag}(\tilde A))`.
+    :math:`|\rho| \le (1 + R^2/(4 \lambda)) |z - \text{root}|`, since At <= :math:`R^2/(2 \lambda)` and the softmax is
+    1/2-Lipschitz; :math:`|s - e_y| \le \sqrt{2}`; and :math:`|Q_c w| \le (c/\sqrt{2}) R^2/\lambda`:
+    :math:`Q_c \le c S` <= :math:`c/2`, S sees the spread of w only, and that is at most :math:`2 R^2/\lambda`.
     """
     numbers = (n_features, n_classes, norm_bound, radius, regularization, curvature)
     theorem_3 = folklore if curvature * radius**2 <= regularization else folklore_any_regularization
@@ -157,12 +165,14 @@ def folklore_frobenius(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of FOLKLORE over the Frobenius ball: lambda D^2 + ((1 + r)/(4c)) (K-1) d ln(1 + c R^2 T / (K d lambda)).
+    r"""Regret of FOLKLORE over the Frobenius ball:
+    :math:`\lambda D^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    As `folklore_any_regularization`: r = c R^2/(2 lambda), and lambda ||W||_F^2 is at most lambda D^2, not lambda K B^2.
-    Two rows of W differ by at most sqrt(2) D, so that a ball of radius sqrt(K) B, which holds the row ball of B, needs a
-    curvature smaller by about sqrt(K/2), and a ball of radius B, within the row ball, one larger by sqrt(2).
-    NaN where c is not known to be admissible.
+    As `folklore_any_regularization`: :math:`r = c R^2/(2 \lambda)`, and :math:`\lambda \|W\|_F^2` is at most
+    :math:`\lambda D^2`, not :math:`\lambda K B^2`. Two rows of W differ by at most :math:`\sqrt{2} D`, so that a ball
+    of radius :math:`\sqrt{K} B`, which holds the row ball of B, needs a curvature smaller by about
+    :math:`\sqrt{K/2}`, and a ball of radius B, within the row ball, one larger by sqrt(2). NaN where c is not known
+    to be admissible.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
@@ -187,11 +197,13 @@ def folklore_kernel(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of kernel FOLKLORE: lambda K B^2 + ((1 + r)/(4c)) (K-1) d_eff (1 + ln(1 + r T)), r = c R^2/(2 lambda).
+    r"""Regret of kernel FOLKLORE: :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + r T))`,
+    :math:`r = c R^2/(2 \lambda)`.
 
-    H_t is at most (1/2) (I - 11'/K) (x) phi phi', so that ln det(I + (c/lambda) sum H) <= (K-1) ln det(I + c G/(2 lambda)), G
-    the Gram matrix; each of its terms is ln(1 + u) <= (u/(1 + u)) (1 + ln(1 + u)), and no eigenvalue of G exceeds T R^2.
-    NaN where c is not known to be admissible.
+    :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so that
+    :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))`, G the Gram matrix; each of its
+    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. NaN
+    where c is not known to be admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan

@@ -13,15 +13,16 @@ from banditlab.bounds._theorem import theorem, within
     assumes="||W_k|| <= B for the comparator only, ||x|| <= R",
 )
 def ftrl(rounds: float, n_classes: int, norm_bound: float, radius: float, regularization: float) -> float:
-    """Regret of exact l2-regularised leaders: lambda K B^2 + R^2 T / (2 lambda).
+    r"""Regret of exact l2-regularised leaders: :math:`\lambda K B^2 + R^2 T / (2 \lambda)`.
 
-    The argument: with F_t the objective after t rounds the regret is at most lambda ||W||^2 + sum_t [F_t(W_t) - min F_t];
-    F_t is 2 lambda-strongly convex and its gradient at W_t is the round's, of squared norm at most 2 R^2.
+    The argument: with :math:`F_t` the objective after t rounds the regret is at most
+    :math:`\lambda \|W\|^2 + \sum_t [F_t(W_t) - \min F_t]`; :math:`F_t` is 2 lambda-strongly convex and its gradient
+    at :math:`W_t` is the round's, of squared norm at most :math:`2 R^2`.
     """
     return regularization * n_classes * norm_bound**2 + radius**2 * rounds / (2.0 * regularization)
 
 
 @within()
 def ftrl_regularization(rounds: float, n_classes: int, norm_bound: float, radius: float) -> float:
-    """Return lambda = (R / B) sqrt(T / (2 K)), at which the bound is B R sqrt(2 K T)."""
+    r"""Return :math:`\lambda = (R / B) \sqrt{T / (2 K)}`, at which the bound is :math:`B R \sqrt{2 K T}`."""
     return radius / norm_bound * math.sqrt(rounds / (2.0 * n_classes))

@@ -30,11 +30,11 @@ def gaf_corollary_2(
     regularization: float | None = None,
     beta: float | None = None,
 ) -> float:
-    """Regret of exact GAF: lambda K B^2 + K d (1/2 + 2 sqrt(3)/beta) ln(1 + n beta R^2 / (2 lambda)).
+    r"""Regret of exact GAF: :math:`\lambda K B^2 + K d (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta R^2 / (2 \lambda))`.
 
-    The paper's B bounds the Frobenius norm, hence sqrt(K) B here. regularization None is 32 K d R^2, beta None is
-    1/(B R + ln(K)/2 + 1). NaN for a regularization below what the theorem needs (`gaf` holds for any), or where beta is
-    not known to be admissible.
+    The paper's B bounds the Frobenius norm, hence :math:`\sqrt{K} B` here. regularization None is :math:`32 K d R^2`,
+    :math:`\beta` None is :math:`1/(B R + \ln(K)/2 + 1)`. NaN for a regularization below what the theorem needs (`gaf`
+    holds for any), or where :math:`\beta` is not known to be admissible.
     """
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
@@ -59,14 +59,16 @@ def gaf(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of exact GAF: lambda K B^2 + (kappa/(4c)) (K-1) d ln(1 + c R^2 n / (K d lambda)).
+    r"""Regret of exact GAF: :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n / (K d \lambda))`.
 
-    kappa = exp(sigma sqrt(2 (K-1)) + sigma^2), sigma^2 = R^2/(2 lambda). The argument: Omega_t is at most the mean of
-    loss - surrogate over N(theta_{t+1}, A_t^{-1}/2) (Jensen). For logits z + u, u ~ N(0, C), it is at most
-    (kappa/2 - c) tr(C S): half the mean of tr(C S) along the heat flow, S(z + u) <= exp(max u - min u) S(z), and
-    max u - min u <= sqrt(2) ||u||, a Lipschitz function of a Gaussian vector with K - 1 coordinates of variance at most
-    sigma^2. tr(C S) = tr(A_t^{-1} H_t)/2, and c tr(A_t^{-1} H_t) <= ln(|A_t|/|A_{t-1}|); Psi_t adds half of that. NaN where
-    c is not known to be admissible; infinite where R^2/lambda is so large that kappa overflows.
+    :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)`, :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
+    :math:`\Omega_t` is at most the mean of loss - surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)` (Jensen). For
+    logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c) \mathrm{tr}(C S)`: half the mean
+    of :math:`\mathrm{tr}(C S)` along the heat flow, :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and
+    :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz function of a Gaussian vector with :math:`K - 1`
+    coordinates of variance at most :math:`\sigma^2`. :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
+    :math:`c \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN where c is not
+    known to be admissible; infinite where :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -83,12 +85,14 @@ def gaf(
     printed="n (K ln(n/delta)/m)^(1/3), with high probability and up to a constant",
 )
 def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
-    """What sampling and smoothing add: n [(1-mu)/(4 a m) + exp(-a m/(2(1-mu))) ln(1/a) - ln(1-mu)], a = mu/K.
+    r"""What sampling and smoothing add: :math:`n [(1-\mu)/(4 a m) + \exp(-a m/(2(1-\mu))) \ln(1/a) - \ln(1-\mu)]`,
+    :math:`a = \mu/K`.
 
-    q = (1 - mu) p + a is the smoothed probability of the label, q (1 + D) its estimate from m samples. -ln(1 + D) is at
-    most -D + D^2 for D >= -1/2; E D = 0; E D^2 <= (1 - mu)(q - a)/(m q^2) <= (1 - mu)/(4 a m) since q^2 >= 4 a (q - a).
-    D < -1/2 has probability at most exp(-m q^2/(8 (1 - mu)(q - a))) (Chernoff) and costs at most ln(1/a). Antithetic
-    pairs count as one sample each. Infinite at mu = 0.
+    :math:`q = (1 - \mu) p + a` is the smoothed probability of the label, :math:`q (1 + D)` its estimate from m
+    samples. :math:`-\ln(1 + D)` is at most :math:`-D + D^2` for :math:`D \ge -1/2`; :math:`E D = 0`;
+    :math:`E D^2 \le (1 - \mu)(q - a)/(m q^2) \le (1 - \mu)/(4 a m)` since :math:`q^2 \ge 4 a (q - a)`.
+    :math:`D < -1/2` has probability at most :math:`\exp(-m q^2/(8 (1 - \mu)(q - a)))` (Chernoff) and costs at most
+    :math:`\ln(1/a)`. Antithetic pairs count as one sample each. Infinite at :math:`\mu = 0`.
     """
     n, m, mu = rounds, samples, smoothing
     a = mu / n_classes
@@ -106,11 +110,17 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
 def gaf_sampling_high_probability(
     rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
 ) -> float:
-    """What sampling and smoothing add: n (epsilon + 2 mu), epsilon = sqrt(K ln(n/delta) / (mu m)).
+    r"""What sampling and smoothing add: :math:`n (\epsilon + 2 \mu)`,
+    :math:`\epsilon = \sqrt{K \ln(n/\delta) / (\mu m)}`.
 
-    In the notation of `gaf_sampling`, D < e^-eps - 1 has probability at most
-    exp(-m (1 - e^-eps)^2 q^2/(2 (1 - mu)(q - a))) <= exp(-2 m a (1 - e^-eps)^2) <= exp(-m a eps^2), by 1 - e^-eps >= 3
-    eps/4. Infinite where epsilon > 1/2.
+    In the notation of `gaf_sampling`, :math:`D < e^{-\epsilon} - 1` has probability at most
+
+    .. math::
+
+        \exp(-m (1 - e^{-\epsilon})^2 q^2/(2 (1 - \mu)(q - a))) \le \exp(-2 m a (1 - e^{-\epsilon})^2) \le \exp(-m a
+        \epsilon^2),
+
+    by :math:`1 - e^{-\epsilon} \ge 3 \epsilon/4`. Infinite where :math:`\epsilon > 1/2`.
     """
     n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
     epsilon = math.sqrt(K * math.log(max(n, 1.0) / delta) / (mu * m)) if mu > 0.0 else math.inf
@@ -133,11 +143,13 @@ def gaf_kernel(
     regularization: float,
     curvature: float,
 ) -> float:
-    """Regret of exact kernel GAF: lambda K B^2 + (kappa/(4c)) (K-1) d_eff (1 + ln(1 + c R^2 n/(2 lambda))), kappa as in `gaf`.
+    r"""Regret of exact kernel GAF: :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + c R^2 n/(2
+    \lambda)))`, :math:`\kappa` as in `gaf`.
 
-    The argument of `gaf` bounds the regret by lambda K B^2 + (kappa/(4c)) ln det(I + (c/lambda) sum H), and
-    `folklore_kernel` says why the determinant is at most this. A round's density is looked at in K - 1 dimensions whatever
-    the space is, so that kappa does not know it. NaN where c is not known to be admissible.
+    The argument of `gaf` bounds the regret by :math:`\lambda K B^2 + (\kappa/(4c)) \ln \det(I + (c/\lambda) \sum H)`,
+    and `folklore_kernel` says why the determinant is at most this. A round's density is looked at in :math:`K - 1`
+    dimensions whatever the space is, so that :math:`\kappa` does not know it. NaN where c is not known to be
+    admissible.
     """
     n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -164,10 +176,12 @@ def gaf_theorem_1(
     smoothness: float,
     regularization: float | None = None,
 ) -> float:
-    """Regret of GAF over a loss: lambda B^2 + (d/alpha) (1/2 + 2 sqrt(3)/beta) ln(1 + n beta gamma/(2 lambda)).
+    r"""Regret of GAF over a loss: :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2
+    \lambda))`.
 
-    margin_bound is B, the bound of ||theta||; mixability is alpha, sharpness zeta, smoothness gamma. regularization None is
-    max(4, d) zeta/alpha, the least that the theorem allows; NaN below it.
+    margin_bound is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
+    smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the least that the theorem
+    allows; NaN below it.
     """
     n, d, B, alpha, zeta, gamma = rounds, n_features, margin_bound, mixability, sharpness, smoothness
     least = max(4, d) * zeta / alpha
@@ -186,11 +200,13 @@ def gaf_theorem_1(
 def vovk_azoury_warmuth(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
 ) -> float:
-    """Regret of Vovk, Azoury and Warmuth: lambda B^2 + Y^2 d ln(1 + n R^2/(d lambda)), B the bound of ||theta||.
+    r"""Regret of Vovk, Azoury and Warmuth: :math:`\lambda B^2 + Y^2 d \ln(1 + n R^2/(d \lambda))`, B the bound of
+    :math:`\|\theta\|`.
 
-    The argument: surrogates are exact, so that a round costs (prediction - y)^2 - (m - y)^2/(1 + q), prediction = m/(1
-    + q), q = x'A_{t-1}^{-1}x: that is q/(1 + q) (y^2 - prediction^2 (1 + q)) <= Y^2 ln(1 + q), and the logarithms add
-    up to ln det(A_n/lambda).
+    The argument: surrogates are exact, so that a round costs :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)`,
+    :math:`\text{prediction} = m/(1 + q)`, :math:`q = x'A_{t-1}^{-1}x`: that is
+    :math:`q/(1 + q) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
+    :math:`\ln \det(A_n/\lambda)`.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
     return lam * B**2 + Y**2 * d * math.log1p(n * R**2 / (d * lam))
@@ -205,11 +221,13 @@ def vovk_azoury_warmuth(
 def gaf_huber(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
 ) -> float:
-    """Regret of GAF on Huber's loss: lambda B^2 + (Y^2/2) d ln(1 + n R^2/(2 d lambda)), B the bound of ||theta||.
+    r"""Regret of GAF on Huber's loss: :math:`\lambda B^2 + (Y^2/2) d \ln(1 + n R^2/(2 d \lambda))`, B the bound of
+    :math:`\|\theta\|`.
 
-    Where the implicit step z stays within the threshold of y the surrogate is u^2/2, and the mixture's loss, at most that of
-    u^2/2, exceeds what the least value grows by, (m - y)^2/(2 + q), by at most (Y^2/2) ln(1 + q/2). Where it does not, the
-    least value grows by threshold^2/2 >= 2 Y^2 at least, the largest loss a prediction in [-Y, Y] can have, and A stays.
+    Where the implicit step z stays within the threshold of y the surrogate is :math:`u^2/2`, and the mixture's loss,
+    at most that of :math:`u^2/2`, exceeds what the least value grows by, :math:`(m - y)^2/(2 + q)`, by at most
+    :math:`(Y^2/2) \ln(1 + q/2)`. Where it does not, the least value grows by :math:`\text{threshold}^2/2 \ge 2 Y^2`
+    at least, the largest loss a prediction in :math:`[-Y, Y]` can have, and A stays.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
     return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))
@@ -222,10 +240,12 @@ def gaf_huber(
     printed="m = n^3 ln(n/delta) and no constant: K stands outside of m, and mu n for 2 mu n",
 )
 def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
-    """What sampling and smoothing add at the printed m = ceil(n^3 ln(n/delta)): about 3 K^(1/3), whatever n is.
+    r"""What sampling and smoothing add at the printed :math:`m = \mathrm{ceil}(n^3 \ln(n/\delta))`: about
+    :math:`3 K^{1/3}`, whatever n is.
 
-    `gaf_sampling_high_probability` at that m and mu = (K ln(n/delta)/m)^(1/3), which makes epsilon and mu one: n (epsilon +
-    2 mu) = 3 n mu <= 3 K^(1/3). Infinite where mu is above 1/2.
+    `gaf_sampling_high_probability` at that m and :math:`\mu = (K \ln(n/\delta)/m)^{1/3}`, which makes
+    :math:`\epsilon` and :math:`\mu` one: :math:`n (\epsilon + 2 \mu) = 3 n \mu \le 3 K^{1/3}`. Infinite where
+    :math:`\mu` is above 1/2.
     """
     n = max(rounds, 1.0)
     m = gaf_samples(n, probability)
@@ -237,24 +257,24 @@ def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> fl
 
 @within(beyond=math.inf)
 def gaf_samples(rounds: float, probability: float) -> float:
-    """Return Proposition 3's number of samples a round, n^3 ln(n/delta) rounded up, 1 or more."""
+    r"""Return Proposition 3's number of samples a round, :math:`n^3 \ln(n/\delta)` rounded up, 1 or more."""
     n = max(rounds, 1.0)
     return max(1.0, float(math.ceil(n**3 * math.log(n / probability))))
 
 
 @within(beyond=math.inf)
 def gaf_mu(rounds: float, n_classes: int, samples: float, probability: float) -> float:
-    """Return Proposition 3's mu as its proof has it, (K ln(n/delta)/m)^(1/3), at most 1/2."""
+    r"""Return Proposition 3's :math:`\mu` as its proof has it, :math:`(K \ln(n/\delta)/m)^{1/3}`, at most 1/2."""
     return min(0.5, (n_classes * math.log(max(rounds, 1.0) / probability) / samples) ** (1.0 / 3.0))
 
 
 @within(beyond=math.inf)
 def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
-    """Return the lambda of Corollary 2, 32 K d R^2."""
+    r"""Return the :math:`\lambda` of Corollary 2, :math:`32 K d R^2`."""
     return 32.0 * n_classes * n_features * radius**2
 
 
 @within()
 def gaf_smoothing(n_classes: int, samples: int) -> float:
-    """Return the mu that balances the two main terms of `gaf_sampling`, min(1/2, sqrt(K/(4m)))."""
+    r"""Return the :math:`\mu` that balances the two main terms of `gaf_sampling`, :math:`\min(1/2, \sqrt{K/(4m)})`."""
     return min(0.5, math.sqrt(n_classes / (4.0 * samples)))

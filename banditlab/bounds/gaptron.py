@@ -37,7 +37,9 @@ _SAME_T = ", gamma and step as in the theorem for the same T"
 def gaptron_gamma(
     n_classes: int, radius: float, frobenius_bound: float, rounds: int, loss: str = "logistic", wide: bool = False
 ) -> float:
-    """Return the theorem's exploration rate min{1, sqrt(P/T)}; for the logistic loss min{1, K R D / sqrt(T ln 2)}."""
+    r"""Return the theorem's exploration rate :math:`\min\{1, \sqrt{P/T}\}`; for the logistic loss
+    :math:`\min\{1, K R D / \sqrt{T \ln 2}\}`.
+    """
     c = 2.0 * _CONSTANTS[loss]
     if wide:
         return min(1.0, radius * frobenius_bound * math.sqrt(n_classes / (_WIDER[loss] * rounds * c)))
@@ -46,7 +48,9 @@ def gaptron_gamma(
 
 @within(beyond=0.0)
 def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logistic", wide: bool = False) -> float:
-    """Return the theorem's step c gamma / (K^2 R^2), or the wide one, the largest for which we prove the gap inequality."""
+    r"""Return the theorem's step :math:`c \gamma / (K^2 R^2)`, or the wide one, the largest for which we prove the
+    gap inequality.
+    """
     if wide:
         return _WIDER[loss] * gamma * _CONSTANTS[loss] / (n_classes * radius**2)
     return gamma * _CONSTANTS[loss] / (n_classes**2 * radius**2)
@@ -54,13 +58,17 @@ def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logis
 
 @theorem(source=_PAPER + " logistic", unit="bits", assumes=_BITS + _SAME_T)
 def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{2 K^2 R^2 D^2 / ln 2, 2 K R D sqrt(T / ln 2)}: E[M] <= sum of the comparator's loss + this."""
+    r"""Return :math:`\max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}`: :math:`\mathbb{E}[M]` is at most the
+    sum of the comparator's loss + this.
+    """
     return _balanced((n_classes * radius * frobenius_bound) ** 2 / math.log(2.0), rounds)
 
 
 @theorem(source=_PAPER + " hinge, kappa = 1/2", unit="hinge loss", assumes=_HINGE + _SAME_T)
 def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{2 K^2 R^2 D^2, 2 K R D sqrt(T)}: E[M] <= sum of max(0, 1 - margin of U) + this."""
+    r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`: :math:`\mathbb{E}[M]` is at most the sum of max(0, 1 -
+    margin of U) + this.
+    """
     return _balanced((n_classes * radius * frobenius_bound) ** 2, rounds)  # 2 (1 - kappa) = 1
 
 
@@ -70,25 +78,29 @@ def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, 
     assumes=_SMOOTH + _SAME_T,
 )
 def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{4 K^2 R^2 D^2, 2 K R D sqrt(2 T)}: E[M] <= sum of the comparator's smooth hinge loss + this."""
+    r"""Return :math:`\max\{4 K^2 R^2 D^2, 2 K R D \sqrt{2 T}\}`: :math:`\mathbb{E}[M]` is at most the sum of the
+    comparator's smooth hinge loss + this.
+    """
     return _balanced(2.0 * (n_classes * radius * frobenius_bound) ** 2, rounds)
 
 
 @theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="K times 2.5 as much under the roots")
 def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{2 P, 2 sqrt(P T)} with P = K R^2 D^2 / (2.5 ln 2): about 1.52 sqrt(K T) R D."""
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`: about
+    :math:`1.52 \sqrt{K T} R D`.
+    """
     return _balanced(n_classes * (radius * frobenius_bound) ** 2 / (2.5 * math.log(2.0)), rounds)
 
 
 @theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="K times as much under the roots")
 def gaptron_wide_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{2 K R^2 D^2, 2 R D sqrt(K T)}."""
+    r"""Return :math:`\max\{2 K R^2 D^2, 2 R D \sqrt{K T}\}`."""
     return _balanced(n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
 @theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="K times as much under the roots")
 def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    """Return max{4 K R^2 D^2, 2 R D sqrt(2 K T)}."""
+    r"""Return :math:`\max\{4 K R^2 D^2, 2 R D \sqrt{2 K T}\}`."""
     return _balanced(2.0 * n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
@@ -98,11 +110,18 @@ def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: fl
     assumes=_BITS + ", step <= 2.5 gamma ln 2 / (2 K R^2); the hinge losses in their own units, to their wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
-    """Return D^2 / (2 step) + gamma (K-1)/K T, for any fixed gamma and any step up to the theorem's.
+    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma (K-1)/K T`, for any fixed :math:`\gamma` and any step up to the
+    theorem's.
 
-    From E[M] <= sum l_t(U) + ||U||^2/(2 step) + sum of {P(mistake) + (step/2) E||g_t||^2 - l_t(W_t)}, where the brace
-    is at most gamma (K-1)/K. At the theorem's gamma and step it is at most `gaptron_bandit`, and it holds at every
-    prefix.
+    From
+
+    .. math::
+
+        \mathbb{E}[M] \le \sum l_t(U) + \|U\|^2/(2\,\text{step})
+        + \sum \{P(\text{mistake}) + (\text{step}/2) \mathbb{E}\|g_t\|^2 - l_t(W_t)\},
+
+    where the brace is at most :math:`\gamma (K-1)/K`. At the theorem's :math:`\gamma` and step it is at most
+    `gaptron_bandit`, and it holds at every prefix.
     """
     return frobenius_bound**2 / (2.0 * step) + gamma * (n_classes - 1) / n_classes * rounds
 

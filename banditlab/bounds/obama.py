@@ -17,22 +17,23 @@ from banditlab.bounds.decoding import OURS, mistakes_per_nat
 def gaussian_mix_regret(
     total_weight: float, n_features: int, n_classes: int, comparator_norm: float, deviation: float, radius: float
 ) -> float:
-    """Mix-loss regret of the exact posterior: ||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) T_w/(Kd)).
+    r"""Mix-loss regret of the exact posterior: :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`.
 
-    The regret is sum_t -ln E_{P_t}[s_y^{w_t}] - sum_t w_t loss(U). Proof: the variational formula at N(U, v I). A unit
-    of weight costs it at most (v/2) tr Hessian <= (v/2) R^2 (1 - 1/K) above the loss of U (heat equation), the prior
-    ||U||^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - ln(v/s^2)); then 1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd).
+    The regret is :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t \mathrm{loss}(U)`. Proof: the
+    variational formula at :math:`N(U, v I)`. A unit of weight costs it at most
+    :math:`(v/2) \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation), the prior
+    :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`; then :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
 
     Parameters
     ----------
     total_weight
-        T_w = sum of the weights.
+        :math:`T_w`, the sum of the weights.
     n_features, n_classes
         d and K.
     comparator_norm
-        ||U||_F.
+        :math:`\|U\|_F`.
     deviation
-        s (sigma), the prior's standard deviation.
+        :math:`s (\sigma)`, the prior's standard deviation.
     radius
         R.
     """
@@ -50,10 +51,17 @@ def gaussian_mix_regret(
 def obama_gaussian_prior(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float
 ) -> float:
-    """Exact OBAMA's E[mistakes] - sum_t loss(U): (K/gamma) gaussian_mix_regret + gamma (1 - 1/K) T.
+    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t \mathrm{loss}(U)`:
+    :math:`(K/\gamma)\,\text{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Each weight is eta/q_t(y_t) on a hit and 0 otherwise, so E[T_w] = gamma T/K (Jensen inside the logarithm), and
-    1 - q_y <= 1 - qbar_y + gamma (1 - 1/K) <= -ln qbar_y + gamma (1 - 1/K). Infinite at gamma = 0.
+    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
+    inside the logarithm), and
+
+    .. math::
+
+        1 - q_y \le 1 - \bar q_y + \gamma (1 - 1/K) \le -\ln \bar q_y + \gamma (1 - 1/K).
+
+    Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -67,10 +75,11 @@ def obama_gaussian_prior(
     assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
 )
 def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
-    """OBAMA's E[mistakes] - sum_t loss(member), for any of N members: (K/gamma) ln N + gamma (1 - 1/K) T.
+    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t \mathrm{loss}(\text{member})`, for any of N members:
+    :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T`.
 
-    The mix-loss regret against a member is at most ln N, whatever the weights; the rest is as in
-    `obama_gaussian_prior`. Infinite at gamma = 0.
+    The mix-loss regret against a member is at most :math:`\ln N`, whatever the weights; the rest is as in
+    `obama_gaussian_prior`. Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -92,10 +101,12 @@ def decoded_obama(
     gamma: float,
     decoding: str = "half-log",
 ) -> float:
-    """Exact OBAMA's E[mistakes] beyond 0.7213 sum_t loss(U): 0.7213 (K/gamma) gaussian_mix_regret + gamma (1 - 1/K) T.
+    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond :math:`0.7213 \sum_t \mathrm{loss}(U)`:
+    :math:`0.7213 (K/\gamma)\,\text{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Play (1 - gamma) h(qbar) + gamma/K, h the decoding, at the rate gamma/K: every class keeps gamma/K, so weights stay at
-    most 1, their mean is gamma/K, and 1 - h_y <= 0.7213 (-ln qbar_y). Infinite at gamma = 0.
+    Play :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`: every class keeps
+    :math:`\gamma/K`, so weights stay at most 1, their mean is :math:`\gamma/K`, and
+    :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`. Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -110,9 +121,10 @@ def decoded_obama(
     printed="not there",
 )
 def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, decoding: str = "half-log") -> float:
-    """OBAMA's E[mistakes] beyond 0.7213 times any member's loss: 0.7213 (K/gamma) ln N + gamma (1 - 1/K) T.
+    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond 0.7213 times any member's loss:
+    :math:`0.7213 (K/\gamma) \ln N + \gamma (1 - 1/K) T`.
 
-    As `decoded_obama`, with `obama_net`'s regret. Infinite at gamma = 0.
+    As `decoded_obama`, with `obama_net`'s regret. Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -124,10 +136,11 @@ def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, d
 def obama_gamma(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, decoding: str = "sample"
 ) -> float:
-    """Return the gamma at which the two terms of `decoded_obama` (of `obama_gaussian_prior` for "sample") are equal, at most 1.
+    r"""Return the :math:`\gamma` at which the two terms of `decoded_obama` (of `obama_gaussian_prior` for "sample")
+    are equal, at most 1.
 
-    gamma = sqrt(f K mix(gamma) / ((1 - 1/K) T)), f = `mistakes_per_nat`, a fixed point of an increasing concave map,
-    reached from above.
+    :math:`\gamma = \sqrt{f K \mathrm{mix}(\gamma) / ((1 - 1/K) T)}`, f = `mistakes_per_nat`, a fixed point of an
+    increasing concave map, reached from above.
     """
     gamma, factor = 1.0, mistakes_per_nat(decoding, n_classes)
     for _ in range(200):

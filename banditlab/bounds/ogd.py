@@ -13,9 +13,10 @@ from banditlab.bounds._theorem import theorem
     assumes="row ball of radius B, ||x|| <= R, steps s / sqrt(t), projection every round",
 )
 def ogd(rounds: float, n_classes: int, norm_bound: float, radius: float, step: float | None = None) -> float:
-    """Regret of projected OGD: sqrt(T) (D^2 / (2 s) + s G^2), D = 2 sqrt(K) B, G = sqrt(2) R.
+    r"""Regret of projected OGD: :math:`\sqrt{T} (D^2 / (2 s) + s G^2)`, :math:`D = 2 \sqrt{K} B`,
+    :math:`G = \sqrt{2} R`.
 
-    At s = D / G (step None) this is (3/2) G D sqrt(T).
+    At :math:`s = D / G` (step None) this is :math:`(3/2) G D \sqrt{T}`.
     """
     diameter = 2.0 * math.sqrt(n_classes) * norm_bound
     gradient = math.sqrt(2.0) * radius

@@ -9,10 +9,12 @@ from banditlab.bounds._theorem import theorem, within
 
 @within()
 def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
-    """Return alpha = e^{-2 B R} / (K - 1), the largest constant for which the loss is alpha-exp-concave on the ball.
+    r"""Return :math:`\alpha = e^{-2 B R} / (K - 1)`, the largest constant for which the loss is alpha-exp-concave on
+    the ball.
 
-    diag(s) - s s' >= a (s - e_y)(s - e_y)' holds exactly for a <= s_y / (1 - s_y) = 1 / sum_{j != y} e^{z_j - z_y}, which
-    is smallest where z_y = -B R and the other logits are B R.
+    :math:`\mathrm{diag}(s) - s s' \ge a (s - e_y)(s - e_y)'` holds exactly for
+    :math:`a \le s_y / (1 - s_y) = 1 / \sum_{j \ne y} e^{z_j - z_y}`, which is smallest where :math:`z_y = -B R` and
+    the other logits are :math:`B R`.
     """
     return math.exp(-2.0 * norm_bound * radius) / (n_classes - 1)
 
@@ -32,13 +34,21 @@ def ons(
     regularization: float | None = None,
     step: float | None = None,
 ) -> float:
-    """Regret of ONS: K B^2 eps / (2 s) + (s/2) (K-1) d ln(1 + 2 R^2 T / ((K-1) d eps)), s the step, A_0 = eps I.
+    r"""Regret of ONS: :math:`K B^2 \epsilon / (2 s) + (s/2) (K-1) d \ln(1 + 2 R^2 T / ((K-1) d \epsilon))`, s the
+    step, :math:`A_0 = \epsilon I`.
 
-    step None is 2 / alpha, regularization None is (s / D)^2 with D = 2 sqrt(K) B. The argument: with beta = 1/s at most
-    alpha/2, loss(W_t) - loss(W) <= <g_t, W_t - W> - (beta/2) <g_t, W_t - W>^2 as 2 beta |<g_t, W_t - W>| <= 1, the
-    latter since alpha < 1/(4 B R) and |<g_t, W_t - W>| <= 4 B R; the sum telescopes to
-    (eps/(2 s)) ||W||^2 + (s/2) sum_t g_t'A_t^{-1} g_t, and gradients live in (K-1) d dimensions. NaN for a step below
-    2 / alpha.
+    step None is :math:`2 / \alpha`, regularization None is :math:`(s / D)^2` with :math:`D = 2 \sqrt{K} B`. The
+    argument: with :math:`\beta = 1/s` at most :math:`\alpha/2`,
+
+    .. math::
+
+        \mathrm{loss}(W_t) - \mathrm{loss}(W) \le \langle g_t, W_t - W \rangle - (\beta/2) \langle g_t, W_t - W
+        \rangle^2
+
+    as :math:`2 \beta |\langle g_t, W_t - W \rangle| \le 1`, the latter since :math:`\alpha < 1/(4 B R)` and
+    :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`; the sum telescopes to
+    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients live in :math:`(K-1) d`
+    dimensions. NaN for a step below :math:`2 / \alpha`.
     """
     K, d, B, R = n_classes, n_features, norm_bound, radius
     alpha = exp_concavity(K, B, R)

@@ -16,13 +16,15 @@ from banditlab.bounds._theorem import theorem
     printed="a rate, O(K / gamma^2), with F = 2/gamma and L = 0",
 )
 def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:
-    """Return (K-1) floor(L + R^2 F^2/2 + R F sqrt(L + R^2 F^2/4)), at least E[M]; (K-1) floor(R^2 F^2) at L = 0.
+    r"""Return :math:`(K-1) \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`, at least :math:`\mathbb{E}[M]`;
+    :math:`(K-1) \mathrm{floor}(R^2 F^2)` at :math:`L = 0`.
 
-    Let n_i count the corrections of perceptron i and N their sum. In each n_i the sign was wrong, so ||w_i||^2 <=
-    n_i R^2, and n_i - L_i <= <U_i, w_i> <= ||U_i|| R sqrt(n_i). Summed with Cauchy-Schwarz, N <= L + R F sqrt(N), hence
-    N is at most the argument of the floor. A mistake on a class whose perceptron said yes is a correction. Where all
-    say no, a uniform guess is right, and then a correction, with probability 1/K whatever the past: such mistakes are,
-    in expectation, K-1 times such corrections. With K >= 2, E[M] <= (K-1) E[N].
+    Let :math:`n_i` count the corrections of perceptron i and N their sum. In each :math:`n_i` the sign was wrong, so
+    :math:`\|w_i\|^2 \le n_i R^2`, and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`. Summed
+    with Cauchy-Schwarz, :math:`N \le L + R F \sqrt{N}`, hence N is at most the argument of the floor. A mistake on a
+    class whose perceptron said yes is a correction. Where all say no, a uniform guess is right, and then a
+    correction, with probability :math:`1/K` whatever the past: such mistakes are, in expectation, :math:`K-1` times
+    such corrections. With :math:`K \ge 2`, :math:`\mathbb{E}[M] \le (K-1) \mathbb{E}[N]`.
     """
     rf = radius * frobenius_norm
     corrections = hinge_loss + rf**2 / 2.0 + rf * math.sqrt(hinge_loss + rf**2 / 4.0)

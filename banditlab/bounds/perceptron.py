@@ -13,10 +13,12 @@ from banditlab.bounds._theorem import theorem
     assumes="adversarial stream, ||x_t|| <= R, label revealed; any U",
 )
 def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float:
-    """Return L + D + sqrt(L D), D = 2 R^2 ||U||_F^2: at least the number of mistakes. L is U's loss, in hinge units.
+    r"""Return :math:`L + D + \sqrt{L D}`, :math:`D = 2 R^2 \|U\|_F^2`: at least the number of mistakes. L is U's
+    loss, in hinge units.
 
-    L = sum_t max(0, 1 - (U x)_y + max_{k != y} (U x)_k). A mistake adds at least 1 - l_t(U) to <U, W> and at most 2 R^2
-    to ||W||_F^2, so M - L <= sqrt(D M), and solving for M gives at most this.
+    :math:`L = \sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. A mistake adds at least :math:`1 - l_t(U)` to
+    :math:`\langle U, W \rangle` and at most :math:`2 R^2` to :math:`\|W\|_F^2`, so :math:`M - L \le \sqrt{D M}`, and
+    solving for M gives at most this.
     """
     D = 2.0 * radius**2 * frobenius_norm**2
     return hinge_loss + D + math.sqrt(hinge_loss * D)

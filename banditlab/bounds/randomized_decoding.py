@@ -11,7 +11,7 @@ LN2 = math.log(2.0)
 
 @within()
 def decoding_step(radius: float) -> float:
-    """Return 2 ln 2 (1 - ln 2) / R^2, the largest step for which the gap pays for the gradients."""
+    r"""Return :math:`2 \ln 2 (1 - \ln 2) / R^2`, the largest step for which the gap pays for the gradients."""
     return 2.0 * LN2 * (1.0 - LN2) / radius**2
 
 
@@ -22,11 +22,17 @@ def decoding_step(radius: float) -> float:
     printed="O(||U||_F^2)",
 )
 def randomized_decoding(frobenius_bound: float, step: float) -> float:
-    """Return D^2 / (2 step), whatever T: E[M] <= sum of the comparator's loss in bits + this.
+    r"""Return :math:`D^2 / (2\,\text{step})`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the
+    comparator's loss in bits + this.
 
-    With l = -log2 softmax(W x)_y the decoding errs with probability at most l ln 2 (in nats: at most -ln q_y), and
-    ||grad l||_F^2 <= R^2 l / ln 2, for l is R^2/(2 ln 2)-smooth and not negative. Gradient descent gives sum l_t(W_t) -
-    l_t(U) <= D^2/(2 step) + (step/2) sum ||g_t||^2, and the last sum is at most (1 - ln 2) sum l_t(W_t) for such a
-    step: what the decoding spares.
+    With :math:`l = -\log_2 \mathrm{softmax}(W x)_y` the decoding errs with probability at most :math:`l \ln 2` (in
+    nats: at most :math:`-\ln q_y`), and :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, for l is smooth, with
+    the constant :math:`R^2/(2 \ln 2)`, and not negative. Gradient descent gives
+
+    .. math::
+
+        \sum l_t(W_t) - l_t(U) \le D^2/(2\,\text{step}) + (\text{step}/2) \sum \|g_t\|^2,
+
+    and the last sum is at most :math:`(1 - \ln 2) \sum l_t(W_t)` for such a step: what the decoding spares.
     """
     return frobenius_bound**2 / (2.0 * step)

@@ -33,7 +33,8 @@ def rdue_gap(decoding: str, n_classes: float) -> float:
 
 @within()
 def rdue_radius(n_classes: int, norm_bound: float) -> float:
-    """Return sqrt(K) B / ln 2, the radius of the Frobenius ball around {U / ln 2 : rows of U at most B long}.
+    r"""Return :math:`\sqrt{K} B / \ln 2`, the radius of the Frobenius ball around {:math:`U / \ln 2`: rows of U at
+    most B long}.
 
     The paper's B is the diameter, twice this.
     """
@@ -42,13 +43,15 @@ def rdue_radius(n_classes: int, norm_bound: float) -> float:
 
 @within()
 def rdue_smoothness(radius: float) -> float:
-    """Return b = 2 ln 2 R^2: ||grad S||_F^2 <= b S, for ||q - e_y||^2 <= 2 (1 - q_y) <= -2 ln q_y."""
+    r"""Return :math:`b = 2 \ln 2 R^2`: :math:`\|\mathrm{grad}\, S\|_F^2 \le b S`, for
+    :math:`\|q - e_y\|^2 \le 2 (1 - q_y) \le -2 \ln q_y`.
+    """
     return 2.0 * math.log(2.0) * radius**2
 
 
 @within({"rounds": (1.0, LARGEST)})
 def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
-    """Return the theorem's exploration rate q0 = diameter sqrt(K/T), at most 1."""
+    r"""Return the theorem's exploration rate :math:`q_0 = \text{diameter}\, \sqrt{K/T}`, at most 1."""
     return min(1.0, diameter * math.sqrt(n_classes / rounds))
 
 
@@ -56,27 +59,32 @@ def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
 def rdue_decoded_gamma(
     n_classes: int, radius: float, diameter: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    """Return diameter sqrt(b K/(2 a T)), at most 1: the two terms of `rdue_decoded` are equal there but for (K-1)/K."""
+    r"""Return :math:`\text{diameter}\, \sqrt{b K/(2 a T)}`, at most 1: the two terms of `rdue_decoded` are equal
+    there but for :math:`(K-1)/K`.
+    """
     a = rdue_gap(decoding, n_classes)
     return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
 
 
 @theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
 def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
-    """Return (b/(2a) + 1) diameter sqrt(K T): E[M] <= sum of the comparator's loss + this; a = 1 - ln 2, b = 2 ln 2 R^2.
+    r"""Return :math:`(b/(2a) + 1)\,\text{diameter}\, \sqrt{K T}`: :math:`\mathbb{E}[M]` is at most the sum of the
+    comparator's loss + this; :math:`a = 1 - \ln 2`, :math:`b = 2 \ln 2 R^2`.
 
-    Where gamma is cut at 1 this is above T.
+    Where :math:`\gamma` is cut at 1 this is above T.
     """
     return (rdue_smoothness(radius) / (2.0 * GAP) + 1.0) * diameter * math.sqrt(n_classes * rounds)
 
 
 @theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", unit="bits", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
-    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), for any fixed gamma; holds at every prefix.
+    r"""Return :math:`\gamma (K-1)/K T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`; holds
+    at every prefix.
 
-    With L = E[sum S(W_t)]: E[M] <= gamma (K-1)/K T + (1 - a) L; the regret of the steps is at most
-    diameter sqrt(2 b K L / gamma), for E||G_t||^2 = ||grad S||^2 / p(y) and p(y) >= gamma/K; and
-    -a L + diameter sqrt(2 b K L / gamma) is largest at the second term.
+    With :math:`L = \mathbb{E}[\sum S(W_t)]`: :math:`\mathbb{E}[M] \le \gamma (K-1)/K T + (1 - a) L`; the regret of
+    the steps is at most :math:`\text{diameter}\, \sqrt{2 b K L / \gamma}`, for
+    :math:`E\|G_t\|^2 = \|\mathrm{grad}\, S\|^2 / p(y)` and :math:`p(y) \ge \gamma/K`; and
+    :math:`-a L + \text{diameter}\, \sqrt{2 b K L / \gamma}` is largest at the second term.
     """
     if gamma == 0.0:
         return math.inf
@@ -93,7 +101,9 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    """Return gamma (K-1)/K T + b K diameter^2 / (2 a gamma), a the rule's constant: 1/2 for half-log, RDUE's is 1 - ln 2."""
+    r"""Return :math:`\gamma (K-1)/K T + b K\,\text{diameter}^2 / (2 a \gamma)`, a the rule's constant: 1/2 for
+    half-log, RDUE's is 1 - ln 2.
+    """
     if gamma == 0.0:
         return math.inf
     stay = rdue_smoothness(radius) * n_classes * diameter**2 / (2.0 * rdue_gap(decoding, n_classes) * gamma)

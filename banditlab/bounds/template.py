@@ -32,19 +32,21 @@ WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
 
 @within()
 def logistic_smoothness(radius: float) -> float:
-    """Return b = R^2/ln 2: ||grad l||_F^2 <= b l for the base-2 logistic loss."""
+    r"""Return :math:`b = R^2/\ln 2`: :math:`\|\mathrm{grad}\, l\|_F^2 \le b l` for the base-2 logistic loss."""
     return radius**2 / math.log(2.0)
 
 
 @within(beyond=0.0)
 def template_step(n_classes: int, radius: float, gamma: float, decoding: str = "half-log", wide: bool = False) -> float:
-    """Return 2 c gamma/(b K), the step of the theorem with one bit of feedback; or the wide one, 2 h gamma/(K R^2)."""
+    r"""Return :math:`2 c \gamma/(b K)`, the step of the theorem with one bit of feedback; or the wide one,
+    :math:`2 h \gamma/(K R^2)`.
+    """
     return 2.0 * _pay(decoding, n_classes, wide) * gamma / (n_classes * radius**2)
 
 
 @within()
 def template_label_step(n_classes: int, radius: float, decoding: str = "half-log") -> float:
-    """Return 2 c/b, the largest step of the theorem where the label is revealed."""
+    r"""Return :math:`2 c/b`, the largest step of the theorem where the label is revealed."""
     return 2.0 * decoding_constant(decoding, n_classes) * math.log(2.0) / radius**2
 
 
@@ -57,13 +59,17 @@ def template_gamma(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    """Return min{1, sqrt(P/T)}, P = b K D^2/(4 c): the rate at which the two terms of `template_fixed` are equal."""
+    r"""Return :math:`\min\{1, \sqrt{P/T}\}`, :math:`P = b K D^2/(4 c)`: the rate at which the two terms of
+    `template_fixed` are equal.
+    """
     return min(1.0, radius * frobenius_bound * math.sqrt(_pull(n_classes, decoding, wide) / rounds))
 
 
 @theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", label revealed, step = 2 c/b")
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
-    """Return b D^2/(4 c), whatever T: E[M] <= sum of the comparator's loss + this; 0.7213 R^2 D^2 with half-log."""
+    r"""Return :math:`b D^2/(4 c)`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the comparator's loss +
+    this; :math:`0.7213 R^2 D^2` with half-log.
+    """
     return (radius * frobenius_bound) ** 2 / (4.0 * decoding_constant(decoding, n_classes) * math.log(2.0))
 
 
@@ -76,9 +82,10 @@ def template_bandit(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    """Return max{2 P, 2 sqrt(P T)}, P = b K D^2/(4 c): D sqrt(b K T/c), 1.699 R D sqrt(K T) with half-log.
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}`, :math:`P = b K D^2/(4 c)`: :math:`D \sqrt{b K T/c}`,
+    :math:`1.699 R D \sqrt{K T}` with half-log.
 
-    At the wide step P = K R^2 D^2/(4 h): 1.531 R D sqrt(K T) with half-log, 1.420 with sparsemax.
+    At the wide step :math:`P = K R^2 D^2/(4 h)`: :math:`1.531 R D \sqrt{K T}` with half-log, 1.420 with sparsemax.
     """
     P = (radius * frobenius_bound) ** 2 * _pull(n_classes, decoding, wide)
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))
@@ -94,7 +101,9 @@ def template_fixed(
     rounds: int,
     decoding: str = "half-log",
 ) -> float:
-    """Return D^2/(2 step) + gamma (1 - 1/K) T for any gamma and any step up to the theorem's; holds at every prefix."""
+    r"""Return :math:`D^2/(2\,\text{step}) + \gamma (1 - 1/K) T` for any :math:`\gamma` and any step up to the
+    theorem's; holds at every prefix.
+    """
     largest = template_step(n_classes, radius, gamma, decoding, wide=decoding in WIDE)
     if not step <= largest * (1.0 + _ROUNDING):
         return math.nan

@@ -12,12 +12,8 @@ is then reported as excluded, with that reason. The command line's `banditlab ch
 subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are its constructor's;
 path is a Python file as a lab has it, id_ what `banditlab list` shows.
 
-Raises
-------
-UsageError
-    From functions that look something up: no such file or id, or it cannot be loaded.
-CheckFailed, CheckExcluded
-    From calling a check; in a result they are its status and reason.
+Functions that look something up raise UsageError where there is no such file or id, or it cannot be loaded. Calling a check
+raises CheckFailed or CheckExcluded; in a result they are its status and reason.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from typing import Any
 
@@ -107,7 +108,7 @@ def _list_bounds(out: rich.console.Console) -> None:
     from banditlab.bounds import THEOREMS
 
     for t in THEOREMS.values():
-        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (t.summary, INDENT)):
+        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (plain(t.summary), INDENT)):
             lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
             out.print(escape(lines), soft_wrap=True)
 
@@ -126,8 +127,44 @@ def print_description(id_: str) -> None:
         out.print("\nThe bound of this name\n")
     if id_ in THEOREMS:
         t = THEOREMS[id_]
-        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{inspect.getdoc(t.function)}\n"))
+        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{plain(inspect.getdoc(t.function) or '')}\n"))
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
+
+
+PLAIN = {
+    "mathrel{+}=": "+=",
+    "mathrel{-}=": "-=",
+    "mathrel{\\cdot}=": "*=",
+    "|": "||",
+    "le": "<=",
+    "ge": ">=",
+    "ne": "!=",
+    "sim": "~",
+    "to": "->",
+    "pm": "+-",
+    "dots": "...",
+    "mid": "|",
+    "times": "x",
+    "otimes": "(x)",
+    "langle ": "<",
+    "rangle": ">",
+    ", ": " ",
+    ",": " ",
+    "quad": " ",
+}
+"""Commands of LaTeX that a terminal shows by another sign than their name."""
+
+
+def plain(docstring: str) -> str:
+    r"""Return a docstring whose formulas are plain text: `\|U\|_F \le D` becomes `||U||_F <= D`."""
+    text = re.sub(r":math:`([^`]*)`", lambda found: _plain(found[1]), docstring)
+    blocks = re.split(r"^ *\.\. math::\n\n((?: +.*\n|\n)+)", text + "\n", flags=re.MULTILINE)
+    return "".join(_plain(block) if i % 2 else block for i, block in enumerate(blocks)).removesuffix("\n")
+
+
+def _plain(latex: str) -> str:
+    bare = re.sub(r"\\(?:text|mathrm|mathbb)\{([^{}]*)\}", r"\1", latex).replace(r" \rangle", ">")
+    return re.sub(r"\\(mathrel\{.+?\}=|langle |, |[a-z]+|.)", lambda found: PLAIN.get(found[1], found[1]), bare)
 
 
 def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
@@ -146,7 +183,7 @@ def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
     return player, player.problem, player.bound(T)
 
 
-def _bound(cls: Any) -> str:
+def bound_line(cls: Any) -> str:
     """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
     if missing(cls):
         return f"needs {', '.join(missing(cls))}: {install_command(missing(cls))}"
@@ -168,9 +205,9 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
     if entry.kind != "envs":
         out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
-    out.print(escape(inspect.getdoc(cls) or str(getattr(cls, "summary", ""))))
+    out.print(escape(plain(inspect.getdoc(cls) or str(getattr(cls, "summary", "")))))
     if entry.kind != "envs":
-        out.print(escape(f"\nBound: {_bound(cls)}"))
+        out.print(escape(f"\nBound: {bound_line(cls)}"))
     parameters = inspect.signature(cls.__init__).parameters.values()
     types = shown_types(cls)
     settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]

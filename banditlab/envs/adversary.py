@@ -15,16 +15,17 @@ from banditlab.validation import at_least, positive, probability
 
 
 class Adversary(AdaptiveEnv):
-    """A planted logistic model, interrupted with probability rho by an adversary who has watched the agent.
+    r"""A planted logistic model, interrupted with probability rho by an adversary who has watched the agent.
 
     Contexts are uniform on the sphere of radius R. The sphere is divided into cells, each context belonging to the
-    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played least
-    on this context's cell so far (the first such class if several); in all other rounds it is drawn from softmax(W x)
-    with a planted W whose rows have norm B. The label is fixed before the action: it depends on earlier actions only.
+    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played
+    least on this context's cell so far (the first such class if several); in all other rounds it is drawn from
+    :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action: it
+    depends on earlier actions only.
 
     Against an agent that plays one class per cell every interrupted round is a mistake, whatever the class; an agent
-    that plays uniformly at random is right in 1/K of them. Bounds against adaptive adversaries hold here, with
-    the comparator of the labels that this run has met.
+    that plays uniformly at random is right in :math:`1/K` of them. Bounds against adaptive adversaries hold here,
+    with the comparator of the labels that this run has met.
 
     Parameters
     ----------

@@ -13,7 +13,7 @@ from banditlab.envs._recipe import Rows, prepare
 
 
 class Digits(DataSetEnv):
-    """The 1797 digits of scikit-learn, K = 10: pixels / 16, divided by the largest row norm, intercept, R = 1.
+    r"""The 1797 digits of scikit-learn, K = 10: pixels / 16, divided by the largest row norm, intercept, R = 1.
 
     The rows come in a fresh seeded order per pass.
 
@@ -26,7 +26,7 @@ class Digits(DataSetEnv):
     normalize
         Divide by the largest row norm.
     intercept
-        Append a constant column; d = 65 with it, 64 without.
+        Append a constant column; :math:`d = 65` with it, 64 without.
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
 

@@ -31,7 +31,7 @@ SLACK = 1e-6
 
 
 class GymnasiumEnv(AdaptiveEnv):
-    """Any environment registered with Gymnasium that has finitely many actions, its reward read as one bit.
+    r"""Any environment registered with Gymnasium that has finitely many actions, its reward read as one bit.
 
     Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and the
     bit is the reward: 1 is right, 0 is wrong. Agents here learn which action is right in a context; they do not plan, so an
@@ -44,8 +44,8 @@ class GymnasiumEnv(AdaptiveEnv):
     class are not known, and there is no comparator (`norm_bounds = []`).
 
     Contexts: the observation flattened (Box as it is, Discrete one-hot, Dict and Tuple one after the other), each
-    coordinate of a Box divided by its largest bound, or taken to x / (1 + |x|) where it has none, a constant 1 behind them,
-    and all divided by the largest norm such a vector can have: R = 1.
+    coordinate of a Box divided by its largest bound, or taken to :math:`x / (1 + |x|)` where it has none, a constant
+    1 behind them, and all divided by the largest norm such a vector can have: :math:`R = 1`.
 
     Randomness: the environment is seeded. What it draws from NumPy's and Python's global generators comes from the seed as
     well: it finds them in a state of its own, and leaves those of others as they were.

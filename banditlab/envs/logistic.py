@@ -13,11 +13,11 @@ from banditlab.validation import at_least, one_of, positive, probability
 
 
 class Logistic(StreamEnv):
-    """Labels drawn from softmax(W x) with a planted W (K, d), every row of norm exactly B.
+    r"""Labels drawn from softmax(W x) with a planted W (K, d), every row of norm exactly B.
 
     Once per episode the K rows of W are drawn, B times independent uniform directions (the child stream "model", so
-    every seed has its own W; `weights()` returns it). Each round draws x, then y ~ softmax(W x); with probability
-    `noise` the label is then replaced by one of the K-1 others, uniformly.
+    every seed has its own W; `weights()` returns it). Each round draws x, then :math:`y \sim \mathrm{softmax}(W x)`;
+    with probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
     Parameters
     ----------
@@ -28,7 +28,8 @@ class Logistic(StreamEnv):
     norm_bound
         B, the norm of every row of W.
     contexts
-        "sphere": uniform on the sphere of radius R. "gaussian": N(0, (R^2/d) I), those longer than R shortened to R.
+        "sphere": uniform on the sphere of radius R. "gaussian": :math:`N(0, (R^2/d) I)`, those longer than R
+        shortened to R.
     radius
         R.
     noise

@@ -16,12 +16,16 @@ from banditlab.validation import at_least, positive
 
 
 class LowerBound(StreamEnv):
-    """The lower-bound data of Hazan, Koren and Levy as AIOLI's paper uses them: d = 1, K = 2, R = 1, B = ln n.
+    r"""The lower-bound data of Hazan, Koren and Levy as AIOLI's paper uses them: d = 1, K = 2, R = 1, B = ln n.
 
-    Independently in each round, with epsilon = e and sign chi:
+    Independently in each round, with the settings :math:`\epsilon` and :math:`\chi`:
 
-        (x, y) = (1 - sqrt(e) / (2B), +1)   with probability sqrt(e) / (2B) + chi e / B,
-        (x, y) = (sqrt(e) / B, -1)          otherwise.
+    .. math::
+
+        (x, y) = (1 - \sqrt{\epsilon} / (2B), +1) \text{ with probability }
+        \sqrt{\epsilon} / (2B) + \chi \epsilon / B,
+
+        (x, y) = (\sqrt{\epsilon} / B, -1) \text{ otherwise.}
 
     The label +1 is class 0, the label -1 is class 1. The papers run both signs and show the worse one. Since x
     determines y, an improper predictor may have negative regret.
@@ -29,11 +33,12 @@ class LowerBound(StreamEnv):
     Parameters
     ----------
     n
-        The horizon the data are made for; it sets B = ln n and is at least 2. It is not the number of rounds played.
+        The horizon the data are made for; it sets :math:`B = \ln n` and is at least 2. It is not the number of rounds
+        played.
     chi
-        The sign, -1 or 1.
+        :math:`\chi`, the sign, -1 or 1.
     epsilon
-        e above 0; so small that the probability lies in [0, 1] and both contexts in [0, 1].
+        :math:`\epsilon`, above 0; so small that the probability lies in [0, 1] and both contexts in [0, 1].
     horizon
         T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
 

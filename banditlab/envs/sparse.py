@@ -30,26 +30,26 @@ class _Words(NamedTuple):
 
 
 class Sparse(StreamEnv):
-    """Documents of a few words out of very many, as text classification has them; blocks come in CSR form.
+    r"""Documents of a few words out of very many, as text classification has them; blocks come in CSR form.
 
-    Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random permutation
-    (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without repetition, rank r = 0, 1,
-    ... with a frequency close to proportional to 1/(r + nonzeros)^exponent: the i-th is drawn from the i-th of `nonzeros`
-    equal shares of that law's mass, and one that would repeat gives way to the next rank. At each rank stands, with
-    probability `topical`, the word of the label's class, otherwise that of a uniform class. Entries are
-    (1 + ln count) ln(1/frequency), the count geometric, and every row is scaled to norm R. With probability `noise` the
-    label is then replaced by one of the K-1 others, uniformly.
+    Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
+    permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
+    repetition, rank :math:`r = 0`, 1, ... with a frequency close to proportional to 1/(r + nonzeros)^exponent: the
+    i-th is drawn from the i-th of `nonzeros` equal shares of that law's mass, and one that would repeat gives way to
+    the next rank. At each rank stands, with probability `topical`, the word of the label's class, otherwise that of a
+    uniform class. Entries are (1 + ln count) ln(1/frequency), the count geometric, and every row is scaled to norm R.
+    With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
-    The planted W gives class k the weight 1 on its own words: its score leads by about topical sqrt(nonzeros) R, with a
-    standard deviation of about sqrt(2/K) R, and a learner has to find it out word by word. `word_classes()` returns whose
-    every column is. Reuters4-like: n_features = 347_000, n_classes = 4, nonzeros = 80.
+    The planted W gives class k the weight 1 on its own words: its score leads by about topical sqrt(nonzeros) R, with
+    a standard deviation of about :math:`\sqrt{2/K} R`, and a learner has to find it out word by word.
+    `word_classes()` returns whose every column is. Reuters4-like: n_features = 347_000, n_classes = 4, nonzeros = 80.
 
     `step` shows every context as a dense vector, which at that size takes longer than learning from it.
 
     Parameters
     ----------
     n_features
-        d, at least K nonzeros; there is no intercept. What d/K leaves over are columns of zeros.
+        d, at least K nonzeros; there is no intercept. What :math:`d/K` leaves over are columns of zeros.
     n_classes
         K.
     nonzeros

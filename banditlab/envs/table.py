@@ -25,10 +25,10 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
 class Table(DataSetEnv):
-    """The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a fresh seeded order per pass.
+    r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a fresh seeded order per pass.
 
-    Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said by
-    the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... K-1.
+    Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said
+    by the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... :math:`K-1`.
 
     A LIBSVM file of which at most a quarter of the entries differs from 0, and which would take more than 64 MiB if it
     were dense, stays sparse: blocks come in CSR form, in the memory of those entries, as from `Sparse`. It does not where

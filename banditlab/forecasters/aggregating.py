@@ -86,29 +86,34 @@ def learn_block(net, X, y, mu, logits):
 
 
 class Aggregating(Forecaster):
-    """Mix all logistic models of the row ball, each weighted by the probability it gave to the labels so far.
+    r"""Mix all logistic models of the row ball, each weighted by the probability it gave to the labels so far.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule (Algorithm 1): P_1 uniform on {W : ||W_k|| <= B}; q = (1 - mu) E_{P_t}[softmax(W x_t)] + mu/K, answered
-    as ln q; P_{t+1}(W) proportional to P_t(W) softmax(W x_t)_{y_t}. The loss of ln E_{P_t} softmax(W x_t) is the mix
-    loss -ln E_{P_t} softmax(W x_t)_{y_t}, with equality. P_t is represented by `sampler`:
+    Update rule (Algorithm 1): :math:`P_1` uniform on :math:`\{W : \|W_k\| \le B\}`;
+    :math:`q = (1 - \mu) \mathbb{E}_{P_t}[\mathrm{softmax}(W x_t)] + \mu/K`, answered as :math:`\ln q`;
+    :math:`P_{t+1}(W)` proportional to :math:`P_t(W) \mathrm{softmax}(W x_t)_{y_t}`. The loss of
+    :math:`\ln \mathbb{E}_{P_t} \mathrm{softmax}(W x_t)` is the mix loss
+    :math:`-\ln \mathbb{E}_{P_t} \mathrm{softmax}(W x_t)_{y_t}`, with equality. :math:`P_t` is represented by
+    `sampler`:
 
-    * "quadrature", d = 1 and K = 2: only theta = W_0 - W_1 matters. Its prior is uniform on [-2 B, 2 B] (AIOLI's
-      margin_bound; two independent uniform rows would make it triangular), integrated by Gauss-Legendre nodes.
-    * "net": N matrices drawn once from P_1, weights exact from then on.
+    * "quadrature", :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform on
+      :math:`[-2 B, 2 B]` (AIOLI's margin_bound; two independent uniform rows would make it triangular), integrated by
+      Gauss-Legendre nodes.
+    * "net": N matrices drawn once from :math:`P_1`, weights exact from then on.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.
       `diagnostics()` reports acceptance and effective sample size.
 
-    Guarantee: with exact integrals, regret at most Kd (1 + ln(4 B R T/(Kd))) - T ln(1 - mu) (Theorem 3 with other
-    constants). For the quadrature this is 1 + ln(4 B R T), and `bound` is that where the nodes provably integrate every
-    posterior up to the horizon to 1e-6; elsewhere it is -ln(h - 2 w) + 4 B R T h at the best h, w the heaviest node,
-    which says little. The running certificate is the loss less what convexity leaves possible between nodes, from their
-    losses and slopes. The net's regret is at most ln N against the best of its members (`regret_to_net`), which says
-    nothing about the ball: no bound and no certificate, nor for "mala".
+    Guarantee: with exact integrals, regret at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
+    with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` is that where the nodes
+    provably integrate every posterior up to the horizon to 1e-6; elsewhere it is :math:`-\ln(h - 2 w) + 4 B R T h` at
+    the best h, w the heaviest node, which says little. The running certificate is the loss less what convexity leaves
+    possible between nodes, from their losses and slopes. The net's regret is at most :math:`\ln N` against the best
+    of its members (`regret_to_net`), which says nothing about the ball: no bound and no certificate, nor for "mala".
 
-    Cost: O(N K d) a round and 2 N K d numbers for "quadrature" and "net". "mala": O(chains steps m K d) an update with m
-    distinct contexts so far, memory growing with m; O(chains steps K d) a forecast.
+    Cost: :math:`O(N K d)` a round and :math:`2 N K d` numbers for "quadrature" and "net". "mala":
+    :math:`O(\text{chains}\,\text{steps}\, m K d)` an update with m distinct contexts so far, memory growing with m;
+    :math:`O(\text{chains}\,\text{steps}\, K d)` a forecast.
 
     Parameters
     ----------
@@ -117,10 +122,12 @@ class Aggregating(Forecaster):
     sampler
         "net", "quadrature" or "mala".
     smoothing
-        mu in [0, 1/2]; "theory" is 1/T, which needs the horizon. Costs at most 2 mu a round.
+        :math:`\mu` in [0, 1/2]; "theory" is :math:`1/T`, which needs the horizon. Costs at most :math:`2 \mu` a
+        round.
     nodes
-        Nodes of the quadrature, or "theory": as many as the bound needs to count them as exact, of order B R sqrt(T), at
-        least 801; needs the horizon. (801 are exact in practice while B R sqrt(T) is below 200.)
+        Nodes of the quadrature, or "theory": as many as the bound needs to count them as exact, of order
+        :math:`B R \sqrt{T}`, at least 801; needs the horizon. (801 are exact in practice while :math:`B R \sqrt{T}`
+        is below 200.)
     members
         N, the matrices of the net.
     chains, steps

@@ -136,41 +136,51 @@ ROOT_KERNELS = Kernels(predict_by_root, update_by_root, None, "AIOLI, by a root"
 
 
 class AIOLI(KernelForecaster):
-    """Follow the regularised leader on quadratic surrogates, plus one virtual label of each sign at the next context.
+    r"""Follow the regularised leader on quadratic surrogates, plus one virtual label of each sign at the next context.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are (z, 0).
+    paper; the logits answered are :math:`(z, 0)`.
 
-    Update rule: theta_t minimises (3), the sum of lambda ||theta||^2, the surrogates (2) of the past losses with
-    curvature eta_s = 2 c e^(y_s z_s), and w [loss(theta'x_t, +1) + loss(theta'x_t, -1)]; z = x_t' theta_t is the root
-    of z = m - (w/2) q tanh(z/2), m = x'A^{-1} b, q = x'A^{-1} x, found by Newton's method. Then (5):
-    A += (eta/2) g g', b += (1/2)(eta g'theta - 1) g. (The paper's Algorithms 1 and 2 lack this 1/2 and Algorithm 2
-    starts from the inverse of A_0; (3) and (5) are right, and are what is minimised here.)
+    Update rule: :math:`\theta_t` minimises (3), the sum of :math:`\lambda \|\theta\|^2`, the surrogates (2) of the
+    past losses with curvature :math:`\eta_s = 2 c e^{y_s z_s}`, and
+    :math:`w [\mathrm{loss}(\theta'x_t, +1) + \mathrm{loss}(\theta'x_t, -1)]`; :math:`z = x_t' \theta_t` is the root
+    of :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, found by Newton's method.
+    Then (5): :math:`A \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`. (The paper's
+    Algorithms 1 and 2 lack this 1/2 and Algorithm 2 starts from the inverse of :math:`A_0`; (3) and (5) are right,
+    and are what is minimised here.)
 
-    Guarantee (Theorem 1, w = 1): regret at most lambda B_theta^2 + (d/(2c)) ln(1 + n c R^2 / (4 d lambda)) against
-    every theta with ||theta|| <= B_theta, for every admissible c; the paper's is 1/(2c) = 1 + B_theta R ("simple"). The
-    running certificate is lambda B_theta^2 + (1/4) sum_t [(w tanh(z/2) - gam)^2 q_t - w^2 tanh(z/2)^2 q_{t-1}], with
-    g_t = gam x_t and q_t = q / (1 + (eta/2) gam^2 q): the proof before anything is bounded, valid for any w.
+    Guarantee (Theorem 1, :math:`w = 1`): regret at most
+    :math:`\lambda B_{\theta}^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))` against every :math:`\theta` with
+    :math:`\|\theta\| \le B_{\theta}`, for every admissible c; the paper's is :math:`1/(2c) = 1 + B_{\theta} R`
+    ("simple"). The running certificate is
 
-    Rounding: up to R^2 / lambda = 1e7 A^{-1} itself is kept, beyond it C with A^{-1} = C C' (Potter's update), which loses
-    half as many digits: margins stay right to about 1e-9 up to R^2 / lambda = 1e12 (docs/results/conformance.md).
+    .. math::
 
-    Cost: 2 d^2 multiplications a round, the forecast's half only for what is not 0 in the context; d^2 numbers. With C
-    half as much again.
+        \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q_{t-1}],
+
+    with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`: the proof before anything is
+    bounded, valid for any w.
+
+    Rounding: up to :math:`R^2 / \lambda = 10^{7}` :math:`A^{-1}` itself is kept, beyond it C with
+    :math:`A^{-1} = C C'` (Potter's update), which loses half as many digits: margins stay right to about 1e-9 up to
+    :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
+
+    Cost: :math:`2 d^2` multiplications a round, the forecast's half only for what is not 0 in the context;
+    :math:`d^2` numbers. With C half as much again.
 
     Parameters
     ----------
     norm_bound
-        B, the largest norm of a row of a two-row W. The paper's own B bounds theta = W_0 - W_1, hence is 2 B; it is the
-        attribute `margin_bound`.
+        B, the largest norm of a row of a two-row W. The paper's own B bounds :math:`\theta = W_0 - W_1`, hence is
+        :math:`2 B`; it is the attribute `margin_bound`.
     regularization
-        lambda in the paper; "theory" is 1 / margin_bound^2.
+        :math:`\lambda` in the paper; "theory" is :math:`1 / \text{margin\_bound}^2`.
     virtual_weight
         w, the weight of the two virtual labels; 1 in the paper, and the bound holds for 1 only.
     curvature
-        c in eta_t = 2 c e^(y z): "simple" is 1/(2 (1 + B_theta R)), the paper's; "tight" is 1/(1 + cosh b) with
-        b + sinh b = B_theta R, the best closed form; or a number. Above "tight" nothing is proved: no bound, no
-        certificate.
+        c in :math:`\eta_t = 2 c e^{y z}`: "simple" is :math:`1/(2 (1 + B_{\theta} R))`, the paper's; "tight" is
+        :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = B_{\theta} R`, the best closed form; or a number. Above
+        "tight" nothing is proved: no bound, no certificate.
 
     Raises
     ------

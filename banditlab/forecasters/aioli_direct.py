@@ -29,29 +29,31 @@ class State(NamedTuple):
 
 
 class AIOLIDirect(Forecaster):
-    """AIOLI by Algorithm 2: L with A = L L', Lemma 2's problem in two dimensions, Lemma 3's gradient steps.
+    r"""AIOLI by Algorithm 2: L with A = L L', Lemma 2's problem in two dimensions, Lemma 3's gradient steps.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are (z, 0).
+    paper; the logits answered are :math:`(z, 0)`.
 
-    Update rule: V = L^{-1} (b, x) (d, 2); (U, Sigma) the eigenvalues and -vectors of V'V, those above rounding; u =
-    Sigma^{1/2} U'e_1, v = Sigma^{1/2} U'e_2; omega goes T steps of lambda/(4 lambda + R^2) down (6), |omega|^2 - 2 u'omega +
-    ln(1 + e^{-v'omega}) + ln(1 + e^{v'omega}), from 0; the margin is v'omega, since theta = L^{-T} V U Sigma^{-1/2} omega.
-    Then A and b change as in (5), L by a rank-one update of the Cholesky factor. Algorithm 2 prints L_0 = lambda^{-1/2} I for
-    lambda^{1/2} I, L_t for L_{t-1}, and b without its 1/2 (docs/errata.md): mended here.
+    Update rule: :math:`V = L^{-1} (b, x) (d, 2)`; :math:`(U, \Sigma)` the eigenvalues and -vectors of :math:`V'V`,
+    those above rounding; :math:`u = \Sigma^{1/2} U'e_1`, :math:`v = \Sigma^{1/2} U'e_2`; :math:`\omega` goes T steps
+    of :math:`\lambda/(4 \lambda + R^2)` down (6),
+    :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`, from 0; the margin is
+    :math:`v'\omega`, since :math:`\theta = L^{-T} V U \Sigma^{-1/2} \omega`. Then A and b change as in (5), L by a
+    rank-one update of the Cholesky factor. Algorithm 2 prints :math:`L_0 = \lambda^{-1/2} I` for
+    :math:`\lambda^{1/2} I`, :math:`L_t` for :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md): mended here.
 
     Guarantee: Theorem 4, at the number of steps that `aioli_steps` gives (steps = "theory"); Theorem 7 as corrected
-    (`aioli_inexact`) at another one. The running certificate holds whatever the margin was: lambda B^2 plus, a round, the
-    loss less what the least value of the surrogates' sum grows by.
+    (`aioli_inexact`) at another one. The running certificate holds whatever the margin was: :math:`\lambda B^2` plus,
+    a round, the loss less what the least value of the surrogates' sum grows by.
 
-    Cost: d^2 multiplications a forecast, 4 d^2 an update, d^2 numbers; interpreted.
+    Cost: :math:`d^2` multiplications a forecast, :math:`4 d^2` an update, :math:`d^2` numbers; interpreted.
 
     Parameters
     ----------
     norm_bound
-        B, the largest norm of a row of a two-row W; the paper's own B is the attribute `margin_bound`, 2 B.
+        B, the largest norm of a row of a two-row W; the paper's own B is the attribute `margin_bound`, :math:`2 B`.
     regularization
-        lambda in the paper; "theory" is 1 / margin_bound^2.
+        :math:`\lambda` in the paper; "theory" is :math:`1 / \text{margin\_bound}^2`.
     steps
         T, the gradient steps of a round; "theory" is Theorem 4's, which needs the horizon.
 

@@ -144,55 +144,68 @@ def update_kernel(state, x, y, z):
 
 
 class FOLKLORE(QuadraticForecaster):
-    """Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
+    r"""Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: W_t minimises (3.3), vec(W)' A_{t-1} vec(W) + <G_{t-1}, W> + phi_t(W), with phi_t of (3.1): the mean of
-    the losses of the K labels at x_t plus the linear term B_t of Lemma 8. Then A_t = A_{t-1} + c H_t and
-    G_t = G_{t-1} + grad - 2c H_t vec(W_t), H_t and grad the loss's Hessian and gradient at W_t. All of a round happens
-    in K dimensions: with At = (1/2)(I (x) x)' A^{-1} (I (x) x) the logits are the root of
-    z = g - At softmax(z), g = (1/2) diag(At) - (1/2)(I (x) x)' A^{-1} G (Newton's method with step halving), and A^{-1}
-    changes by rank K - 1.
+    Update rule: :math:`W_t` minimises (3.3),
 
-    Errata. The paper's surrogate (3.2) has the constant 1/(B R + ln(K)/2), for which it is no lower bound (at K = 2,
-    B R = 1 it exceeds the loss by .38); its Algorithm 1 leaves out -2c H_t vec(W_t), without which the two sides of
-    (3.3) differ. Both are available: curvature = "printed", linear_term = "printed"; neither has a guarantee.
+    .. math::
+
+        \mathrm{vec}(W)' A_{t-1} \mathrm{vec}(W) + \langle G_{t-1}, W \rangle + \phi_t(W),
+
+    with :math:`\phi_t` of (3.1): the mean of the losses of the K labels at :math:`x_t` plus the linear term
+    :math:`B_t` of Lemma 8. Then :math:`A_t = A_{t-1} + c H_t` and
+    :math:`G_t = G_{t-1} + \mathrm{grad} - 2c H_t \mathrm{vec}(W_t)`, :math:`H_t` and grad the loss's Hessian and
+    gradient at :math:`W_t`. All of a round happens in K dimensions: with
+    :math:`\tilde A = (1/2)(I \otimes x)' A^{-1} (I \otimes x)` the logits are the root of
+    :math:`z = g - \tilde A \mathrm{softmax}(z)`,
+    :math:`g = (1/2) \mathrm{diag}(\tilde A) - (1/2)(I \otimes x)' A^{-1} G` (Newton's method with step halving), and
+    :math:`A^{-1}` changes by rank :math:`K - 1`.
+
+    Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is no lower bound
+    (at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38); its Algorithm 1 leaves out
+    :math:`-2c H_t \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both are available: curvature =
+    "printed", linear_term = "printed"; neither has a guarantee.
 
     Guarantee (Theorem 3 with the constants it really has): regret at most
-    lambda K B^2 + (1/(4c)) (K-1) d ln(1 + 2 c R^2 T / (K d lambda)) over {W : ||W_k|| <= B} if c R^2 <= lambda; a
-    variant covers the other lambda. The running certificate is, with A at its value before round t,
-    lambda K B^2 + (1/4) sum_t [tr(A^{-1} H_t) - u'Qc u], u = 2 At e_y - diag(At) and V Qc V' what A^{-1} loses in the
-    round: lambda ||W - 1 wbar'||_F^2, which is at most lambda K B^2 over the ball, plus Lemma 6's terms for one-hot
-    labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is not small, and
-    where a context was longer than R.
+    :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))` over :math:`\{W : \|W_k\| \le B\}` if
+    :math:`c R^2 \le \lambda`; a variant covers the other :math:`\lambda`. The running certificate is, with A at its
+    value before round t, :math:`\lambda K B^2 + (1/4) \sum_t [\mathrm{tr}(A^{-1} H_t) - u'Q_c u]`,
+    :math:`u = 2 \tilde A e_y - \mathrm{diag}(\tilde A)` and :math:`V Q_c V'` what :math:`A^{-1}` loses in the round:
+    :math:`\lambda \|W - 1 \bar w'\|_F^2`, which is at most :math:`\lambda K B^2` over the ball, plus Lemma 6's terms
+    for one-hot labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is
+    not small, and where a context was longer than R.
 
-    Rounding: A^{-1} loses digits of a forecast as R^2 / lambda grows. Beside 45 digits logits were right to 6e-9 at 1e4, to
-    1e-7 at 1e5, to 3e-3 at 1e8. So the player is refused where R^2 / lambda is above 20,000; with "theory", where B R is above
-    40,000. In the dual form, where contexts are nearly dependent, logits are right to 1e-7.
+    Rounding: :math:`A^{-1}` loses digits of a forecast as :math:`R^2 / \lambda` grows. Beside 45 digits logits were
+    right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8. So the player is refused where :math:`R^2 / \lambda` is
+    above 20,000; with "theory", where :math:`B R` is above 40,000. In the dual form, where contexts are nearly
+    dependent, logits are right to 1e-7.
 
-    Cost: K^2 d^2 / 2 multiplications for a forecast, as matrix products in batches; K^3 d^2 / 2 for an update, as matrix
-    products over up to 8 updates at a time. K^2 d^2 / 2 numbers, and K^2 d for every update that waits.
+    Cost: :math:`K^2 d^2 / 2` multiplications for a forecast, as matrix products in batches; :math:`K^3 d^2 / 2` for
+    an update, as matrix products over up to 8 updates at a time. :math:`K^2 d^2 / 2` numbers, and :math:`K^2 d` for
+    every update that waits.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W.
     regularization
-        lambda in the paper; "theory" is 2 R / B.
+        :math:`\lambda` in the paper; "theory" is :math:`2 R / B`.
     curvature
-        c, the factor of the Hessian in the surrogate: "simple" is 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
-        b + sinh b = 2 B R + ln(K - 1), within 4 % of the largest admissible constant; "printed" is the paper's
-        1/(B R + ln(K)/2); or a number. Above "tight" nothing is proved: no bound, no certificate.
+        c, the factor of the Hessian in the surrogate: "simple" is :math:`1/(2 B R + \ln K + 2)`; "tight" is
+        :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
+        constant; "printed" is the paper's :math:`1/(B R + \ln(K)/2)`; or a number. Above "tight" nothing is proved:
+        no bound, no certificate.
     linear_term
         "corrected", or "printed" for Algorithm 1 as it stands in the paper: no bound, no certificate.
     form
-        "primal" keeps A^{-1} over the d coordinates, "dual" over the span of the contexts learnt, which are kept too:
-        the same forecasts, to rounding or, where contexts are nearly dependent, about 1e-8. "auto" is primal from the
-        start where that takes at most 64 MiB (d up to 379 at K = 10): small problems have one form. Others begin
-        dual, and go over to the primal form once, when the span exceeds seven eighths of the space, if `max_memory`
-        allows. The dual form takes sparse blocks as they are, and stays dual once it has: a context costs the entries
-        of those learnt, whatever d is.
+        "primal" keeps :math:`A^{-1}` over the d coordinates, "dual" over the span of the contexts learnt, which are
+        kept too: the same forecasts, to rounding or, where contexts are nearly dependent, about 1e-8. "auto" is
+        primal from the start where that takes at most 64 MiB (d up to 379 at :math:`K = 10`): small problems have one
+        form. Others begin dual, and go over to the primal form once, when the span exceeds seven eighths of the
+        space, if `max_memory` allows. The dual form takes sparse blocks as they are, and stays dual once it has: a
+        context costs the entries of those learnt, whatever d is.
     max_memory
         GiB that either form may take.
 

@@ -51,28 +51,32 @@ class State(NamedTuple):
 
 
 class FolkloreDirect(Forecaster):
-    """FOLKLORE with A^{-1} as one matrix: gradient descent for its root, soft labels, and Lemma 7 at A_t.
+    r"""FOLKLORE with A^{-1} as one matrix: gradient descent for its root, soft labels, and Lemma 7 at A_t.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.
 
-    Update rule: that of `folklore` (corrected), at whatever logits were forecast. With At = (1/2) Phi'A_{t-1}^{-1} Phi and
-    mean = -(1/2) Phi'A_{t-1}^{-1} G the forecast is the root of z = g - At softmax(z),
+    Update rule: that of `folklore` (corrected), at whatever logits were forecast. With
+    :math:`\tilde A = (1/2) \Phi'A_{t-1}^{-1} \Phi` and :math:`\text{mean} = -(1/2) \Phi'A_{t-1}^{-1} G` the forecast
+    is the root of :math:`z = g - \tilde A \mathrm{softmax}(z)`,
 
-    * linear_term = "before" (the paper's, Lemma 8): g = mean + diag(At) / 2;
-    * linear_term = "after" (Lemma 7 with A = A_t, which the paper leaves as a fixed point): g = mean + (1/2)(I + 2c At S)
-      diag(At'), At' = (I + 2c At S)^{-1} At, S the softmax's Hessian at the root itself. A fixed point exists (Brouwer: the
-      right side is bounded); Newton's method with differences looks for it from the root of "before".
+    * linear_term = "before" (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`;
+    * linear_term = "after" (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
+      :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S) \mathrm{diag}(\tilde A')`,
+      :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A`, S the softmax's Hessian at the root itself. A fixed point
+      exists (Brouwer: the right side is bounded); Newton's method with differences looks for it from the root of
+      "before".
 
-    solver = "gradient" is Appendix E's descent, with as many steps as leave |z - root|^2 <= accuracy (Theorem 4); the
-    surrogate is then expanded at the logits forecast.
+    solver = "gradient" is Appendix E's descent, with as many steps as leave
+    :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4); the surrogate is then expanded at the logits
+    forecast.
 
-    Guarantee: the regret over the row ball is at most the certificate lambda K B^2 + sum_t T_t, whatever the logits were
-    (`surrogate_term`); T_t <= (1/4) tr(A_{t-1}^{-1} H_t) at the exact root of "before", (1/4) tr(A_t^{-1} H_t) at that of
-    "after", which telescopes for every lambda. Bounds: Theorem 3's; `folklore_after`; `folklore_inexact` for the
-    gradient's accuracy.
+    Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`, whatever
+    the logits were (`surrogate_term`); :math:`T_t \le (1/4) \mathrm{tr}(A_{t-1}^{-1} H_t)` at the exact root of
+    "before", :math:`(1/4) \mathrm{tr}(A_t^{-1} H_t)` at that of "after", which telescopes for every :math:`\lambda`.
+    Bounds: Theorem 3's; `folklore_after`; `folklore_inexact` for the gradient's accuracy.
 
-    Cost: K^2 d^2 multiplications a forecast, K^3 d^2 an update, K^2 d^2 numbers; interpreted.
+    Cost: :math:`K^2 d^2` multiplications a forecast, :math:`K^3 d^2` an update, :math:`K^2 d^2` numbers; interpreted.
 
     Parameters
     ----------
@@ -83,7 +87,7 @@ class FolkloreDirect(Forecaster):
     solver
         "newton", to rounding, or "gradient".
     accuracy
-        epsilon of Theorem 4, in squared logits; "theory" is what adds one nat to the bound over the horizon.
+        :math:`\epsilon` of Theorem 4, in squared logits; "theory" is what adds one nat to the bound over the horizon.
 
     Raises
     ------

@@ -119,31 +119,33 @@ class FourierForecaster(KernelForecaster):
 
 
 class FourierAIOLI(FourierForecaster):
-    """AIOLI on D random features whose inner products tend to the gaussian kernel: kernel AIOLI of fixed size.
+    r"""AIOLI on D random features whose inner products tend to the gaussian kernel: kernel AIOLI of fixed size.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are (z, 0).
+    paper; the logits answered are :math:`(z, 0)`.
 
-    Update rule: D/2 frequencies omega_i ~ N(0, I / bandwidth^2) are drawn once by the constructor;
-    phi(x) = sqrt(2/D) (cos omega_i'x, sin omega_i'x)_i has norm 1 and phi(x)'phi(y) has mean
-    exp(-||x - y||^2 / (2 bandwidth^2)). Then AIOLI's rule with phi(x) for x.
+    Update rule: :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` are drawn once by the
+    constructor; :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` has norm 1 and
+    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. Then AIOLI's rule with
+    :math:`\phi(x)` for x.
 
-    Guarantee: AIOLI's Theorem 1 in D dimensions with R = 1, against the functions theta'phi(x), ||theta|| <= 2 B.
-    Linear functions are not among them, so `bound` is None and `certificate` NaN; `space_certificate` bounds the regret
-    against that ball, and `space_bound` is the theorem. How far the ball is from the kernel's own space is not bounded here.
+    Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)`,
+    :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN;
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How far the ball is
+    from the kernel's own space is not bounded here.
 
-    Cost: O(D d + D^2) a round; D^2 + D d / 2 numbers.
+    Cost: :math:`O(D d + D^2)` a round; :math:`D^2 + D d / 2` numbers.
 
     Parameters
     ----------
     norm_bound
-        B: the comparator is theta'phi with ||theta|| <= 2 B.
+        B: the comparator is :math:`\theta'\phi` with :math:`\|\theta\| \le 2 B`.
     bandwidth
         Of the gaussian kernel, in the unit of the contexts.
     features
         D, the number of features; even.
     regularization, virtual_weight, curvature
-        As for `aioli`, with R = 1.
+        As for `aioli`, with :math:`R = 1`.
 
     Raises
     ------
@@ -188,30 +190,32 @@ class FourierAIOLI(FourierForecaster):
 
 
 class FourierFOLKLORE(FourierForecaster):
-    """FOLKLORE on D random features whose inner products tend to the gaussian kernel: kernel FOLKLORE of fixed size.
+    r"""FOLKLORE on D random features whose inner products tend to the gaussian kernel: kernel FOLKLORE of fixed size.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: D/2 frequencies omega_i ~ N(0, I / bandwidth^2) are drawn once by the constructor;
-    phi(x) = sqrt(2/D) (cos omega_i'x, sin omega_i'x)_i has norm 1 and phi(x)'phi(y) has mean
-    exp(-||x - y||^2 / (2 bandwidth^2)). Then FOLKLORE's rule with phi(x) for x.
+    Update rule: :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` are drawn once by the
+    constructor; :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` has norm 1 and
+    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. Then FOLKLORE's rule with
+    :math:`\phi(x)` for x.
 
-    Guarantee: FOLKLORE's Theorem 3 in D dimensions with R = 1, against W phi(x), ||W_k|| <= B. Linear functions are not
-    among them, so `bound` is None and `certificate` NaN; `space_certificate` bounds the regret against that ball, and
-    `space_bound` is the theorem. How far the ball is from the kernel's own space is not bounded here.
+    Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)`,
+    :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN;
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How far the ball is
+    from the kernel's own space is not bounded here.
 
-    Cost: D d for the features, and FOLKLORE's round in D dimensions.
+    Cost: :math:`D d` for the features, and FOLKLORE's round in D dimensions.
 
     Parameters
     ----------
     norm_bound
-        B: the comparator is W phi with ||W_k|| <= B.
+        B: the comparator is :math:`W \phi` with :math:`\|W_k\| \le B`.
     bandwidth
         Of the gaussian kernel, in the unit of the contexts.
     features
         D, the number of features; even.
     regularization, curvature
-        As for `folklore`, with R = 1.
+        As for `folklore`, with :math:`R = 1`.
 
     Raises
     ------

@@ -231,29 +231,31 @@ def learn(state, X, C, row, y, lam):
 
 
 class FTRL(Forecaster):
-    """Follow the regularised leader: in every round the exact minimiser of all past losses plus lambda ||W||_F^2.
+    r"""Follow the regularised leader: in every round the exact minimiser of all past losses plus lambda ||W||_F^2.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: W_t = argmin sum_{s<t} loss(W x_s, y_s) + lambda ||W||_F^2, to a Newton step of 1e-11: Newton's method
-    from the last leader, with the last Cholesky factor as long as steps with it shrink tenfold. (The binary form with
-    lambda ||theta||^2, theta = W_0 - W_1, has 2 lambda here: the minimiser has W_0 = -W_1 = theta / 2.)
+    Update rule: :math:`W_t = \arg\min \sum_{s<t} \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, to a Newton step of
+    1e-11: Newton's method from the last leader, with the last Cholesky factor as long as steps with it shrink
+    tenfold. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has :math:`2 \lambda`
+    here: the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
 
-    Guarantee: regret at most lambda K B^2 + R^2 T/(2 lambda), which at lambda = (R/B) sqrt(T/(2K)) ("theory") is
-    B R sqrt(2 K T). With F_t the objective after t rounds, the running certificate is
-    lambda K B^2 + sum_t [F_t(W_t) - min F_t], and the sum is the loss suffered less min F_T. A proper learner: on the
-    data of Hazan, Koren and Levy its regret is polynomial in T whatever lambda.
+    Guarantee: regret at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which at
+    :math:`\lambda = (R/B) \sqrt{T/(2K)}` ("theory") is :math:`B R \sqrt{2 K T}`. With :math:`F_t` the objective after
+    t rounds, the running certificate is :math:`\lambda K B^2 + \sum_t [F_t(W_t) - \min F_t]`, and the sum is the loss
+    suffered less :math:`\min F_T`. A proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in
+    T whatever :math:`\lambda`.
 
-    Cost: O(m K d) for each of some 2 to 4 steps a round, m the number of distinct contexts so far, O(K^2 d^2) with the
-    factor at hand; a new factor, O(m K^2 d^2 + K^3 d^3), ever more rarely. m (K + d) + K^2 d^2 numbers: m counters are
-    all that repeated contexts need.
+    Cost: :math:`O(m K d)` for each of some 2 to 4 steps a round, m the number of distinct contexts so far,
+    :math:`O(K^2 d^2)` with the factor at hand; a new factor, :math:`O(m K^2 d^2 + K^3 d^3)`, ever more rarely.
+    :math:`m (K + d) + K^2 d^2` numbers: m counters are all that repeated contexts need.
 
     Parameters
     ----------
     norm_bound
         B, the ball bound and certificate are stated for; the leader itself is not confined to it.
     regularization
-        lambda; "theory" is (R/B) sqrt(T/(2K)), which needs the horizon.
+        :math:`\lambda`; "theory" is :math:`(R/B) \sqrt{T/(2K)}`, which needs the horizon.
 
     Raises
     ------

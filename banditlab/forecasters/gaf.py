@@ -167,50 +167,62 @@ def update_kernel(state, x, y, z):
 
 
 class GAF(QuadraticForecaster):
-    """Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+    r"""Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule (Algorithm 1, Efficient-GAF): the density is exp(-theta'A theta - b'theta), so the logits at x_t are
-    N(theta_t'Phi, (1/2) Phi'A_{t-1}^{-1} Phi), Phi = I (x) x_t; the forecast is the logarithm of
-    (1 - mu) E softmax(logits) + mu/K, the expectation by m nodes. Then theta_{t+1} minimises b'theta + theta'A theta +
-    loss_t(theta), an implicit step whose logits are the root of z = theta_t'Phi - At (softmax(z) - e_y), At the
-    covariance; and A_t = A_{t-1} + (beta/2) H_t, b_t = b_{t-1} + grad - beta H_t theta_{t+1}, at theta_{t+1}. The state
-    is FOLKLORE's, expanded at other points; theta_t and A_t do not depend on the nodes.
+    Update rule (Algorithm 1, Efficient-GAF): the density is :math:`\exp(-\theta'A \theta - b'\theta)`, so the logits
+    at :math:`x_t` are :math:`N(\theta_t'\Phi, (1/2) \Phi'A_{t-1}^{-1} \Phi)`, :math:`\Phi = I \otimes x_t`; the
+    forecast is the logarithm of :math:`(1 - \mu) E \mathrm{softmax}(\text{logits}) + \mu/K`, the expectation by m
+    nodes. Then :math:`\theta_{t+1}` minimises :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`, an
+    implicit step whose logits are the root of :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`,
+    :math:`\tilde A` the covariance; and :math:`A_t = A_{t-1} + (\beta/2) H_t`,
+    :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, at :math:`\theta_{t+1}`. The state is FOLKLORE's,
+    expanded at other points; :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
 
-    Errata. Algorithm 1 prints the covariance without 1/2 and the last term of b_t with theta_t; the density of (4) and
-    the surrogate (3) give the forms above. Both are available: covariance = "printed", linear_term = "printed". mu has
-    a factor K in the proof of Proposition 3 that its statement lacks.
+    Errata. Algorithm 1 prints the covariance without 1/2 and the last term of :math:`b_t` with :math:`\theta_t`; the
+    density of (4) and the surrogate (3) give the forms above. Both are available: covariance = "printed", linear_term
+    = "printed". :math:`\mu` has a factor K in the proof of Proposition 3 that its statement lacks.
 
-    Guarantee: with p_t the forecasts actually made, whatever the nodes, the regret over {W : ||W_k|| <= B} is at most
-    the certificate lambda K B^2 + sum_t [-ln p_{t,y} - loss_t(theta_{t+1}) - (1/2)(s - e_y)'At (s - e_y)], since the
-    sum of the surrogates grows by the last two terms and lies below the losses. For the exact expectation that is at
-    most lambda K B^2 + (kappa/(4c)) (K-1) d ln(1 + c R^2 n/(K d lambda)), c = beta/2, for any lambda > 0, kappa -> 1 as
-    lambda grows (below the constants of Theorem 1 and Corollary 2); sampling adds `gaf_sampling`, in expectation, on
-    streams that do not depend on the nodes. At mu = 0 the sampling error has no proved bound, so `bound` is None.
+    Guarantee: with :math:`p_t` the forecasts actually made, whatever the nodes, the regret over
+    :math:`\{W : \|W_k\| \le B\}` is at most the certificate
 
-    Cost: FOLKLORE's in either form, plus K^2 m multiplications and K m exponentials a forecast. K^2 d^2 / 2 + K m numbers.
+    .. math::
+
+        \lambda K B^2 + \sum_t [-\ln p_{t,y} - \mathrm{loss}_t(\theta_{t+1}) - (1/2)(s - e_y)'\tilde A (s - e_y)],
+
+    since the sum of the surrogates grows by the last two terms and lies below the losses. For the exact expectation
+    that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))`, :math:`c = \beta/2`,
+    for any :math:`\lambda > 0`, :math:`\kappa \to 1` as :math:`\lambda` grows (below the constants of Theorem 1 and
+    Corollary 2); sampling adds `gaf_sampling`, in expectation, on streams that do not depend on the nodes. At
+    :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
+
+    Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials a forecast.
+    :math:`K^2 d^2 / 2 + K m` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W. (The paper's own B bounds the Frobenius norm.)
     regularization
-        lambda in the paper; "theory" is Corollary 2's 32 K d R^2. The paper's experiments take the best of .01 to 10.
+        :math:`\lambda` in the paper; "theory" is Corollary 2's :math:`32 K d R^2`. The paper's experiments take the
+        best of .01 to 10.
     curvature
-        c = beta/2: "simple" is the paper's beta/2 = 1/(2 B R + ln K + 2); "tight" is 1/(1 + cosh b) with
-        b + sinh b = 2 B R + ln(K - 1), within 4 % of the largest admissible constant; or a number. Above "tight"
-        nothing is proved: no bound, no certificate.
+        :math:`c = \beta/2`: "simple" is the paper's :math:`\beta/2 = 1/(2 B R + \ln K + 2)`; "tight" is
+        :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
+        constant; or a number. Above "tight" nothing is proved: no bound, no certificate.
     samples
-        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" takes the
-        largest q^(K-1) <= m, q at least 3; "cubature" always has 2 K.
+        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" takes
+        the largest :math:`q^{K-1} \le m`, q at least 3; "cubature" always has :math:`2 K`.
     nodes
-        "fixed": m/2 standard normal vectors and their negatives, drawn once by the constructor (an adversary who knows
-        them is not covered by the expectation). "gauss-hermite": the product rule, deterministic, for few classes;
-        renaming the classes moves its answer by its own error (1e-4 at logit variances around 100 with 30 nodes an axis).
-        "cubature": +-sqrt(K) e_k, deterministic, exact to degree 3 only. Fresh samples each round: `gaf-fresh`.
+        "fixed": :math:`m/2` standard normal vectors and their negatives, drawn once by the constructor (an adversary
+        who knows them is not covered by the expectation). "gauss-hermite": the product rule, deterministic, for few
+        classes; renaming the classes moves its answer by its own error (1e-4 at logit variances around 100 with 30
+        nodes an axis). "cubature": :math:`\pm \sqrt{K} e_k`, deterministic, exact to degree 3 only. Fresh samples
+        each round: `gaf-fresh`.
     smoothing
-        mu in the paper, in [0, 1/2]; "theory" is min(1/2, sqrt(K/(4m))), m counting an antithetic pair once.
+        :math:`\mu` in the paper, in [0, 1/2]; "theory" is :math:`\min(1/2, \sqrt{K/(4m)})`, m counting an antithetic
+        pair once.
     covariance, linear_term
         "corrected", or "printed" for Algorithm 1 as it stands: no bound; no certificate for the printed linear term.
     form, max_memory

@@ -23,7 +23,7 @@ PROBABILITY = 0.05
 
 
 class GAFFresh(Forecaster):
-    """GAF with m independent samples of the logits drawn anew for every round, as Algorithm 1 has it.
+    r"""GAF with m independent samples of the logits drawn anew for every round, as Algorithm 1 has it.
 
     Problem, update rule, errata, certificate: those of `gaf`. The samples for the next forecast are drawn when a round
     is learnt, so that forecasts do not change the state; forecasts between two updates share their samples.
@@ -31,15 +31,17 @@ class GAFFresh(Forecaster):
     Guarantee: as for `gaf`, in expectation against any adversary that does not see a round's samples before choosing
     its label.
 
-    Cost: as for `gaf`, plus K m normal variates an update. There are no compiled loops: rounds go one at a time.
+    Cost: as for `gaf`, plus :math:`K m` normal variates an update. There are no compiled loops: rounds go one at a
+    time.
 
     Parameters
     ----------
     norm_bound, regularization, curvature, smoothing
         As for `gaf`.
     samples
-        m, the number of samples a round; "theory" is Proposition 3's n^3 ln(n/delta) with delta = 1/20, n the horizon: a
-        million at n = 50. smoothing = "theory" is then its mu.
+        m, the number of samples a round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
+        :math:`\delta = 1/20`, n the horizon: a million at :math:`n = 50`. smoothing = "theory" is then its
+        :math:`\mu`.
 
     Raises
     ------

@@ -100,17 +100,18 @@ class _Member(folklore.FOLKLORE):
 
 
 class BGrid(KernelForecaster):
-    """The aggregating algorithm over learners that differ in their norm bound.
+    r"""The aggregating algorithm over learners that differ in their norm bound.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream, the comparator's norm unknown.
 
-    Update rule: members i = 1 ... N are FOLKLORE (or AIOLI) with B_i = smallest ratio^(i-1) and their theory settings;
-    with q_i their forecasts the answer is ln sum_i w_i q_i, and w_i is multiplied by q_i(y_t) after the round
-    (learning rate 1, the loss is 1-mixable with equality: the mixture's loss is the mix loss).
+    Update rule: members :math:`i = 1` ... N are FOLKLORE (or AIOLI) with
+    :math:`B_i = \text{smallest}\,\text{ratio}^{i-1}` and their theory settings; with :math:`q_i` their forecasts the
+    answer is :math:`\ln \sum_i w_i q_i`, and :math:`w_i` is multiplied by :math:`q_i(y_t)` after the round (learning
+    rate 1, the loss is 1-mixable with equality: the mixture's loss is the mix loss).
 
-    Guarantee: against every W in the ball of B_i the regret is at most member i's bound plus ln N, and its running
-    certificate is member i's plus ln(N w_i). `bound` and `certificate` are the least of these over the members whose
-    ball holds that of `norm_bound`. N may be large: doubling the grid costs ln 2 nats.
+    Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`,
+    and its running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of
+    these over the members whose ball holds that of `norm_bound`. N may be large: doubling the grid costs ln 2 nats.
 
     Cost: N members' time and memory.
 
@@ -119,9 +120,9 @@ class BGrid(KernelForecaster):
     norm_bound
         B, the ball bound and certificate are stated for, at most the grid's largest; forecasts do not depend on it.
     member
-        "folklore", or "aioli" for K = 2.
+        "folklore", or "aioli" for :math:`K = 2`.
     smallest
-        B_1, the least norm bound of the grid.
+        :math:`B_1`, the least norm bound of the grid.
     ratio
         Ratio of neighbouring norm bounds, above 1.
     size

@@ -63,38 +63,42 @@ def update_kernel(state, x, y):
 
 
 class KernelAIOLI(Forecaster):
-    """AIOLI on the features of a kernel, by the dual algebra: every context learnt is kept.
+    r"""AIOLI on the features of a kernel, by the dual algebra: every context learnt is kept.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are (z, 0).
+    paper; the logits answered are :math:`(z, 0)`.
 
-    Update rule: AIOLI's with phi(x) for x: z is the root of z = m - (w/2) q tanh(z/2), m = phi'A^{-1}b and
-    q = phi'A^{-1}phi, both from one triangular solve with the Cholesky factor of D^{1/2} G D^{1/2} + lambda I, G the Gram
-    matrix and D the curvatures (eta_s/2) gam_s^2 of the rounds learnt. With the linear kernel it is AIOLI.
+    Update rule: AIOLI's with :math:`\phi(x)` for x: z is the root of :math:`z = m - (w/2) q \tanh(z/2)`,
+    :math:`m = \phi'A^{-1}b` and :math:`q = \phi'A^{-1}\phi`, both from one triangular solve with the Cholesky factor
+    of :math:`D^{1/2} G D^{1/2} + \lambda I`, G the Gram matrix and D the curvatures :math:`(\eta_s/2) \gamma_s^2` of
+    the rounds learnt. With the linear kernel it is AIOLI.
 
     Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` of the bounds). Its
-    comparators are the functions of norm at most 2 B in the kernel's space. The linear functions of the ball are among
-    them for the linear kernel and, scaled down by sqrt(degree), the polynomial one: there `bound` is Theorem 1 in the
-    number of features, or of rounds where that is less, and `certificate` is AIOLI's. A gaussian kernel's space holds
-    no linear function: `bound` is None and `certificate` NaN, and `space_certificate` bounds the regret against the
-    ball of that space.
+    comparators are the functions of norm at most :math:`2 B` in the kernel's space. The linear functions of the ball
+    are among them for the linear kernel and, scaled down by sqrt(degree), the polynomial one: there `bound` is
+    Theorem 1 in the number of features, or of rounds where that is less, and `certificate` is AIOLI's. A gaussian
+    kernel's space holds no linear function: `bound` is None and `certificate` NaN, and `space_certificate` bounds the
+    regret against the ball of that space.
 
-    Cost: t kernel values and t^2 / 2 multiplications in round t, hence n^3 / 6 for n rounds (an update costs two
-    solves); n^2 / 2 numbers. The arrays grow (their room doubles), which compiled loops cannot do, so rounds go one at
-    a time. For long streams with the gaussian kernel use `fourier-aioli`, of fixed size.
+    Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an
+    update costs two solves); :math:`n^2 / 2` numbers. The arrays grow (their room doubles), which compiled loops
+    cannot do, so rounds go one at a time. For long streams with the gaussian kernel use `fourier-aioli`, of fixed
+    size.
 
     Parameters
     ----------
     norm_bound
-        B: the comparator is f_0 - f_1 with ||f_k|| <= B in the kernel's space. The paper's own B is `margin_bound`, 2 B.
+        B: the comparator is :math:`f_0 - f_1` with :math:`\|f_k\| \le B` in the kernel's space. The paper's own B is
+        `margin_bound`, :math:`2 B`.
     kernel
-        "linear": x'y. "gaussian": exp(-||x - y||^2 / (2 bandwidth^2)). "polynomial": (1 + x'y)^degree.
+        "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
+        :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
         Of the gaussian kernel, in the unit of the contexts.
     degree
         Of the polynomial kernel, 1 or above.
     regularization, virtual_weight, curvature
-        As for `aioli`, with R = sup sqrt(k(x, x)) in "simple" and "tight".
+        As for `aioli`, with :math:`R = \sup \sqrt{k(x, x)}` in "simple" and "tight".
 
     Raises
     ------

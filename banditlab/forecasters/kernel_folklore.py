@@ -13,36 +13,38 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    """FOLKLORE on the features of a kernel, in the coordinates of the contexts learnt.
+    r"""FOLKLORE on the features of a kernel, in the coordinates of the contexts learnt.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: `folklore`'s with phi(x) for x, in the coordinates of the span of the features learnt; with the linear
-    kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are kept and others are seen through
-    their projection onto the span (Nystroem): a round then costs the same for ever.
+    Update rule: `folklore`'s with :math:`\phi(x)` for x, in the coordinates of the span of the features learnt; with
+    the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are kept and others are
+    seen through their projection onto the span (Nystroem): a round then costs the same for ever.
 
-    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` of the
-    bounds). `space_certificate` bounds the regret against f = (f_1 ... f_K), ||f_k|| <= B, whatever was left out: each
-    context learnt adds 2 B times the length its feature has outside of the span. Linear functions of the row ball are among
-    the f for the linear kernel and, scaled by 1/sqrt(degree), the polynomial one: there `certificate` is that number and
-    `bound` Theorem 3 in the dimension of the space or the rounds, where that is less. A gaussian kernel's space holds no
-    linear function: `bound` is None and `certificate` NaN.
+    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel`
+    of the bounds). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`, :math:`\|f_k\| \le B`,
+    whatever was left out: each context learnt adds :math:`2 B` times the length its feature has outside of the span.
+    Linear functions of the row ball are among the f for the linear kernel and, scaled by 1/sqrt(degree), the
+    polynomial one: there `certificate` is that number and `bound` Theorem 3 in the dimension of the space or the
+    rounds, where that is less. A gaussian kernel's space holds no linear function: `bound` is None and `certificate`
+    NaN.
 
-    Cost: r kernel values, r^2 / 2 multiplications and FOLKLORE's round in r dimensions, r the contexts kept: K^3 r^2 / 2. The
-    arrays grow (their room doubles), so rounds go one at a time.
+    Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, r the contexts kept:
+    :math:`K^3 r^2 / 2`. The arrays grow (their room doubles), so rounds go one at a time.
 
     Parameters
     ----------
     norm_bound
-        B: the comparators are f_1 ... f_K with ||f_k|| <= B in the kernel's space.
+        B: the comparators are :math:`f_1` ... :math:`f_K` with :math:`\|f_k\| \le B` in the kernel's space.
     kernel
-        "linear": x'y. "gaussian": exp(-||x - y||^2 / (2 bandwidth^2)). "polynomial": (1 + x'y)^degree.
+        "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
+        :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
         Of the gaussian kernel, in the unit of the contexts.
     degree
         Of the polynomial kernel, 1 or above.
     regularization, curvature
-        As for `folklore`, with R = sup sqrt(k(x, x)).
+        As for `folklore`, with :math:`R = \sup \sqrt{k(x, x)}`.
     landmarks
         m, the most contexts that are kept; 0 for all that stand out.
     tolerance

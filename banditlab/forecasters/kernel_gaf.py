@@ -12,17 +12,17 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    """GAF on the features of a kernel, in the coordinates of the contexts learnt.
+    r"""GAF on the features of a kernel, in the coordinates of the contexts learnt.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: `gaf`'s with phi(x) for x: the Gaussian density lives on the span of the features learnt and on the direction
-    in which the next one stands out, and is the prior N(0, I/(2 lambda)) elsewhere, which no forecast sees. With the linear
-    kernel it is GAF. `landmarks` as for `kernel-folklore`.
+    Update rule: `gaf`'s with :math:`\phi(x)` for x: the Gaussian density lives on the span of the features learnt and
+    on the direction in which the next one stands out, and is the prior :math:`N(0, I/(2 \lambda))` elsewhere, which
+    no forecast sees. With the linear kernel it is GAF. `landmarks` as for `kernel-folklore`.
 
     Guarantee: that of `gaf`'s certificate with the effective dimension for d (`gaf_kernel` of the bounds, exact
-    expectation); `space_certificate`, `certificate` as for `kernel-folklore`, whatever the nodes. The theory's lambda of `gaf`
-    is 32 K d R^2; with no d in a kernel's space it has to be given here.
+    expectation); `space_certificate`, `certificate` as for `kernel-folklore`, whatever the nodes. The theory's
+    :math:`\lambda` of `gaf` is :math:`32 K d R^2`; with no d in a kernel's space it has to be given here.
 
     Cost: as for `kernel-folklore`, with GAF's round for FOLKLORE's.
 
@@ -31,7 +31,7 @@ class KernelGAF(KernelSpanForecaster):
     norm_bound, kernel, bandwidth, degree, landmarks, tolerance
         As for `kernel-folklore`.
     regularization
-        lambda in the paper, in units of k(x, x).
+        :math:`\lambda` in the paper, in units of :math:`k(x, x)`.
     curvature, samples, nodes, smoothing
         As for `gaf`.
 

@@ -68,25 +68,28 @@ def update_kernel(state, x, y, z):
 
 
 class OGD(KernelForecaster):
-    """Projected online gradient descent with steps falling like 1 / sqrt(t).
+    r"""Projected online gradient descent with steps falling like 1 / sqrt(t).
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: W_{t+1} = Proj(W_t - eta_t g_t), g_t = (softmax(W_t x_t) - e_y) x_t', eta_t = step / sqrt(t); the
-    projection on {W : ||W_k|| <= B} clips every row to norm B.
+    Update rule: :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t g_t)`,
+    :math:`g_t = (\mathrm{softmax}(W_t x_t) - e_y) x_t'`, :math:`\eta_t = \text{step} / \sqrt{t}`; the projection on
+    :math:`\{W : \|W_k\| \le B\}` clips every row to norm B.
 
-    Guarantee: with D = 2 sqrt(K) B the ball's diameter and ||g_t||_F <= G = sqrt(2) R, regret at most
-    sqrt(T) (D^2 / (2 step) + step G^2), which is (3/2) G D sqrt(T) at step = D / G ("theory"). The running certificate
-    is the sum behind it, D^2 / (2 eta_T) + (1/2) sum_t eta_t ||g_t||^2.
+    Guarantee: with :math:`D = 2 \sqrt{K} B` the ball's diameter and :math:`\|g_t\|_F \le G = \sqrt{2} R`, regret at
+    most :math:`\sqrt{T} (D^2 / (2\,\text{step}) + \text{step}\, G^2)`, which is :math:`(3/2) G D \sqrt{T}` at
+    :math:`\text{step} = D / G` ("theory"). The running certificate is the sum behind it,
+    :math:`D^2 / (2 \eta_T) + (1/2) \sum_t \eta_t \|g_t\|^2`.
 
-    Cost: O(K nnz(x)) a round where contexts come sparse, O(K d) where they come dense; K d numbers.
+    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W.
     step
-        The step at t = 1, in units of W per unit of gradient; "theory" is D / G = sqrt(2 K) B / R.
+        The step at :math:`t = 1`, in units of W per unit of gradient; "theory" is :math:`D / G = \sqrt{2 K} B / R`.
 
     Raises
     ------

@@ -102,33 +102,43 @@ def update_kernel(state, x, y, z):
 
 
 class ONS(KernelForecaster):
-    """Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
+    r"""Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: A_0 = eps I, A_t = A_{t-1} + g_t g_t', W_{t+1} = Proj(W_t - (1/beta) A_t^{-1} g_t), with
-    g_t = vec((softmax(W_t x_t) - e_y) x_t') and Proj the projection on {W : ||W_k|| <= B} in the norm of A_t. A_t^{-1}
-    changes by rank one (Sherman and Morrison); the projection is solved to 1e-12 in its K multipliers.
+    Update rule: :math:`A_0 = \epsilon I`, :math:`A_t = A_{t-1} + g_t g_t'`,
+    :math:`W_{t+1} = \mathrm{Proj}(W_t - (1/\beta) A_t^{-1} g_t)`, with
+    :math:`g_t = \mathrm{vec}((\mathrm{softmax}(W_t x_t) - e_y) x_t')` and Proj the projection on
+    :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
+    Morrison); the projection is solved to 1e-12 in its K multipliers.
 
     Guarantee (Theorem 2 of 2007 with its constants kept): the loss is alpha-exp-concave on the ball exactly for
-    alpha up to e^{-2 B R}/(K - 1). With beta <= alpha/2 the regret over {W : ||W_k|| <= B} is at most
-    (beta eps/2) K B^2 + ((K-1) d/(2 beta)) ln(1 + 2 R^2 T/((K-1) d eps)). The running certificate is
-    (beta eps/2) K B^2 + (1/(2 beta)) sum_t g_t'A_t^{-1} g_t. The factor 1/beta grows like e^{2 B R}: vacuous beyond
-    B R = 3 or so. The paper's min with 1/(4 G D) is not needed: |<g_t, W_t - W>| <= 4 B R, and alpha < 1/(4 B R) always.
-    Above alpha/2, or unprojected, nothing is proved: no bound, no certificate.
+    :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
+    :math:`\{W : \|W_k\| \le B\}` is at most
 
-    Cost: O(K^2 d^2) a round, and on rounds where the ball binds some 4 to 7 Newton steps of order |F| d, F the rows on
-    their spheres: O((|F| d)^3). 3 K^2 d^2 numbers.
+    .. math::
+
+        (\beta \epsilon/2) K B^2 + ((K-1) d/(2 \beta)) \ln(1 + 2 R^2 T/((K-1) d \epsilon)).
+
+    The running certificate is :math:`(\beta \epsilon/2) K B^2 + (1/(2 \beta)) \sum_t g_t'A_t^{-1} g_t`. The factor
+    :math:`1/\beta` grows like :math:`e^{2 B R}`: vacuous beyond :math:`B R = 3` or so. The paper's min with
+    :math:`1/(4 G D)` is not needed: :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`, and :math:`\alpha < 1/(4 B R)`
+    always. Above :math:`\alpha/2`, or unprojected, nothing is proved: no bound, no certificate.
+
+    Cost: :math:`O(K^2 d^2)` a round, and on rounds where the ball binds some 4 to 7 Newton steps of order
+    :math:`|F| d`, F the rows on their spheres: :math:`O((|F| d)^3)`. :math:`3 K^2 d^2` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W.
     step
-        1/beta in the paper, what multiplies A_t^{-1} g_t; "theory" is 2/alpha = 2 (K - 1) e^{2 B R}, with 2 B R cut off
-        at 340 (beyond, no bound). In practice 0.3 to 100 with regularization 0.01 to 10, the best of a grid.
+        :math:`1/\beta` in the paper, what multiplies :math:`A_t^{-1} g_t`; "theory" is
+        :math:`2/\alpha = 2 (K - 1) e^{2 B R}`, with :math:`2 B R` cut off at 340 (beyond, no bound). In practice 0.3
+        to 100 with regularization 0.01 to 10, the best of a grid.
     regularization
-        eps in the paper, A_0 = eps I; "theory" is (step / D)^2, D = 2 sqrt(K) B the ball's diameter.
+        :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`,
+        :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
         "ball", or "none" for the unprojected variant, in which norm_bound matters to the two "theory" words only.
 

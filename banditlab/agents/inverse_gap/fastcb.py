@@ -34,21 +34,26 @@ def inverse_gap(z, g, p):
 
 
 class FastCB(InverseGapAgent):
-    """Play by the inverse gap of the odds of being wrong, learning from every round.
+    r"""Play by the inverse gap of the odds of being wrong, learning from every round.
 
-    Problem: bandit multiclass. The oracle forecasts sigmoid(z_k), the probability that k would be correct.
+    Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
+    correct.
 
-    Update rule: best = argmax_k z_k, L_k = sigmoid(-z_k). For k != best
-    p_k = L_best / (K L_best + g_t (L_k - L_best)), 1/K where L_k = L_best; the rest on best.
-    g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
+    Update rule: :math:`\text{best} = \arg\max_k z_k`, :math:`L_k = \mathrm{sigmoid}(-z_k)`. For
+    :math:`k \ne \text{best}`, :math:`p_k = L_{\text{best}} / (K L_{\text{best}} + g_t (L_k - L_{\text{best}}))`,
+    :math:`1/K` where :math:`L_k = L_{\text{best}}`; the rest on best.
+    :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, :math:`t - 1` the number of outcomes learnt (anytime: no
+    horizon is needed).
 
-    Guarantee: with a constant g = max(sqrt(K L* / (3 Reg)), 10 K) at most 40 sqrt(K L* Reg) + 600 K Reg mistakes more
-    than the best class's expected ones, L* = theirs, Reg the sum over the classes of AIOLI's regrets, O(K d B ln T),
-    IF labels are drawn given x_t and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k (constants
-    quoted from memory of the paper). Exactly one class is correct, so that needs sum_k sigmoid(theta_k'x) = 1:
-    possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and nothing is guaranteed. No
-    theorem covers adversarial labels, w other than 1, or a g_t that grows with t, the default here; the theorem's own
-    g, 10 K wherever the losses are small, was worse on every stream measured. `bound` answers None.
+    Guarantee: with a constant :math:`g = \max(\sqrt{K L^* / (3 \mathrm{Reg})}, 10 K)` at most
+    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K \mathrm{Reg}` mistakes more than the best class's expected ones,
+    :math:`L^*` theirs, Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`, IF labels are drawn
+    given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` with :math:`\|\theta_k\| \le B` for
+    ALL k (constants quoted from memory of the paper). Exactly one class is correct, so that needs
+    :math:`\sum_k \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
+    models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
+    :math:`g_t` that grows with t, the default here; the theorem's own g, :math:`10 K` wherever the losses are small,
+    was worse on every stream measured. `bound` answers None.
     """
 
     id = "fastcb"

@@ -155,67 +155,74 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 
 
 class InverseGapAgent(KernelAgent):
-    """Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults.
+    r"""Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults.
 
-    Update: only the played class learns, y = +1 (right) or -1 (wrong). The oracle sees x with a constant, intercept R,
-    behind it. "aioli": z = m - (w/2) q tanh(z/2), m = x'h_i, q = x'P_i x; then A_i += c s(z) s(-z) x x',
-    b_i += (c s(z) s(-z) z - g/2) x with g = -y s(-y z), s the logistic function, P_i = A_i^{-1}, h_i = P_i b_i; w weighs
-    the two virtual labels and draws untried classes to 1/2, well above the 1/K they deserve: optimism that explores.
-    "logistic": w_i -= step g x / sqrt(G_i) entrywise, G_i the sum of (g x)^2 (AdaGrad). "b-grid": grid_size AIOLI per
-    class with B_j = norm_bound grid_ratio^(j-1), lambda = 1 / B_j^2, mixed with weights exp(-their log losses).
+    Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with a constant,
+    intercept R, behind it. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
+    :math:`A_i \mathrel{+}= c s(z) s(-z) x x'`, :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
+    :math:`g = -y s(-y z)`, s the logistic function, :math:`P_i = A_i^{-1}`, :math:`h_i = P_i b_i`; w weighs the two
+    virtual labels and draws untried classes to 1/2, well above the :math:`1/K` they deserve: optimism that explores.
+    "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entrywise, :math:`G_i` the sum of
+    :math:`(g x)^2` (AdaGrad). "b-grid": grid_size AIOLI per class with
+    :math:`B_j = \text{norm\_bound}\,\text{grid\_ratio}^{j-1}`, :math:`\lambda = 1 / B_j^2`, mixed with weights
+    exp(-their log losses).
 
-    "aioli" has two sets of models that duel, the second with challenger times the lambda: both learn, actions are drawn
-    from the mean of the two p, and a hit where their best classes differ is a point for the set whose best class it
-    was. The first to lead by more than 2.5 sqrt(points + 1) plays on alone, for good. In the second set a hit also
-    teaches the j of the largest z_j but the played one y = -1, where q_j <= 1: better between classes that no half-space
-    parts, but biased, as j's own hits there go unseen: hence the duel.
+    "aioli" has two sets of models that duel, the second with challenger times the :math:`\lambda`: both learn,
+    actions are drawn from the mean of the two p, and a hit where their best classes differ is a point for the set
+    whose best class it was. The first to lead by more than :math:`2.5 \sqrt{\text{points} + 1}` plays on alone, for
+    good. In the second set a hit also teaches the j of the largest :math:`z_j` but the played one :math:`y = -1`,
+    where :math:`q_j \le 1`: better between classes that no half-space parts, but biased, as j's own hits there go
+    unseen: hence the duel.
 
-    second_order says what "aioli" keeps of A_i. "diagonal": its diagonal. "sketch": frequent directions Q (m, d) of the
-    contexts learnt, one sketch for all classes and both sets, and P_i = Q'B_i Q + p_i (I - Q'Q) with B_i (m, m): a lesson
-    changes B_i as it would the block in Q of a whole P_i, and adds to 1/p_i the mean of what it adds to A_i outside
-    (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. h_i keeps all d
-    entries in either.
+    second_order says what "aioli" keeps of :math:`A_i`. "diagonal": its diagonal. "sketch": frequent directions
+    :math:`Q (m, d)` of the contexts learnt, one sketch for all classes and both sets, and
+    :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i (m, m)`: a lesson changes :math:`B_i` as it would the block
+    in Q of a whole :math:`P_i`, and adds to :math:`1/p_i` the mean of what it adds to :math:`A_i` outside
+    (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. :math:`h_i`
+    keeps all d entries in either.
 
-    Cost: with "aioli" a round takes K quadratic forms of size d (K d^2 / 2 multiplications, fewer where x has zeros), K
-    scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had won on Digits:
-    150; on some sets it stays open), and K d^2 numbers; "b-grid" is grid_size times a single set; "logistic" is O(K d). A set
-    of 1.5 MiB or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`), and of a class that has learnt
-    r < d / 2 rounds it keeps and reads r d numbers (`numerics.low_rank`): the same play, to rounding. To look ahead takes
-    64 or 32 K d numbers more.
-    Of "aioli", "diagonal" takes O(K d) and 2 K d numbers a set; "sketch" O((K + m) d + K m^2), in the mean, and
-    K (d + m^2 / 2) numbers a set beside 3 m d for the sketch, m = sketch_size.
+    Cost: with "aioli" a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer where x has
+    zeros), K scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had
+    won on Digits: 150; on some sets it stays open), and :math:`K d^2` numbers; "b-grid" is grid_size times a single
+    set; "logistic" is :math:`O(K d)`. A set of 1.5 MiB or more is read once in 32 or 64 rounds of a block
+    (`numerics.lookahead`), and of a class that has learnt :math:`r < d / 2` rounds it keeps and reads :math:`r d`
+    numbers (`numerics.low_rank`): the same play, to rounding. To look ahead takes 64 or :math:`32 K d` numbers more.
+    Of "aioli", "diagonal" takes :math:`O(K d)` and :math:`2 K d` numbers a set; "sketch"
+    :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers a set beside :math:`3 m d` for the
+    sketch, m = sketch_size.
 
     Parameters
     ----------
     oracle
         "aioli" (one per class), "logistic" (first-order) or "b-grid" (AIOLI over a grid of norm bounds, mixed).
     sharpness
-        g_t / (K t^growth), above 0: larger explores less.
+        :math:`g_t / (K t^{\text{growth}})`, above 0: larger explores less.
     growth
-        The power of t in g_t, 0 or above; 0 keeps g constant.
+        The power of t in :math:`g_t`, 0 or above; 0 keeps g constant.
     intercept
         The constant that the oracle sees behind each context, in units of R; 0 leaves it out.
     norm_bound
-        B, with ||theta_k|| <= B for every class: it sets the curvature c. "auto" is 1/R. For "b-grid" the least of the
-        grid, "auto" being 4/R. Of "aioli" and "b-grid".
+        B, with :math:`\|\theta_k\| \le B` for every class: it sets the curvature c. "auto" is :math:`1/R`. For
+        "b-grid" the least of the grid, "auto" being :math:`4/R`. Of "aioli" and "b-grid".
     regularization
-        lambda of the models, A_0 = lambda I. "auto" is 0.003 R^2. Of "aioli".
+        :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. Of "aioli".
     curvature
-        c, how much an outcome adds to A: "simple" is 1 / (2 (1 + B R)), AIOLI's own; "tight" is 1 / (1 + cosh b) with
-        b + sinh b = B R; or a number. Of "aioli" and "b-grid".
+        c, how much an outcome adds to A: "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
+        :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. Of "aioli" and "b-grid".
     virtual_weight
         w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
     challenger
-        The second set's lambda in units of the first's; 0 for a single set, no duel: half the memory, 5 % fewer mistakes on
-        tables of few columns, a sixth more where hundreds of dense columns meet noisy labels. Of "aioli".
+        The second set's :math:`\lambda` in units of the first's; 0 for a single set, no duel: half the memory, 5 %
+        fewer mistakes on tables of few columns, a sixth more where hundreds of dense columns meet noisy labels. Of
+        "aioli".
     second_order
-        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch". "auto" is "full" where
-        K d^2 is at most 4,194,304, else "sketch". Of "aioli".
+        What is kept of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
+        "auto" is "full" where :math:`K d^2` is at most 4,194,304, else "sketch". Of "aioli".
     sketch_size
-        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of |x|^2 outside
-        of them. Of second_order = "sketch".
+        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of
+        :math:`|x|^2` outside of them. Of second_order = "sketch".
     step
-        AdaGrad's step in units of weights; "auto" is 1/R. Of "logistic".
+        AdaGrad's step in units of weights; "auto" is :math:`1/R`. Of "logistic".
     grid_size, grid_ratio
         Number of norm bounds and the ratio of neighbours, above 1. Of "b-grid".
 

@@ -27,19 +27,27 @@ def inverse_gap(z, g, p):
 
 
 class SquareCB(InverseGapAgent):
-    """Play by the inverse gap of the probabilities of being right, learning from every round.
+    r"""Play by the inverse gap of the probabilities of being right, learning from every round.
 
-    Problem: bandit multiclass. The oracle forecasts sigmoid(z_k), the probability that k would be correct.
+    Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
+    correct.
 
-    Update rule: best = argmax_k z_k. For k != best p_k = 1 / (K + g_t (sigmoid(z_best) - sigmoid(z_k))); the rest on
-    best. g_t = sharpness K t^growth, t - 1 the number of outcomes learnt (anytime: no horizon is needed).
+    Update rule: :math:`\text{best} = \arg\max_k z_k`. For :math:`k \ne \text{best}`,
 
-    Guarantee: with g ~ sqrt(K T / Reg), Reg the regret of the oracle in squared loss (at most its log-loss regret, up
-    to a constant), O(sqrt(K T Reg)) mistakes more than the best class's expected ones, IF labels are drawn given x_t
-    and P(y = k | x) = sigmoid(theta_k'x) with ||theta_k|| <= B for ALL k. Exactly one class is correct, so that needs
-    sum_k sigmoid(theta_k'x) = 1: possible for K = 2 or one-hot contexts; elsewhere the models are misspecified and
-    nothing is guaranteed. No theorem covers adversarial labels or this anytime g_t, whose scale was chosen by
-    measurement. `bound` answers None.
+    .. math::
+
+        p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)));
+
+    the rest on best. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, :math:`t - 1` the number of outcomes
+    learnt (anytime: no horizon is needed).
+
+    Guarantee: with :math:`g \sim \sqrt{K T / \mathrm{Reg}}`, Reg the regret of the oracle in squared loss (at most
+    its log-loss regret, up to a constant), :math:`O(\sqrt{K T \mathrm{Reg}})` mistakes more than the best class's
+    expected ones, IF labels are drawn given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)`
+    with :math:`\|\theta_k\| \le B` for ALL k. Exactly one class is correct, so that needs
+    :math:`\sum_k \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
+    models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
+    :math:`g_t`, whose scale was chosen by measurement. `bound` answers None.
     """
 
     id = "squarecb"

@@ -25,60 +25,71 @@ SAMPLERS = ("laplace", "net", "grid", "mala")
 
 
 class ObamaLite(KernelAgent):
-    """Exponential weights on importance-weighted logistic losses, the posterior approximated by a Gaussian.
+    r"""Exponential weights on importance-weighted logistic losses, the posterior approximated by a Gaussian.
 
-    Problem: bandit multiclass, adversarial stream, comparators {||W_k||_2 <= B for all k}.
+    Problem: bandit multiclass, adversarial stream, comparators :math:`\{\|W_k\|_2 \le B\,\text{ for all }k\}`.
 
-    Update rule (OBAMA, mu = gamma): q_t = (1 - mu) E_{W ~ P_t}[softmax(W x_t)] + mu/K; play yh from q_t (a coin of
-    probability mu chooses a uniform draw over one from the average). On a hit L_t(W) = loss(W x_t, y_t)/q_t(y_t), else
-    L_t = 0; P_{t+1}(W) is proportional to P_t(W) exp(-eta L_t(W)). With eta = mu/K every factor is a tempered
-    likelihood softmax(W x)_y^{w_t}, w_t = eta/q_t(y_t) in (0, 1]. The prior is N(0, B^2/d I): E||W_k||^2 = B^2. Here the
-    average is decoded before it is mixed with mu/K, h(E[softmax]) in its place; decoding = "sample" is the paper's play.
+    Update rule (OBAMA, :math:`\mu = \gamma`):
+    :math:`q_t = (1 - \mu) \mathbb{E}_{W \sim P_t}[\mathrm{softmax}(W x_t)] + \mu/K`; play :math:`\hat y` from
+    :math:`q_t` (a coin of probability :math:`\mu` chooses a uniform draw over one from the average). On a hit
+    :math:`L_t(W) = \mathrm{loss}(W x_t, y_t)/q_t(y_t)`, else :math:`L_t = 0`; :math:`P_{t+1}(W)` is proportional to
+    :math:`P_t(W) \exp(-\eta L_t(W))`. With :math:`\eta = \mu/K` every factor is a tempered likelihood
+    :math:`\mathrm{softmax}(W x)_y^{w_t}`, :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is :math:`N(0, B^2/d I)`:
+    :math:`E\|W_k\|^2 = B^2`. Here the average is decoded before it is mixed with :math:`\mu/K`,
+    :math:`h(\mathbb{E}[\mathrm{softmax}])` in its place; decoding = "sample" is the paper's play.
 
-    Lite: P_t is represented by `sampler`, which `diagnostics()` names.
+    Lite: :math:`P_t` is represented by `sampler`, which `diagnostics()` names.
 
-    * "laplace" (L3): a Gaussian N(M, C) that takes each factor by an implicit (proximal) step of the mean and a Laplace
-      step of the covariance (an extended Kalman filter, exact algebra in `numerics.gaussian_posterior`). The average is
-      over `samples` logit vectors M x + R n, R R' = J C J', with standard normal nodes n, antithetic, drawn once.
-      Permuting the classes therefore permutes the law of the answers over the draw of the nodes, and the answers
-      themselves up to the nodes' Monte Carlo error.
+    * "laplace" (L3): a Gaussian :math:`N(M, C)` that takes each factor by an implicit (proximal) step of the mean and
+      a Laplace step of the covariance (an extended Kalman filter, exact algebra in `numerics.gaussian_posterior`).
+      The average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`, with standard normal nodes
+      n, antithetic, drawn once. Permuting the classes therefore permutes the law of the answers over the draw of the
+      nodes, and the answers themselves up to the nodes' Monte Carlo error.
     * "net" (L1): N = `members` matrices drawn once from the prior, weights exact from then on: the aggregating algorithm
       over the net, no approximation for that class.
-    * "grid" (L2), (K-1) d at most 2: the trapezoidal rule with at most `members` nodes in the coordinates that matter (for
-      K = 2, d = 1 the difference of the rows), 12 prior deviations each way. Exact up to the grid, which `diagnostics`
-      watches: "resolution", the posterior's deviation over the spacing, should be 1 or more, and "edge", the weight on
-      the outermost nodes, 0 but for rounding (many hits pull a prior with B R far below 1 beyond the grid).
-    * "mala" (L4), K d at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps after every
-      hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and effective sample size
-      are reported. Plays round by round, in time and memory growing with the hits: for validation.
+    * "grid" (L2), :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes in the coordinates
+      that matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations each way. Exact
+      up to the grid, which `diagnostics` watches: "resolution", the posterior's deviation over the spacing, should be
+      1 or more, and "edge", the weight on the outermost nodes, 0 but for rounding (many hits pull a prior with
+      :math:`B R` far below 1 beyond the grid).
+    * "mala" (L4), :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps
+      after every hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and
+      effective sample size are reported. Plays round by round, in time and memory growing with the hits: for
+      validation.
 
     Whatever a sampler draws comes from a child stream, so the actions' uniforms are the same for all of them.
 
-    At mu = 0 the paper's choice for small norms is taken, eta = e^{-2BR}/K. Matrices of the ball give every class at
-    least that probability; a Gaussian reaches outside, and where q_t(y_t) < eta the weight is cut to 1. Such a hit
-    has probability below eta; `diagnostics` counts them. Half-log gives classes of a forecast below 1/4 no probability but
-    mu/K, so that it needs mu above 0; sparsemax, too.
+    At :math:`\mu = 0` the paper's choice for small norms is taken, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
+    give every class at least that probability; a Gaussian reaches outside, and where :math:`q_t(y_t) < \eta` the
+    weight is cut to 1. Such a hit has probability below :math:`\eta`; `diagnostics` counts them. Half-log gives
+    classes of a forecast below 1/4 no probability but :math:`\mu/K`, so that it needs :math:`\mu` above 0; sparsemax,
+    too.
 
-    Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of its
-    members, `banditlab.bounds.obama.obama_net`: (K/mu) ln N + mu (1-1/K) T; it says nothing about the ball. For the exact
-    posterior, in expectation, with s^2 = B^2/d and f the mistakes that a nat costs the decoding at most (1 for "sample",
-    0.7213 for half-log: docs/theory/half-log.md), mistakes are at most
+    Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of
+    its members, `banditlab.bounds.obama.obama_net`: :math:`(K/\mu) \ln N + \mu (1-1/K) T`; it says nothing about the
+    ball. For the exact posterior, in expectation, with :math:`s^2 = B^2/d` and f the mistakes that a nat costs the
+    decoding at most (1 for "sample", 0.7213 for half-log: docs/theory/half-log.md), mistakes are at most
 
-        f sum loss(U) + f (K/mu)[||U||^2/(2 s^2) + (Kd/2) ln(1 + s^2 R^2 (1-1/K) mu T/(K^2 d))] + mu (1-1/K) T:
+    .. math::
 
-    `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for f = 1, our constants (the paper's Theorem 6 has a
-    uniform prior and O(.)).
+        f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2)
+        + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1 - 1/K) T:
 
-    Cost: "laplace": K(K-1)/2 quadratic forms of size d a round, O(K^2 d^2), and O(samples K^2); on a hit O(K^3 d^2) as a
-    matrix product, delayed; K^2 d^2/2 numbers. "net", "grid": O(N K d) a round, N K d numbers. "mala": O(chains steps K d)
-    a round, on a hit times the number of distinct contexts hit so far.
+    `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for :math:`f = 1`, our constants (the paper's
+    Theorem 6 has a uniform prior and :math:`O(.)`).
+
+    Cost: "laplace": :math:`K(K-1)/2` quadratic forms of size d a round, :math:`O(K^2 d^2)`, and
+    :math:`O(\text{samples}\, K^2)`; on a hit :math:`O(K^3 d^2)` as a matrix product, delayed; :math:`K^2 d^2/2`
+    numbers. "net", "grid": :math:`O(N K d)` a round, :math:`N K d` numbers. "mala":
+    :math:`O(\text{chains}\,\text{steps}\, K d)` a round, on a hit times the number of distinct contexts hit so far.
 
     Parameters
     ----------
     norm_bound
         B, the row bound of the comparators.
     gamma
-        Exploration rate in [0, 1] (the smoothing mu in the paper); "theory" balances the two terms of the guarantee.
+        Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper); "theory" balances the two terms of the
+        guarantee.
     decoding
         How the average is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).

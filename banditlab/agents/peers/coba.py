@@ -61,22 +61,24 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    """coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, the highest upper bound wins.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, the highest upper bound wins.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: coba's own. With z = x (x) e_k, A = I + sum z z' over the rounds played and theta = A^{-1} sum z reward, the
-    class with the highest z'theta + alpha sqrt(z'A^{-1} z) is played, a uniform one of equals. Since different classes'
-    z are orthogonal this is one model per class, but coba keeps the whole K d x K d inverse.
+    Update rule: coba's own. With :math:`z = x \otimes e_k`, :math:`A = I + \sum z z'` over the rounds played and
+    :math:`\theta = A^{-1} \sum z\,\text{reward}`, the class with the highest
+    :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}` is played, a uniform one of equals. Since different classes' z are
+    orthogonal this is one model per class, but coba keeps the whole :math:`K d \times K d` inverse.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O(K (K d)^2) a round: 2 ms at d = 65, K = 10. (K d)^2 numbers, and as much again for each of two temporaries.
+    Cost: :math:`O(K (K d)^2)` a round: 2 ms at :math:`d = 65`, :math:`K = 10`. :math:`(K d)^2` numbers, and as much
+    again for each of two temporaries.
 
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (alpha in coba, its default 1).
+        How much it explores, above 0 (:math:`\alpha` in coba, its default 1).
 
     Raises
     ------
@@ -101,21 +103,22 @@ class CobaLinUCB(CobaAgent):
 
 
 class CobaLinTS(CobaAgent):
-    """coba's `LinTSLearner`: Thompson sampling, a joint ridge regression of the bit on context times class.
+    r"""coba's `LinTSLearner`: Thompson sampling, a joint ridge regression of the bit on context times class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: coba's own. With z = x (x) e_k, B = I + sum z z' over the rounds played and mu = B^{-1} sum z reward, the
-    class with the highest z'b is played, b drawn from N(mu, variance B^{-1}), a uniform one of those equal to five
-    digits. Probabilities are given that draw.
+    Update rule: coba's own. With :math:`z = x \otimes e_k`, :math:`B = I + \sum z z'` over the rounds played and
+    :math:`\mu = B^{-1} \sum z\,\text{reward}`, the class with the highest :math:`z'b` is played, b drawn from
+    :math:`N(\mu, \text{variance}\, B^{-1})`, a uniform one of those equal to five digits. Probabilities are given
+    that draw.
 
     coba 8.1.0 draws from a generator of seed 1 whatever its own seed is, so that repetitions would share their draws;
     it is given one that is seeded from ours.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O((K d)^3) a round, a Cholesky factor of the whole covariance: 10 ms at d = 65, K = 10. (K d)^2 numbers, and
-    several times as much for temporaries.
+    Cost: :math:`O((K d)^3)` a round, a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
+    :math:`K = 10`. :math:`(K d)^2` numbers, and several times as much for temporaries.
 
     Parameters
     ----------

@@ -151,25 +151,26 @@ class LinearAgent(ContextualBanditsAgent):
 
 
 class ContextualBanditsLinUCB(LinearAgent):
-    """contextualbandits' `online.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
+    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: contextualbandits' own, as it comes: an intercept is added, matrices are in single precision, inverses
-    are kept by the Sherman-Morrison formula. Class k holds A_k = regularization I + sum x x' and beta_k = A_k^{-1} sum x
-    reward over the rounds it was played in; the class with the highest x'beta_k + alpha sqrt(x'A_k^{-1} x) is played, the
-    first of equals; of classes not played yet, whose bound is alpha ||x|| / sqrt(regularization), one at random.
-    Probabilities are one-hot given that draw.
+    Update rule: contextualbandits' own, as it comes: an intercept is added, matrices are in single precision,
+    inverses are kept by the Sherman-Morrison formula. Class k holds
+    :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
+    rounds it was played in; the class with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the
+    first of equals; of classes not played yet, whose bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`,
+    one at random. Probabilities are one-hot given that draw.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O(K d^2) a round; 0.5 ms at d = 65, K = 10 with batch = 1, mostly Python's way through the K classes; K d^2
-    numbers in single precision.
+    Cost: :math:`O(K d^2)` a round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly Python's way
+    through the K classes; :math:`K d^2` numbers in single precision.
 
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (alpha in the library, its default 1).
+        How much it explores, above 0 (:math:`\alpha` in the library, its default 1).
     regularization
         The ridge, above 0 (lambda_ in the library, its default 1).
     batch
@@ -205,26 +206,27 @@ class ContextualBanditsLinUCB(LinearAgent):
 
 
 class ContextualBanditsLinTS(LinearAgent):
-    """contextualbandits' `online.LinTS`: Thompson sampling, a ridge regression of the bit per class.
+    r"""contextualbandits' `online.LinTS`: Thompson sampling, a ridge regression of the bit per class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: contextualbandits' own with `sample_from = "ci"`, `method = "sm"` and `beta_prior = "auto"`: an intercept is
-    added, matrices are in double precision, inverses are kept by the Sherman-Morrison formula. Class k holds A_k =
-    regularization I + sum x x' and beta_k = A_k^{-1} sum x reward over the rounds it was played in; the class with the
-    highest score is played, scores drawn from N(x'beta_k, deviation^2 x'A_k^{-1} x). Until a class has been right and wrong
-    more than twice each, its score is a draw from a beta law of its counts (without a prior the library scores a class
-    that was never played 0). Probabilities are one-hot given those draws.
+    Update rule: contextualbandits' own with `sample_from = "ci"`, `method = "sm"` and `beta_prior = "auto"`: an
+    intercept is added, matrices are in double precision, inverses are kept by the Sherman-Morrison formula. Class k
+    holds :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}`
+    over the rounds it was played in; the class with the highest score is played, scores drawn from
+    :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right and wrong more than twice
+    each, its score is a draw from a beta law of its counts (without a prior the library scores a class that was never
+    played 0). Probabilities are one-hot given those draws.
 
-    The library's default, `sample_from = "coef"`, is not used: in contextualbandits 0.3.30 it draws coefficients with the
-    covariance A_k itself instead of its inverse, so that it explores the more the more it has learnt. After 1,000 rounds
-    of one class in 9 dimensions a score's standard deviation was 3.39 where 0.0095 was due, and on a planted stream of three
-    classes it was right in 39 % of the rounds; with "ci" in 97 %.
+    The library's default, `sample_from = "coef"`, is not used: in contextualbandits 0.3.30 it draws coefficients with
+    the covariance :math:`A_k` itself instead of its inverse, so that it explores the more the more it has learnt.
+    After 1,000 rounds of one class in 9 dimensions a score's standard deviation was 3.39 where 0.0095 was due, and on
+    a planted stream of three classes it was right in 39 % of the rounds; with "ci" in 97 %.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O(K d^2) a round; 0.4 ms at d = 65, K = 10 with batch = 1, mostly Python's way through the K classes. K d^2
-    numbers.
+    Cost: :math:`O(K d^2)` a round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly Python's way
+    through the K classes. :math:`K d^2` numbers.
 
     Parameters
     ----------
@@ -266,20 +268,21 @@ class ContextualBanditsLinTS(LinearAgent):
 
 
 class ContextualBanditsSGD(ContextualBanditsAgent):
-    """contextualbandits' `online.EpsilonGreedy` around one scikit-learn `SGDClassifier` per class.
+    r"""contextualbandits' `online.EpsilonGreedy` around one scikit-learn `SGDClassifier` per class.
 
     Problem: bandit multiclass; class k's model forecasts the probability that k would be correct.
 
-    Update rule: contextualbandits' own, as it comes (`batch_train=True`). The class with the highest forecast is played,
-    with probability gamma a uniform one instead; gamma is multiplied by `decay` after every decision. Until a class has
-    been right and wrong more than twice each, its forecast is a draw from a beta law of its counts. Only the model of the
-    class played learns: scikit-learn's stochastic gradient steps on the logistic loss, at its default step sizes and
-    ridge, with an intercept. The library draws by itself: probabilities are one-hot given its draws.
+    Update rule: contextualbandits' own, as it comes (`batch_train=True`). The class with the highest forecast is
+    played, with probability :math:`\gamma` a uniform one instead; :math:`\gamma` is multiplied by `decay` after every
+    decision. Until a class has been right and wrong more than twice each, its forecast is a draw from a beta law of
+    its counts. Only the model of the class played learns: scikit-learn's stochastic gradient steps on the logistic
+    loss, at its default step sizes and ridge, with an intercept. The library draws by itself: probabilities are
+    one-hot given its draws.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O(K d) a round; 2 ms at d = 65, K = 10 with batch = 1, nearly all of it scikit-learn's checks of K predictions and
-    a step. K (d + 1) numbers.
+    Cost: :math:`O(K d)` a round; 2 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, nearly all of it
+    scikit-learn's checks of K predictions and a step. :math:`K (d + 1)` numbers.
 
     Parameters
     ----------

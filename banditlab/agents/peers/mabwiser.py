@@ -88,24 +88,25 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    """mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds A_k = l2_lambda I + sum x x' and beta_k = A_k^{-1} sum x reward over the
-    rounds it was played in; the class with the highest x'beta_k + alpha sqrt(x'A_k^{-1} x) is played, the first of
-    equals. Nothing is drawn: probabilities are one-hot. mabwiser predicts only once it was fitted, so classes are
-    uniform until the first batch is full; a class not yet played has l2_lambda I for its A_k^{-1}.
+    Update rule: mabwiser's own. Class k holds :math:`A_k = \text{l2\_lambda}\, I + \sum x x'` and
+    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
+    :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the first of equals. Nothing is drawn: probabilities are
+    one-hot. mabwiser predicts only once it was fitted, so classes are uniform until the first batch is full; a class
+    not yet played has :math:`\text{l2\_lambda}\, I` for its :math:`A_k^{-1}`.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: 1.3 ms a round at d = 65, K = 10 with batch = 1, mostly copies, checks and the inverse of A_k anew; with batch =
-    50 a twentieth of it. 2 K d^2 numbers.
+    Cost: 1.3 ms a round at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly copies, checks and the inverse of
+    :math:`A_k` anew; with batch = 50 a twentieth of it. :math:`2 K d^2` numbers.
 
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (alpha in mabwiser, its default 1).
+        How much it explores, above 0 (:math:`\alpha` in mabwiser, its default 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
@@ -132,27 +133,29 @@ class MABWiserLinUCB(MABWiserAgent):
 
 
 class MABWiserLinTS(MABWiserAgent):
-    """mabwiser's `LearningPolicy.LinTS`: Thompson sampling, a ridge regression of the bit per class.
+    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling, a ridge regression of the bit per class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds A_k = l2_lambda I + sum x x' and beta_k = A_k^{-1} sum x reward over the
-    rounds it was played in; the class with the highest x'b_k is played, b_k drawn from N(beta_k, alpha^2 A_k^{-1}) by
-    mabwiser's generator, which is seeded from ours: probabilities are one-hot given that draw. mabwiser predicts only
-    once it was fitted, so classes are uniform until the first batch is full.
+    Update rule: mabwiser's own. Class k holds :math:`A_k = \text{l2\_lambda}\, I + \sum x x'` and
+    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
+    :math:`x'b_k` is played, :math:`b_k` drawn from :math:`N(\beta_k, \alpha^2 A_k^{-1})` by mabwiser's generator,
+    which is seeded from ours: probabilities are one-hot given that draw. mabwiser predicts only once it was fitted,
+    so classes are uniform until the first batch is full.
 
     mabwiser 2.7.4 copies its generator into a class's model whenever that learns, so that the classes draw from copies
     of one stream and not from one generator. It is left as it is.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: 1.8 ms a round at d = 65, K = 10 with batch = 1: copies, checks, the inverse of A_k anew, and for each class the
-    singular value decomposition that its draw begins with, which a larger batch does not save. 2 K d^2 numbers.
+    Cost: 1.8 ms a round at :math:`d = 65`, :math:`K = 10` with batch = 1: copies, checks, the inverse of :math:`A_k`
+    anew, and for each class the singular value decomposition that its draw begins with, which a larger batch does not
+    save. :math:`2 K d^2` numbers.
 
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (alpha in mabwiser, its default 1).
+        How much it explores, above 0 (:math:`\alpha` in mabwiser, its default 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch

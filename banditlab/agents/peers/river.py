@@ -20,25 +20,27 @@ ARRAYS = ("_ss_arr", "_ss_inv_arr", "_eta_arr", "_m_arr")
 
 
 class RiverLinUCB(PeerAgent):
-    """river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class, the highest upper bound wins.
+    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class, the highest upper bound wins.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: river's own. Class k's bound is mu_k + sigma_k, mean and standard deviation of the predictive normal
-    law, sigma_k^2 = 1/beta + x'S_k x, S_k = (I/alpha + beta sum x x')^{-1} over the rounds k was played in. Equals are
-    settled by river's generator, seeded from ours, so probabilities are one-hot given that draw.
+    Update rule: river's own. Class k's bound is :math:`\mu_k + \sigma_k`, mean and standard deviation of the
+    predictive normal law, :math:`\sigma_k^2 = 1/\beta + x'S_k x`, :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}`
+    over the rounds k was played in. Equals are settled by river's generator, seeded from ours, so probabilities are
+    one-hot given that draw.
 
-    river 0.26.1 begins with I/alpha as both the precision and its inverse: at alpha other than 1 the two disagree, and
-    it is the inverse that plays. Its argument `burn_in` reaches another parameter by mistake and is not offered.
+    river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse: at :math:`\alpha` other than 1
+    the two disagree, and it is the inverse that plays. Its argument `burn_in` reaches another parameter by mistake
+    and is not offered.
 
     Guarantee: none; `bound` answers None.
 
-    Cost: O(K d^2) a round, 450 us at d = 65, K = 10; 2 K d^2 numbers.
+    Cost: :math:`O(K d^2)` a round, 450 us at :math:`d = 65`, :math:`K = 10`; :math:`2 K d^2` numbers.
 
     Parameters
     ----------
     alpha
-        Scale of the prior, above 0: the models begin with the covariance I/alpha.
+        Scale of the prior, above 0: the models begin with the covariance :math:`I/\alpha`.
     beta
         Precision of the noise, above 0: larger explores less.
 
@@ -115,22 +117,23 @@ class RiverLinUCB(PeerAgent):
 
 
 class RiverLogistic(PeerAgent):
-    """One river `linear_model.LogisticRegression` per class, epsilon-greedy.
+    r"""One river `linear_model.LogisticRegression` per class, epsilon-greedy.
 
     Problem: bandit multiclass. Class k's model forecasts the probability that k would be correct.
 
-    Update rule: y_hat = argmax_k of the forecasts (the first of equals); play from P = (1 - gamma) e_y_hat + gamma/K,
-    drawn as a coin and a uniform class. Only the model of the class played learns, whether it was right: a step of
-    plain gradient descent on the logistic loss, with an intercept of its own, as river does by default.
+    Update rule: :math:`\hat{y} = \arg\max_k` of the forecasts (the first of equals); play from
+    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn as a coin and a uniform class. Only the model of the class
+    played learns, whether it was right: a step of plain gradient descent on the logistic loss, with an intercept of
+    its own, as river does by default.
 
     Guarantee: none; `bound` answers None.
 
-    Cost: O(K d) a round in dictionaries, 40 us at d = 65, K = 10; K (d + 1) numbers.
+    Cost: :math:`O(K d)` a round in dictionaries, 40 us at :math:`d = 65`, :math:`K = 10`; :math:`K (d + 1)` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1]. river has no default for its epsilon; this is Vowpal Wabbit's.
+        Exploration rate in [0, 1]. river has no default for its :math:`\epsilon`; this is Vowpal Wabbit's.
     learning_rate
         Of the weights, above 0 (`optim.SGD`; river's default). The intercept keeps river's own 0.01.
     l2

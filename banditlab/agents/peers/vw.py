@@ -33,7 +33,7 @@ LABELS, PLACES = (17, 25), 29
 
 
 class VW(PickledBySettings, PeerAgent):
-    """Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, over linear models.
+    r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, over linear models.
 
     Problem: bandit multiclass; the cost of the class played is 0 (right) or 1 (wrong), as in `--cbify`, or by `costs`
     -1 and 0, which starts every class at the cost of a wrong one (an encoding that Bietti et al. compare and recommend).
@@ -45,12 +45,13 @@ class VW(PickledBySettings, PeerAgent):
 
     Features: Vowpal Wabbit writes the class into the low bits of a feature's index, over what stands there. Features
     named 0, 1, 2, ... thus share their weights in groups of S, the power of two above K: on Digits-v0 80 % mistakes
-    instead of 41 % in the first 5,000 rounds. Here feature j stands at j S, the constant feature (Vowpal Wabbit's own,
-    on by default) at d S, and the table has room for all: nothing collides.
+    instead of 41 % in the first 5,000 rounds. Here feature j stands at :math:`j S`, the constant feature (Vowpal
+    Wabbit's own, on by default) at :math:`d S`, and the table has room for all: nothing collides.
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: O(K d) a round, and parsing; 50 to 80 us a round at d = 65, K = 10. Memory: the table, 16 bytes a weight.
+    Cost: :math:`O(K d)` a round, and parsing; 50 to 80 us a round at :math:`d = 65`, :math:`K = 10`. Memory: the
+    table, 16 bytes a weight.
 
     Saving: the state goes through Vowpal Wabbit's model file. With cost_type "mtr" and an exploration other than "bag"
     and "cover" the run goes on exactly; where it would not, `save` and pickling refuse.
@@ -65,7 +66,7 @@ class VW(PickledBySettings, PeerAgent):
     policies
         How many policies "bag" and "cover" learn, at least 1. The library has no default for it.
     sharpness
-        Of "squarecb": g_t = sharpness t^growth (`--gamma_scale`), above 0.
+        Of "squarecb": g_t = sharpness :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
     growth
         Of "squarecb" (`--gamma_exponent`), 0 or above.
     mellowness

@@ -34,35 +34,42 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Confidit(RidgeAgent):
-    """The second-order perceptron with upper confidence bounds: a ridge regression per class, limited to what is possible.
+    r"""The second-order perceptron with upper confidence bounds: a ridge regression per class, limited to what is possible.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
-    P(y = i | x) = (alpha + u_i'x) / (1 + alpha), alpha in (-1, 1]: then -alpha <= u_i'x <= 1.
+    :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1]: then
+    :math:`-\alpha \le u_i'x \le 1`.
 
-    Update rule: A_i = (1 + alpha)^2 I, w_i = 0. Play argmax_i clip(w_i'x) + eps_i, the first of equals, with clip the
-    interval [-alpha, 1] and eps_i = sqrt(eta x'A_i^{-1}x). Only the played class i learns: w'_i is w_i projected in the
-    norm of A_i onto {w : -alpha <= w'x <= 1}, a slab, so in closed form; then A_i += x x' and
-    w_i = A_i^{-1}(A_i^{old} w'_i + s x) with s = +1 (right) or -alpha (wrong). At alpha = 1, the choice of the paper's
-    experiments, s is the paper's sign; at other alpha -alpha is what makes the regression unbiased, E[s | x] = u_i'x.
+    Update rule: :math:`A_i = (1 + \alpha)^2 I`, :math:`w_i = 0`. Play
+    :math:`\arg\max_i \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals, with clip the interval
+    :math:`[-\alpha, 1]` and :math:`\epsilon_i = \sqrt{\eta x'A_i^{-1}x}`. Only the played class i learns:
+    :math:`w'_i` is :math:`w_i` projected in the norm of :math:`A_i` onto :math:`\{w : -\alpha \le w'x \le 1\}`, a
+    slab, so in closed form; then :math:`A_i \mathrel{+}= x x'` and
+    :math:`w_i = A_i^{-1}(A_i^{\text{old}} w'_i + s x)` with :math:`s = +1` (right) or :math:`-\alpha` (wrong). At
+    :math:`\alpha = 1`, the choice of the paper's experiments, s is the paper's sign; at another :math:`\alpha` it is
+    :math:`-\alpha` that makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
-    Contexts of another norm: the paper has ||x|| = 1. Here x stands for x/R, R the problem's radius, hence norms up to 1
-    (kept as a ridge of (1 + alpha)^2 R^2, which gives the same numbers); other units of x change no action.
+    Contexts of another norm: the paper has :math:`\|x\| = 1`. Here x stands for :math:`x/R`, R the problem's radius,
+    hence norms up to 1 (kept as a ridge of :math:`(1 + \alpha)^2 R^2`, which gives the same numbers); other units of
+    x change no action.
 
-    Guarantee: regret O(sqrt(T) log T) against the classes of highest probability, in the model above and with an eps_i
-    that the theorem prescribes and is far wider than the eps_i of practice used here; so `bound` answers None. The
-    algorithm is deterministic: probabilities are one-hot, and expected mistakes say no more than mistakes.
+    Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above and
+    with an :math:`\epsilon_i` that the theorem prescribes and is far wider than the :math:`\epsilon_i` of practice
+    used here; so `bound` answers None. The algorithm is deterministic: probabilities are one-hot, and expected
+    mistakes say no more than mistakes.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
-    From 1.5 MiB on a class that has learnt r < d / 2 rounds takes 2 r d operations and r d numbers instead
-    (`numerics.low_rank`), and a block reads all once in m = 32 or 64 rounds (`numerics.lookahead`), with m K d numbers more:
-    the same play, to rounding.
+    Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
+    :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
+    operations and :math:`r d` numbers instead (`numerics.low_rank`), and a block reads all once in :math:`m = 32` or
+    64 rounds (`numerics.lookahead`), with :math:`m K d` numbers more: the same play, to rounding.
 
     Parameters
     ----------
     alpha
-        alpha in the paper, above -1 and at most 1: the smallest possible value of u_i'x is -alpha.
+        :math:`\alpha` in the paper, above -1 and at most 1: the smallest possible value of :math:`u_i'x` is
+        :math:`-\alpha`.
     eta
-        Width of the confidence bounds, 0 or above (eta in the paper); 0 is greedy. The papers tune it over
+        Width of the confidence bounds, 0 or above (:math:`\eta` in the paper); 0 is greedy. The papers tune it over
         decades; 3 is ours, measured: digits likes 10, noisy labels 1 or less.
 
     Raises

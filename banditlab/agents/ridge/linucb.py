@@ -29,37 +29,41 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class LinUCB(RidgeAgent):
-    """One ridge regression of the bit per class, and optimism: play the class with the highest upper confidence bound.
+    r"""One ridge regression of the bit per class, and optimism: play the class with the highest upper confidence bound.
 
-    Problem: bandit multiclass. The agent believes P(class k is right | x) to be linear in x, theta_k'x.
+    Problem: bandit multiclass. The agent believes P(class k is right | x) to be linear in x, :math:`\theta_k'x`.
 
-    Update rule (Algorithm 1): play argmax_k theta_k'x + alpha sqrt(x'A_k^{-1}x), one of equals at random, so that the
-    first rounds favour no class (the paper: "ties broken arbitrarily"); for the class played A_k += x x', b_k += r x
-    with r = 1 (right) or 0 (wrong), theta_k = A_k^{-1} b_k. A_k starts at `regularization` times the identity.
+    Update rule (Algorithm 1): play :math:`\arg\max_k \theta_k'x + \alpha \sqrt{x'A_k^{-1}x}`, one of equals at
+    random, so that the first rounds favour no class (the paper: "ties broken arbitrarily"); for the class played
+    :math:`A_k \mathrel{+}= x x'`, :math:`b_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong),
+    :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
-    Guarantee: none is proved for this algorithm (its master, SupLinUCB, has one, under linear rewards and ||x|| <= 1),
-    so `bound` answers None. The action is a function of the past but for ties: probabilities are one-hot or uniform
-    over the equals, and expected mistakes say no more than mistakes.
+    Guarantee: none is proved for this algorithm (its master, SupLinUCB, has one, under linear rewards and
+    :math:`\|x\| \le 1`), so `bound` answers None. The action is a function of the past but for ties: probabilities
+    are one-hot or uniform over the equals, and expected mistakes say no more than mistakes.
 
-    Cost: a round K quadratic forms of size d (K d^2 / 2 multiplications) and one rank-one update; K d^2 / 2 numbers.
-    From 1.5 MiB on a class that has learnt r < d / 2 rounds takes 2 r d operations and r d numbers instead
-    (`numerics.low_rank`), and a block reads all once in m = 32 or 64 rounds (`numerics.lookahead`), with m K d numbers more:
-    the same play, to rounding.
-    Diagonals take O(K d) and 2 K d numbers, a sketch of m rows O((K + m) d + K m^2) in the mean and
-    K (d + m^2 / 2) + 3 m d numbers.
+    Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
+    :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
+    operations and :math:`r d` numbers instead (`numerics.low_rank`), and a block reads all once in :math:`m = 32` or
+    64 rounds (`numerics.lookahead`), with :math:`m K d` numbers more: the same play, to rounding. Diagonals take
+    :math:`O(K d)` and :math:`2 K d` numbers, a sketch of m rows :math:`O((K + m) d + K m^2)` in the mean and
+    :math:`K (d + m^2 / 2) + 3 m d` numbers.
 
     Parameters
     ----------
     confidence
-        Width of the confidence bound, 0 or above (alpha in the paper; 1 is the field's default); 0 is greedy.
+        Width of the confidence bound, 0 or above (:math:`\alpha` in the paper; 1 is the field's default); 0 is
+        greedy.
     regularization
-        Weight of the ridge, above 0 (1 in the paper: A_k starts at the identity, for ||x|| <= 1). "auto" is 0.1 R^2, so
-        that contexts in other units give the same play; a tenth of the paper's, because rewards of one class among many
-        are sparse: on digits 1 makes half again to three times as many mistakes, and noisy streams hardly care.
+        Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
+        "auto" is :math:`0.1 R^2`, so that contexts in other units give the same play; a tenth of the paper's, because
+        rewards of one class among many are sparse: on digits 1 makes half again to three times as many mistakes, and
+        noisy streams hardly care.
     second_order
-        What is kept of each class's d x d matrix: "full", its "diagonal", or a block in a "sketch", frequent directions
-        of the contexts learnt that all classes share (`numerics.sketched_inverses`); while contexts span at most
-        sketch_size directions that is "full", to rounding. "auto" is "full" where K d^2 is at most 4,194,304, else "sketch".
+        What is kept of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
+        frequent directions of the contexts learnt that all classes share (`numerics.sketched_inverses`); while
+        contexts span at most sketch_size directions that is "full", to rounding. "auto" is "full" where :math:`K d^2`
+        is at most 4,194,304, else "sketch".
     sketch_size
         m, directions of the sketch, 1 or more. Of second_order = "sketch".
 

@@ -361,93 +361,107 @@ def rebuild(state, changed):
 
 
 class StackCB(KernelAgent):
-    """Play by the inverse gap of a stack of experts: linear ones and random Fourier features, none of which need be right.
+    r"""Play by the inverse gap of a stack of experts: linear ones and random Fourier features, none of which need be right.
 
     Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
 
-    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of x_t (`stacked.views`): two with lambda and 100
-    lambda on standardised columns, two on columns by their range, `blocks` on random Fourier features of all columns or of half
-    of them, standardised or by rank; one more is a ridge regression of the bit (`stacked.ridge_expert`). AIOLI says z_ek = m +
-    w q (pi - sigmoid(z_ek)), m = x_e'h_ek, q = x_e'P_ek x_e; every second Fourier expert takes the q of the one before. pi is
-    the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most 1/2, AIOLI's: a class of
-    which little is known is taken for as good as the play is, not for right every other time, which with many classes it may
-    never be. zeta_k is a mean of theta'(z_1k, ..., z_Ek, 1), theta a mixture of two stacks, and of a third one's s_k - ln
-    sum_{j != k} exp(s_j), in which classes compete (`stacked.stack`, `stacked.softmax_stack`). With best = argmax zeta and
-    L_k = sigmoid(-zeta_k), for k != best, p_k = max(L_best / (K L_best + g_n (L_k - L_best)), 1 / (K (n + 100))), the rest on
-    best; g_n = sharpness (K - 1) n^growth, n - 1 the number of outcomes learnt. Then the played class's models learn the bit,
-    and the stacks by online Newton on the log loss, which weighs them, too.
+    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`): two
+    with :math:`\lambda` and :math:`100 \lambda` on standardised columns, two on columns by their range, `blocks` on
+    random Fourier features of all columns or of half of them, standardised or by rank; one more is a ridge regression
+    of the bit (`stacked.ridge_expert`). AIOLI says :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`,
+    :math:`m = x_e'h_{ek}`, :math:`q = x_e'P_{ek} x_e`; every second Fourier expert takes the q of the one before.
+    :math:`\pi` is the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most
+    1/2, AIOLI's: a class of which little is known is taken for as good as the play is, not for right every other
+    time, which with many classes it may never be. :math:`\zeta_k` is a mean of
+    :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks, and of a third one's
+    :math:`s_k - \ln \sum_{j \ne k} \exp(s_j)`, in which classes compete (`stacked.stack`, `stacked.softmax_stack`).
+    With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for
+    :math:`k \ne \text{best}`,
 
-    Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one model serves
-    both, z_e1 = -z_e0 and zeta_1 = -zeta_0, and learns from every round; nothing is learnt by exploring, so that only
-    the floor 1 / (2 (n + 100)) is left of it. Leave it off where both of two actions may fail, or both succeed.
+    .. math::
 
-    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at n = 2, 4, 8, ..., 512
-    they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
+        p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
-    With `cold_start` and d >= 4 K, while fewer contexts were met than they have columns, a miss counts against its class,
-    confidence bounds of the ridge expert are added to zeta, and scales are taken more often (`stacked.cold_start`).
+    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{\text{growth}}`, :math:`n - 1` the number of outcomes
+    learnt. Then the played class's models learn the bit, and the stacks by online Newton on the log loss, which
+    weighs them, too.
+
+    Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one
+    model serves both, :math:`z_{e1} = -z_{e0}` and :math:`\zeta_1 = -\zeta_0`, and learns from every round; nothing
+    is learnt by exploring, so that only the floor :math:`1 / (2 (n + 100))` is left of it. Leave it off where both of
+    two actions may fail, or both succeed.
+
+    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at :math:`n = 2`, 4, 8,
+    ..., 512 they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
+
+    With `cold_start` and :math:`d \ge 4 K`, while fewer contexts were met than they have columns, a miss counts
+    against its class, confidence bounds of the ridge expert are added to :math:`\zeta`, and scales are taken more
+    often (`stacked.cold_start`).
 
     With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
     learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
 
-    Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for K > 2; `bound` is None. What
-    holds for every stream, adversarial ones included, is that every class is played infinitely often: p_k >= 1/(K (n_t + 100))
-    with n_t <= t, whose sum diverges (Lévy's extension of the second Borel-Cantelli lemma). That floor alone costs at most
-    ln(1 + T/100) rounds in T as long as no change is called. It does not bound how long a wrong class may be the best.
+    Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for :math:`K > 2`; `bound` is
+    None. What holds for every stream, adversarial ones included, is that every class is played infinitely often:
+    :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
+    Borel-Cantelli lemma). That floor alone costs at most :math:`\ln(1 + T/100)` rounds in T as long as no change is
+    called. It does not bound how long a wrong class may be the best.
 
-    Units: a column in another unit or with another zero, x_j -> a_j x_j + b_j, a_j > 0, gives the same play, to rounding,
-    from the first rebuild on, and before it contexts count for nothing. R is not used.
+    Units: a column in another unit or with another zero, :math:`x_j \to a_j x_j + b_j`, :math:`a_j > 0`, gives the
+    same play, to rounding, from the first rebuild on, and before it contexts count for nothing. R is not used.
 
-    Cost: with m = d + 1, F features, M = K models, or one: M (2.5 m^2 + blocks F^2 / 4) multiplications to read them, 10 m^2 +
-    2 blocks F^2 for the one that learns, blocks F d / 2 for the features, (4 + blocks) M roots. A round at n = 2, 4, ...,
-    512, with `cold_start` at 3, 6, 12, ... up to d, too, and one that calls a change take as long as learning n rounds again.
-    Memory: M (2.5 m^2 + blocks F^2 / 2) numbers of four bytes, and 2,048 contexts of eight bytes an entry. In place of the 2.5
-    M m^2, diagonals take 8 M m multiplications and 8 M m numbers of eight bytes; a sketch of r rows 4 M (m + r^2 / 2) + 2 r m
-    and as many numbers (+ 4 r m), its turns 4 M (m + r^2) a round in the mean at first, later an eighth: it takes in every
-    eighth context then.
+    Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
+    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to read them,
+    :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that learns, :math:`\text{blocks}\, F d / 2` for the features,
+    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2`, 4, ..., 512, with `cold_start` at 3, 6, 12, ... up
+    to d, too, and one that calls a change take as long as learning n rounds again. Memory:
+    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
+    In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and :math:`8 M m` numbers of eight
+    bytes; a sketch of r rows :math:`4 M (m + r^2 / 2) + 2 r m` and as many numbers :math:`(+ 4 r m)`, its turns
+    :math:`4 M (m + r^2)` a round in the mean at first, later an eighth: it takes in every eighth context then.
 
     Parameters
     ----------
     sharpness
-        g_n / ((K - 1) n^growth), above 0: larger explores less.
+        :math:`g_n / ((K - 1) n^{\text{growth}})`, above 0: larger explores less.
     growth
-        The power of n in g_n, 0 or above.
+        The power of n in :math:`g_n`, 0 or above.
     regularization
-        lambda of the first linear expert on each view, whose entries have squares of mean 1 (standardised), 1e-6 or above; the
-        second's is a hundred times that.
+        :math:`\lambda` of the first linear expert on each view, whose entries have squares of mean 1 (standardised),
+        1e-6 or above; the second's is a hundred times that.
     blocks
         Number of Fourier experts, 0 or above; bandwidths and columns take turns (`stacked.views.BANDWIDTHS`).
     features
         F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
         up to a multiple of 16: there is time for them.
     fourier_regularization
-        lambda of the Fourier experts, whose views have norm 1, 1e-6 or above.
+        :math:`\lambda` of the Fourier experts, whose views have norm 1, 1e-6 or above.
     curvature
         c, how much an outcome adds to A.
     virtual_weight
-        w, the weight of the two virtual labels: yes with w pi, no with w (1 - pi).
+        w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`.
     second_order
-        What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent directions
-        of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at most sketch_size
-        directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding.
-        "auto" is "full" where K d^2 is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
+        What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent
+        directions of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at
+        most sketch_size directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding. "auto"
+        is "full" where :math:`K d^2` is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
     sketch_size
-        Directions of a sketch, 1 or more; beyond d + 1 it is "full" without the ridge expert, slowly. Of second_order =
-        "sketch".
+        Directions of a sketch, 1 or more; beyond :math:`d + 1` it is "full" without the ridge expert, slowly. Of
+        second_order = "sketch".
     optimism
-        The least pi, in [0, 1/2]; 1/2 is AIOLI's pi.
+        The least :math:`\pi`, in [0, 1/2]; 1/2 is AIOLI's :math:`\pi`.
     ridge
-        lambda of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none.
-        Its weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
+        :math:`\lambda` of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none. Its
+        weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
     softmax
         Whether there is a third stack, in which classes compete; where one model serves both of two classes
         there is none.
     cold_start
-        Whether the first d rounds are played for what they are, where d >= 4 K and there is a ridge expert.
+        Whether the first d rounds are played for what they are, where :math:`d \ge 4 K` and there is a ridge expert.
     changes
         Whether to forget where the agent is right much more seldom than it says.
     complement
-        For K = 2: whether a miss of one class is a hit of the other, as it is where exactly one is right.
+        For :math:`K = 2`: whether a miss of one class is a hit of the other, as it is where exactly one is right.
 
     Raises
     ------

@@ -74,7 +74,7 @@ class Arrays(NamedTuple):
 
 
 class HoeffdingTree(ProbableLearner):
-    """A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
+    r"""A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
 
     The classes' shares at the leaf are the estimate; classes never seen there have none, and before the first example all
     are equal. Features are numeric, with Gaussian estimates of each class at a leaf, but for those of `one_hot`, which are
@@ -90,17 +90,20 @@ class HoeffdingTree(ProbableLearner):
     Tewari: without a prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the
     weight does not split. What `splits` does weighs most: see there.
 
-    Cost: 2 us a prediction or an update at d = 5; an attempt to split takes 10 K Gaussian shares a numeric feature. Memory:
-    5 K d numbers for each leaf that learns, K times the categories of nominal features.
+    Cost: 2 us a prediction or an update at :math:`d = 5`; an attempt to split takes :math:`10 K` Gaussian shares a
+    numeric feature. Memory: :math:`5 K d` numbers for each leaf that learns, K times the categories of nominal
+    features.
 
     Parameters
     ----------
     grace_period
         Weight a leaf must see between two attempts to split, at least 1; "random" draws an integer of 5 ... 20.
     split_confidence
-        delta, the probability in (0, 1) of a wrong split that is accepted; "random" draws it log-uniform in [0.01, 0.9].
+        :math:`\delta`, the probability in (0, 1) of a wrong split that is accepted; "random" draws it log-uniform in
+        [0.01, 0.9].
     tie_threshold
-        tau in (0, 1): where the Hoeffding bound is below it, the leaf splits whatever the lead; "random" as above.
+        :math:`\tau` in (0, 1): where the Hoeffding bound is below it, the leaf splits whatever the lead; "random" as
+        above.
     prior
         Weight of a class that a leaf has not seen, 0 or above; once it is seen its examples' weight is added.
     largest_share

@@ -16,10 +16,11 @@ from banditlab.problem import Problem
 
 
 class Forecasting(ProbableLearner):
-    """A forecaster, whose forecast is the estimate.
+    r"""A forecaster, whose forecast is the estimate.
 
-    Forecasters take no weights, so an example of weight w is passed on floor(w) times and once more with the probability
-    of the rest, as the paper has it for weights in [0, 1] (Section 2.2). An update draws one uniform whatever w.
+    Forecasters take no weights, so an example of weight w is passed on :math:`\mathrm{floor}(w)` times and once more
+    with the probability of the rest, as the paper has it for weights in [0, 1] (Section 2.2). An update draws one
+    uniform whatever w.
 
     Cost: the forecaster's.
 

@@ -13,26 +13,28 @@ from banditlab.validation import number, one_of, positive, probability
 
 
 class Simulated(WeakLearner):
-    """A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
+    r"""A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
 
     Problem: none that occurs; it takes the place of a weak learner where a booster's theorem is to be measured.
 
-    Prediction, y the label told and u_gamma^y the distribution with (1 - gamma)/k on every class and gamma more on y:
+    Prediction, y the label told and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
+    and :math:`\gamma` more on y:
 
-    * "random": a draw from u_gamma^y, whatever the costs. It meets Definition 1 of the paper for every edge below gamma,
-      with the excess loss `banditlab.bounds` gives as "simulated_excess".
-    * "adversarial": the class that costs most, l = argmax_l D(y, l) (of equals one at random), D(y) the booster's costs
-      less that of y over their sum. So it is as long as the account S + sum_t w_t ((1 - gamma)/k - D_t(y_t, l_t)) covers it at
-      the largest weight, 1; the label otherwise. The account is never overdrawn, so that Equation (1) holds with certainty,
-      for every T and every booster whose weights lie in [0, 1]; nor does it keep much, so that the learner is hardly
-      better than Equation (1) demands. Without costs every wrong class costs 1/(k-1).
+    * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It meets Definition 1 of the paper for every
+      edge below :math:`\gamma`, with the excess loss `banditlab.bounds` gives as "simulated_excess".
+    * "adversarial": the class that costs most, :math:`l = \arg\max_l D(y, l)` (of equals one at random), :math:`D(y)`
+      the booster's costs less that of y over their sum. So it is as long as the account
+      :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` covers it at the largest weight, 1; the label otherwise.
+      The account is never overdrawn, so that Equation (1) holds with certainty, for every T and every booster whose
+      weights lie in [0, 1]; nor does it keep much, so that the learner is hardly better than Equation (1) demands.
+      Without costs every wrong class costs :math:`1/(k-1)`.
 
     It learns nothing. One uniform a prediction.
 
     Parameters
     ----------
     edge
-        gamma in the paper, in [0, 1].
+        :math:`\gamma` in the paper, in [0, 1].
     spread
         An edge of its own for every learner, drawn once from [edge - spread, edge + spread] cut to [0, 1].
     behaviour

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import sys
 from pathlib import Path
 
@@ -13,7 +14,10 @@ project = "banditlab"
 author = "The banditlab developers"
 copyright = author
 version = release = __version__
-extensions = ["myst_parser", "docs.make.mathml"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.mathjax", "numpydoc", "docs.make.docstrings"]
+autodoc_preserve_defaults = True
+autosummary_generate = False
+numpydoc_show_class_members = False
 source_suffix = {".md": "markdown"}
 exclude_patterns = ["make"]
 root_doc = "index"
@@ -28,9 +32,11 @@ toc_object_entries = False
 
 html_theme = "furo"
 html_title = f"banditlab {__version__}"
-html_static_path = ["static"]
+# One file without fonts: a browser may refuse to load fonts for a page on a disk.
+[mathjax] = importlib.util.find_spec("sphinx-mathjax-offline").submodule_search_locations
+html_static_path = ["static", f"{mathjax}/static/mathjax/tex-svg.js"]
+mathjax_path = "tex-svg.js"
 html_css_files = ["site.css"]
-html_math_renderer = "mathml"
 html_copy_source = False
 html_show_sphinx = False
 # A summary of a result is fetched from its page, which a browser refuses where pages are files on a disk.

@@ -10,8 +10,6 @@ MENDED = {
     '<p class="caption" role="heading">': '<p class="caption" role="heading" aria-level="2">',
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
-    '<div class="formula">': '<div tabindex="0" class="formula">',
-    '<figure class="measured">': '<figure tabindex="0" class="measured">',
 }
 """What stands in a page, and what it becomes; a page that was mended has none of the first."""
 

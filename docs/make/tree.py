@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import shutil
-from collections.abc import Iterable
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -20,7 +19,7 @@ PAGES = {"CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md"}
 
 def make_tree(tree: Path = BUILD / "tree") -> Path:
     """Return the folder Sphinx reads, its files written where they differ from what is there."""
-    from docs.make import algorithms, api, gallery, slips
+    from docs.make import algorithms, api, gallery
 
     docs = tree / "docs"
     wanted: dict[Path, bytes] = {}
@@ -30,15 +29,11 @@ def make_tree(tree: Path = BUILD / "tree") -> Path:
             wanted[inside] = file.read_bytes()
     for name, page in PAGES.items():
         wanted[Path(page)] = _from_top((ROOT / name).read_text(encoding="utf-8")).encode()
-    guide = Path("how-to/mend-a-plug-in.md")
-    wanted[guide] = wanted[guide].replace(b"<!-- slips -->", slips.table().encode())
     for made in (algorithms.pages(), api.pages(), gallery.pages()):
         wanted |= {Path(name): text.encode() for name, text in made.items()}
     for page, content in wanted.items():
         if page.suffix == ".md":
             wanted[page] = _to_pages(content.decode(), len(page.parts) - 1).encode()
-    for page in [page for page in wanted if page.suffix == ".md"]:
-        wanted[page] = _without_empty_patterns(wanted[page].decode(), page.parent, wanted).encode()
     _write(docs, wanted)
     for name in (*BESIDE, "README.md", "CITATION.cff", "LICENSE", "pyproject.toml"):
         link = tree / name
@@ -62,21 +57,6 @@ def _to_pages(text: str, depth: int) -> str:
     for name, page in PAGES.items():
         text = text.replace(f"]({'../' * (depth + 1)}{name}", f"]({'../' * depth}{page}")
     return text
-
-
-def _without_empty_patterns(text: str, folder: Path, wanted: Iterable[Path]) -> str:
-    """Return a page without the patterns of its tables of contents that no page matches yet."""
-    beside = [page.relative_to(folder) for page in wanted if page.is_relative_to(folder)]
-
-    def matches(pattern: str) -> bool:
-        depth = len(Path(pattern).parts)  # a star stops at a folder, as Sphinx has it
-        return any(len(page.parts) == depth and page.match(f"{pattern}.md") for page in beside)
-
-    def kept(block: re.Match[str]) -> str:
-        lines = block.group().split("\n")
-        return "\n".join(line for line in lines if "*" not in line or matches(line))
-
-    return re.sub(r"^```\{toctree\}\n.*?^```", kept, text, flags=re.MULTILINE | re.DOTALL)
 
 
 def _write(folder: Path, wanted: dict[Path, bytes]) -> None:

@@ -90,7 +90,7 @@ class DecodedDescent(ScaledScores, KernelAgent):
 
     Update rule (:math:`W_1 = 0`, no projection): :math:`s = \mathrm{softmax}(W_t x_t)`, h the decoding; play from
     :math:`p = (1 - \gamma) h(s) + \gamma/K`, drawn as a coin and a draw;
-    :math:`g_t = 1[\text{right}] / p_y (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
+    :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
     :math:`l = -\log_2 s_y`; :math:`W_{t+1} = W_t - \eta g_t`.
 
     Guarantee (adversarial, :math:`\|x_t\| \le R`; c the decoding's constant, 1/2 for half-log,
@@ -105,7 +105,7 @@ class DecodedDescent(ScaledScores, KernelAgent):
     The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
     and the constants are ours: docs/theory/half-log.md.
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
     exponentials, :math:`K d` numbers.
 
     Parameters
@@ -121,7 +121,7 @@ class DecodedDescent(ScaledScores, KernelAgent):
     step
         :math:`\eta`, a number; "theory": :math:`2 c \gamma/(b K)`; "wide", for half-log and sparsemax:
         :math:`2 h \gamma/(K R^2)`; or "adaptive":
-        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, as Shibukawa et al. take for RDUE
+        :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, as Shibukawa et al. take for RDUE
         and Gaptron (App. H.1).
     step_scale
         :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.

@@ -85,7 +85,7 @@ class EpsilonGreedy(KernelAgent):
     logistic loss's gradient :math:`(\mathrm{softmax}(W x) - e_y) x'`, divided by :math:`P(y)`, is descended; on a
     miss nothing is. So g has the full information gradient as its mean, whatever the label. Steps are AdaGrad's with
     a size for every entry: :math:`G_{kj} \mathrel{+}= g_{kj}^2`,
-    :math:`W_{kj} \mathrel{-}= \text{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
+    :math:`W_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
 
     Guarantee: the gradient estimates are unbiased, with a second moment of up to :math:`K/\gamma` times the true
     gradient's, so on a ball of radius B the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
@@ -93,7 +93,7 @@ class EpsilonGreedy(KernelAgent):
     out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss / ln 2, plus
     :math:`\gamma T`. `bound` answers None.
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`2 K d` numbers.
 
     Parameters

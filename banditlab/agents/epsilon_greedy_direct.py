@@ -67,8 +67,8 @@ class EpsilonGreedyDirect(KernelAgent):
     Update rule: :math:`\text{best} = \arg\max_k w_k'x` (the first of equals); play from
     :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn as a coin and a uniform class. Only the played class k
     learns, from :math:`y = +1` (right) or -1 (wrong): with the logistic loss's gradient
-    :math:`g = -y \mathrm{sigmoid}(-y w_k'x) x`, :math:`G_{kj} \mathrel{+}= g_j^2` and
-    :math:`w_{kj} \mathrel{-}= \text{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). No importance weights: a model
+    :math:`g = -y\, \mathrm{sigmoid}(-y w_k'x) x`, :math:`G_{kj} \mathrel{+}= g_j^2` and
+    :math:`w_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). No importance weights: a model
     of the outcome, not of the policy's value, is fitted.
 
     "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, :math:`t - 1` the number of outcomes learnt: about
@@ -76,9 +76,9 @@ class EpsilonGreedyDirect(KernelAgent):
     found. (The reduction's guarantee would ask for :math:`t^{-1/3}`.)
 
     Guarantee: if :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k,
-    :math:`\gamma T + O(\sqrt{T K \mathrm{Reg} / \gamma})` mistakes more than the best class's expected ones, Reg the
+    :math:`\gamma T + O(\sqrt{T K\, \mathrm{Reg} / \gamma})` mistakes more than the best class's expected ones, Reg the
     models' regret in squared loss: :math:`T^{2/3}` at best. Exactly one class is right, so the assumption needs
-    :math:`\sum_k \mathrm{sigmoid}(w_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts only. `bound` answers
+    :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts only. `bound` answers
     None.
 
     Cost: :math:`O(K d)` to score and :math:`O(d)` to learn, :math:`\mathrm{nnz}(x)` in the place of d where contexts

@@ -113,25 +113,25 @@ class Exploration(AroundForecaster, RoundAgent):
 
     .. math::
 
-        \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma) \mathrm{Reg}(\gamma T/K).
+        \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma)\, \mathrm{Reg}(\gamma T/K).
 
-    At :math:`\gamma = \sqrt{f K \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T \mathrm{Reg}(T)}`. For
+    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`. For
     a draw that is Theorem 9; its statement drops the 2, its proof does not. The rest is ours:
     docs/theory/half-log.md.
 
-    With gamma = "anytime" round t explores at :math:`\gamma_t = \min(1, \sqrt{f K \mathrm{Reg}(t)/t})`, the theorem's
+    With gamma = "anytime" round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`, the theorem's
     rate had the run ended there, and no horizon is needed. Where the labels come from the comparator,
     :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and contexts of any kind,
 
     .. math::
 
         \mathbb{E}[\text{mistakes}] \le f L + (1 - 1/K) \sum_t \gamma_t + (1 - \gamma_T) f (K/\gamma_T)
-        \mathrm{Reg}(\sum_t \gamma_t/K) \le f L + 3 \sqrt{f K T \mathrm{Reg}(T)}
+        \mathrm{Reg}(\sum_t \gamma_t/K) \le f L + 3 \sqrt{f K T\, \mathrm{Reg}(T)}
 
     (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later updates stand for more
     rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
     their weighted sum. Beginning anew at :math:`T = 1`, 2, 4, ... would give
-    :math:`f L + 6.9 \sqrt{f K T \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
+    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
 
     Cost: one forecast a round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands
     still, and forecasts are made in batches where it offers them. Memory: the forecaster's.
@@ -142,7 +142,7 @@ class Exploration(AroundForecaster, RoundAgent):
         Id of the forecaster (Alg in the paper).
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory":
-        :math:`\min(1, \sqrt{f K \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound;
+        :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound;
         or "anytime", the schedule above, which needs the latter only.
     decoding
         How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"

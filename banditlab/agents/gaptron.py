@@ -159,9 +159,9 @@ class Gaptron(ScaledScores, KernelAgent):
 
     Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`y^* = \arg\max_k (W_t x_t)_k`;
     :math:`m = \max(a, \gamma)` with the gap map a of the loss; play from :math:`p' = (1 - m) e_{y^*} + m/K`, drawn as
-    a coin and a uniform class; :math:`g_t = (1[\text{right}] / p'_y) \mathrm{grad}\, l_t(W_t)`;
+    a coin and a uniform class; :math:`g_t = (1[\text{right}] / p'_y)\, \mathrm{grad}\, l_t(W_t)`;
     :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)`. Gap maps (Table 2), with
-    :math:`p^* = \max_k \mathrm{softmax}(W_t x_t)_k` and :math:`m^*` the margin of :math:`y^*`: logistic
+    :math:`p^* = \max_k\, \mathrm{softmax}(W_t x_t)_k` and :math:`m^*` the margin of :math:`y^*`: logistic
     :math:`1 - p^*` if :math:`p^* \ge 1/2`, else 1; hinge :math:`1 - m^*` if :math:`m^* \le \kappa`, else 0; smooth
     hinge :math:`(1 - \min(1, m^*))^2`. So with the logistic loss the play is uniform as long as :math:`p^* < 1/2`,
     even where the argmax is right, and at the theorem's :math:`\gamma` throughout unless
@@ -175,7 +175,7 @@ class Gaptron(ScaledScores, KernelAgent):
         \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\};
 
     the hinge losses have `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed :math:`\gamma` and
-    step up to the wide one, projected or not, the additive term is :math:`D^2/(2\,\text{step}) + \gamma (K-1)/K T`,
+    step up to the wide one, projected or not, the additive term is :math:`D^2/(2\,\text{step}) + \gamma ((K-1)/K) T`,
     at the theorem's settings never above the maximum, after any number of rounds: `surrogate_bound`, in the player's
     loss. `bound` is the same for the logistic loss and None for the others: comparators are measured by their
     logistic loss.
@@ -186,10 +186,10 @@ class Gaptron(ScaledScores, KernelAgent):
 
     With another decoding (the logistic loss only) the play is
     :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`, h the decoding, c its constant, and the theorem
-    `template_fixed`: steps to :math:`2 c \gamma \ln 2/(K R^2)`, :math:`1.70 R D \sqrt{K T}` with half-log (ours:
+    `template_fixed`: steps to :math:`2 c \gamma (\ln 2)/(K R^2)`, :math:`1.70 R D \sqrt{K T}` with half-log (ours:
     docs/theory/half-log.md).
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
     exponentials, :math:`K d` numbers.
 
     Parameters
@@ -202,10 +202,10 @@ class Gaptron(ScaledScores, KernelAgent):
         Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory", which balances the two terms for the
         loss and the step and needs the horizon: :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
     step
-        :math:`\eta` in the paper, a number; "theory": :math:`\gamma \ln 2 / (2 K^2 R^2)`, for the hinge losses
-        :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`; "wide": :math:`2.5 \gamma \ln 2 / (2 K R^2)`,
+        :math:`\eta` in the paper, a number; "theory": :math:`\gamma (\ln 2) / (2 K^2 R^2)`, for the hinge losses
+        :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`; "wide": :math:`2.5 \gamma (\ln 2) / (2 K R^2)`,
         :math:`\gamma / (2 K R^2)` and :math:`\gamma / (4 K R^2)`; or "adaptive":
-        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, the practical variant of
+        :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, the practical variant of
         Shibukawa et al., App. H.1, who say it follows Gappletron.
     decoding
         "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or

@@ -76,10 +76,10 @@ class Newtron(KernelAgent):
 
     .. math::
 
-        \text{right: } \delta = (1 - p_{\hat y})/p'_{\hat y}\, (1/K - e_{\hat y}) \otimes x_t, \quad
+        \text{right: } \delta = ((1 - p_{\hat y})/p'_{\hat y}) (1/K - e_{\hat y}) \otimes x_t, \quad
         \kappa = p'_{\hat y}
 
-        \text{wrong: } \delta = p_{\hat y}/p'_{\hat y}\, (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
+        \text{wrong: } \delta = (p_{\hat y}/p'_{\hat y}) (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
 
         f_t(W) = \langle \delta, W - W'_t \rangle + (\kappa \beta/2) \langle \delta, W - W'_t \rangle^2
 
@@ -92,7 +92,7 @@ class Newtron(KernelAgent):
     `numerics.frobenius_programme` solves that case exactly, too.
 
     Guarantee: regret :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` when
-    :math:`\alpha \le \ln T/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
+    :math:`\alpha \le (\ln T)/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
     :math:`T^{-1/2}` for the others. So gamma = "theory", of the last shape, at the default :math:`\alpha = 1` is
     covered from :math:`T = e^{8 R D}` on only, which few runs reach. The constants are not known to us, so `bound`
     answers None; the theorem covers `ball=True` only. The :math:`\beta` used for "theory" is ours: :math:`f_t` lies

@@ -80,14 +80,14 @@ class OvRPerceptron(LinearScores, KernelAgent):
     play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class of :math:`S_t`
     (which one is left open by the paper), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
 
-    Guarantee: :math:`\mathbb{E}[M] \le (K-1) \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`; nothing is
+    Guarantee: :math:`\mathbb{E}[M] \le (K-1)\, \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`; nothing is
     explored on purpose and nothing depends on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin
     1, all classes and rounds) the same proof gives :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`, so
     noise costs a factor :math:`K-1` and it is a method for clean streams. Both are `ovr_perceptron_mistakes` in
     banditlab.bounds. The comparator's loss is no logistic loss, so `bound` answers None. They hold for every setting
     below.
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`K d` numbers.
 
     Parameters

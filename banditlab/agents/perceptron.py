@@ -54,7 +54,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     :math:`\sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. The comparator's loss is the hinge, not the logistic
     loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`K d` numbers.
 
     Raises

@@ -107,10 +107,10 @@ class PNewtron(KernelAgent):
 
     .. math::
 
-        \text{right: } \delta = (1 - p_{\hat y})/p'_{\hat y}\, (1/K - e_{\hat y}) \otimes x_t, \quad
+        \text{right: } \delta = ((1 - p_{\hat y})/p'_{\hat y}) (1/K - e_{\hat y}) \otimes x_t, \quad
         \kappa = p'_{\hat y}
 
-        \text{wrong: } \delta = p_{\hat y}/p'_{\hat y}\, (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
+        \text{wrong: } \delta = (p_{\hat y}/p'_{\hat y}) (e_{\hat y} - 1/K) \otimes x_t, \quad \kappa = 1
 
         A \mathrel{+}= \kappa \beta \delta^2, \quad
         b \mathrel{+}= (1 - \kappa \beta \langle \delta, W \rangle) \delta
@@ -132,7 +132,7 @@ class PNewtron(KernelAgent):
     grows to other actions within a thousand rounds, so two correct implementations agree in distribution, not action
     by action.
 
-    Cost: :math:`O(K d)` a round, :math:`O(K \mathrm{nnz}(x))` where contexts come sparse, with as many quotients and
+    Cost: :math:`O(K d)` a round, :math:`O(K\, \mathrm{nnz}(x))` where contexts come sparse, with as many quotients and
     K exponentials; :math:`3 K d` numbers.
 
     Parameters

@@ -73,7 +73,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit: what the same decoding costs where nothing is hidden. The
-    loss is the logistic loss in BASE 2, :math:`l(W) = -\log_2 \mathrm{softmax}(W x)_y` (the base-2 Fenchel-Young loss
+    loss is the logistic loss in BASE 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the base-2 Fenchel-Young loss
     of the scores :math:`W x / \ln 2`).
 
     Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`q = \mathrm{softmax}(W_t x_t)`,
@@ -88,10 +88,10 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     Guarantee (adversarial, :math:`\|x_t\| \le R`): :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for
     every :math:`\|U\|_F \le D`, hence for every U of the row ball B, after any number of rounds and for any
-    :math:`\text{step} \le 2 \ln 2 (1 - \ln 2) / R^2`; at the default step the additive term is
-    :math:`K B^2 R^2 / (4 \ln 2 (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
+    :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`; at the default step the additive term is
+    :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
     are derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding 1 - ln 2 becomes that
-    rule's constant c: steps to :math:`2 c \ln 2 / R^2`, and at that one :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log
+    rule's constant c: steps to :math:`2 c (\ln 2) / R^2`, and at that one :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log
     :math:`0.72 K B^2 R^2` (ours: docs/theory/half-log.md).
 
     Cost: :math:`O(K d)` a round, K exponentials, :math:`K d` numbers.
@@ -103,7 +103,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
         projected).
     step
         Step size (:math:`\eta` in the paper, which scales W by 1/ln 2), or "theory":
-        :math:`2 \ln 2 (1 - \ln 2) / R^2`, with another decoding :math:`2 c \ln 2 / R^2`. No horizon is needed.
+        :math:`2 (\ln 2) (1 - \ln 2) / R^2`, with another decoding :math:`2 c (\ln 2) / R^2`. No horizon is needed.
     decoding
         How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).

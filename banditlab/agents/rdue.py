@@ -91,16 +91,16 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`\theta` (the first of equals) with probability :math:`1 - r` and a draw from q with probability
     :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. Then
     :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`, or another decoding of q in the bracket's
-    place, :math:`G_t = 1[\text{right}] / p(y) (q - e_y) \otimes x_t`,
+    place, :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`,
     :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)`, :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`,
     :math:`B'` the set's Frobenius diameter.
 
     Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U of logits :math:`U x`,
     with rows of norm at most B, is therefore :math:`W = U / \ln 2` here, with
-    :math:`S = -\log_2 \mathrm{softmax}(U x)_y`, its logistic loss in BITS. The set is the Frobenius ball of radius
+    :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, its logistic loss in BITS. The set is the Frobenius ball of radius
     :math:`D = \sqrt{K} B / \ln 2`, which holds all of them, and :math:`B' = 2 D` is what the paper calls B.
 
-    Guarantee (adversarial, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 \ln 2 R^2`): the decoding errs
+    Guarantee (adversarial, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the decoding errs
     with probability at most :math:`(1 - a) S`, so that
 
     .. math::
@@ -108,14 +108,14 @@ class RDUE(ScaledScores, KernelAgent):
         \mathbb{E}[M] \le \sum_t S(U x_t / \ln 2, y_t) + (b/(2a) + 1) B' \sqrt{K T}
 
     at :math:`q_0 = B' \sqrt{K/T}`. For any fixed :math:`q_0` the additive term is
-    :math:`q_0 (K-1)/K T + b K B'^2/(2 a q_0)`, which is what `bound` returns, in bits: it is below the former at the
+    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which is what `bound` returns, in bits: it is below the former at the
     theorem's :math:`q_0` and holds after any number of rounds. None for the adaptive step or without the projection.
     The paper's :math:`1 - a = 0.693` is not sharp: for any K it is 0.518, the largest
     :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain; we keep the theorem as it is. With another decoding a
     is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two terms equal
     (ours: docs/theory/half-log.md).
 
-    Cost: :math:`O(K \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
     exponentials, :math:`K d` numbers.
 
     Parameters
@@ -130,7 +130,7 @@ class RDUE(ScaledScores, KernelAgent):
         (`banditlab.numerics.decoding`).
     step
         "theory": :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive":
-        :math:`\text{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.
+        :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.
     step_scale
         :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other step does not use it.
     project

@@ -82,7 +82,7 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
     |sigmoid| is at most its value at the real part over :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1]
     by at most :math:`\cosh s - 1`; so the integrand is at most M times its maximum on [-1, 1]. Chebyshev series of
     degree :math:`2N - 1` miss it by :math:`2 M e^{-s (2N-1)}/(e^s - 1)`, the rule and the mean by that each, and the
-    mean is at least the maximum times :math:`e^{-(1 + \ln 4 B R T)}`. Any s will do.
+    mean is at least the maximum times :math:`e^{-(1 + \ln(4 B R T))}`. Any s will do.
     """
     T, b = rounds, norm_bound * radius
     if T == 0.0:

@@ -21,7 +21,7 @@ _AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
 )
 def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float) -> float:
     r"""Mistakes of AdaBoost.OLM's best expert:
-    :math:`(4 (K-1) \ln 2 T + 16 \sqrt{2} (K-1) N \sqrt{T}) / \sum \gamma_i^2`, at most T.
+    :math:`(4 (K-1) (\ln 2) T + 16 \sqrt{2} (K-1) N \sqrt{T}) / \sum \gamma_i^2`, at most T.
 
     The argument: the logistic loss starts at :math:`(K-1) \ln 2` a round and stays above 0; learner i lowers it by at
     least :math:`\gamma_i^2/4` for each mistake of expert :math:`i-1`, up to the regret of gradient descent,
@@ -69,7 +69,7 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
     r"""Regret of the boosting regression over :math:`\alpha` in [-2, 2]: that of the forecaster +
-    :math:`T \ln(1 + e^{2 - 2 \mathrm{clip}})`.
+    :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
     """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 

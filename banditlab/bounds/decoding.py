@@ -86,7 +86,7 @@ def decoded_exploration(
     rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
     r"""Expected mistakes beyond 0.7213 times the loss:
-    :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma) \mathrm{Reg}`.
+    :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates. As `exploration`, with
     :math:`0.7213 (-\ln s_y)` in the place of :math:`-\ln p_y` on the rounds that are not explored. Infinite at
@@ -103,7 +103,7 @@ def decoded_exploration(
 )
 def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, decoding: str = "half-log") -> float:
     r"""Expected mistakes beyond 0.7213 times the loss at that :math:`\gamma`:
-    :math:`1.699 \sqrt{K T \mathrm{Reg}(T)}`, or T if that is less.
+    :math:`1.699 \sqrt{K T\, \mathrm{Reg}(T)}`, or T if that is less.
     """
     return exploration_theorem_9(rounds, n_classes, mistakes_per_nat(decoding, n_classes) * regret)
 
@@ -118,10 +118,10 @@ def decoded_exploration_well_specified(
     n_classes: int, total_gamma: float, last_gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
     r"""Expected mistakes beyond 0.7213 times U's loss: :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T) 0.7213
-    (K/\gamma_T) \mathrm{Reg}`.
+    (K/\gamma_T)\, \mathrm{Reg}`.
 
-    As `exploration_well_specified`. At :math:`\gamma_t = \min(1, \sqrt{0.7213 K \mathrm{Reg}(t)/t})` it is at most
-    :math:`3 \sqrt{0.7213 K T \mathrm{Reg}(T)} = 2.548 \sqrt{K T \mathrm{Reg}(T)}`. Infinite at :math:`\gamma_T = 0`.
+    As `exploration_well_specified`. At :math:`\gamma_t = \min(1, \sqrt{0.7213 K\, \mathrm{Reg}(t)/t})` it is at most
+    :math:`3 \sqrt{0.7213 K T\, \mathrm{Reg}(T)} = 2.548 \sqrt{K T\, \mathrm{Reg}(T)}`. Infinite at :math:`\gamma_T = 0`.
     """
     factor = mistakes_per_nat(decoding, n_classes)
     return exploration_well_specified(n_classes, total_gamma, last_gamma, factor * regret)

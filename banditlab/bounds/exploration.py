@@ -17,13 +17,13 @@ _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
 )
 def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> float:
     r"""Expected mistakes beyond the comparator's loss:
-    :math:`\gamma (1 - 1/K) T + (1 - \gamma) (K/\gamma) \mathrm{Reg}`.
+    :math:`\gamma (1 - 1/K) T + (1 - \gamma) (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates, their expected number. The argument: an
     explored round errs with probability :math:`1 - 1/K`; on the others :math:`1 - p_y \le -\ln p_y`, and the coin and
     the uniform action are independent of the forecast, so the forecaster's expected loss over all rounds is
     :math:`K/\gamma` times that over its updates, and the same holds for the comparator. The number of updates is
-    Binomial(T, :math:`\gamma/K`), so :math:`E \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
+    Binomial(T, :math:`\gamma/K`), so :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
     :math:`\gamma = 0`.
     """
     if gamma == 1.0:  # nothing but exploration, whatever the forecaster
@@ -39,7 +39,7 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
 )
 def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float:
     r"""Expected mistakes beyond the comparator's loss at Theorem 9's :math:`\gamma`:
-    :math:`2 \sqrt{K T \mathrm{Reg}(T)}`, or T if that is less.
+    :math:`2 \sqrt{K T\, \mathrm{Reg}(T)}`, or T if that is less.
     """
     return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
 
@@ -52,7 +52,7 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
 )
 def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: float, regret: float) -> float:
     r"""Expected mistakes beyond U's loss at decreasing rates:
-    :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T)(K/\gamma_T) \mathrm{Reg}`.
+    :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T)(K/\gamma_T)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\sum \gamma_t / K` updates. The argument: :math:`\delta_t`, the
     expected loss of the forecast less U's, is a relative entropy and so never negative; the updates' share of it,
@@ -62,7 +62,7 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
 
         (1 - \gamma_t) \delta_t \le (1 - \gamma_T)(K/\gamma_T) (\gamma_t/K) \delta_t.
 
-    At :math:`\gamma_t = \min(1, \sqrt{K \mathrm{Reg}(t)/t})` it is at most :math:`3 \sqrt{K T \mathrm{Reg}(T)}`.
+    At :math:`\gamma_t = \min(1, \sqrt{K\, \mathrm{Reg}(t)/t})` it is at most :math:`3 \sqrt{K T\, \mathrm{Reg}(T)}`.
     Infinite at :math:`\gamma_T = 0`.
     """
     explored = (1.0 - 1.0 / n_classes) * total_gamma
@@ -70,7 +70,7 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
 
 
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
-    r"""Return the exploration rate of Theorem 9, :math:`\min(1, \sqrt{K \mathrm{Reg}(T) / T})`, regret =
+    r"""Return the exploration rate of Theorem 9, :math:`\min(1, \sqrt{K\, \mathrm{Reg}(T) / T})`, regret =
     :math:`\mathrm{Reg}(T)`; NaN where there is none.
     """
     # not `within`, which takes longer than the rest: the anytime rate asks for this every round

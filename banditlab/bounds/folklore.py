@@ -66,7 +66,7 @@ def folklore_any_regularization(
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
     :math:`r = c R^2 / (2 \lambda)`. The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
-    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r) \mathrm{tr}(A_t^{-1} H_t)`. NaN where c is not known to be
+    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. NaN where c is not known to be
     admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
@@ -126,7 +126,7 @@ def folklore_inexact(
     :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` error.
 
     The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With
-    :math:`\rho = z - g + \tilde A \mathrm{softmax}(z)`, what is left of the root's equation, Lemma 7 at z gives the
+    :math:`\rho = z - g + \tilde A\, \mathrm{softmax}(z)`, what is left of the root's equation, Lemma 7 at z gives the
     round's term without :math:`\rho`, and :math:`\rho` adds :math:`u'\rho - \rho'Q_c \rho \le |u| |\rho|`,
     :math:`u = s - e_y + Q_c (2 \tilde A e_y - \mathrm{diag}(\tilde A))`.
     :math:`|\rho| \le (1 + R^2/(4 \lambda)) |z - \text{root}|`, since At <= :math:`R^2/(2 \lambda)` and the softmax is

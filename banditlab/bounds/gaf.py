@@ -63,11 +63,11 @@ def gaf(
 
     :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)`, :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
     :math:`\Omega_t` is at most the mean of loss - surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)` (Jensen). For
-    logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c) \mathrm{tr}(C S)`: half the mean
+    logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`: half the mean
     of :math:`\mathrm{tr}(C S)` along the heat flow, :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and
     :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz function of a Gaussian vector with :math:`K - 1`
     coordinates of variance at most :math:`\sigma^2`. :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
-    :math:`c \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN where c is not
+    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN where c is not
     known to be admissible; infinite where :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
@@ -205,7 +205,7 @@ def vovk_azoury_warmuth(
 
     The argument: surrogates are exact, so that a round costs :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)`,
     :math:`\text{prediction} = m/(1 + q)`, :math:`q = x'A_{t-1}^{-1}x`: that is
-    :math:`q/(1 + q) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
+    :math:`(q/(1 + q)) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
     :math:`\ln \det(A_n/\lambda)`.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization

@@ -110,7 +110,7 @@ def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: fl
     assumes=_BITS + ", step <= 2.5 gamma ln 2 / (2 K R^2); the hinge losses in their own units, to their wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma (K-1)/K T`, for any fixed :math:`\gamma` and any step up to the
+    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to the
     theorem's.
 
     From

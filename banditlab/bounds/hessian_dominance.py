@@ -16,7 +16,7 @@ def hessian_dominance(norm_bound: float, radius: float) -> float:
 
     .. math::
 
-        (\mathrm{grad}\, \phi - \mathrm{grad}\, \mathrm{loss})(\dots)' - \mathrm{grad}\, \phi \mathrm{grad}\, \phi'
+        (\mathrm{grad}\, \phi - \mathrm{grad}\, \mathrm{loss})(\dots)' - \mathrm{grad}\, \phi\, \mathrm{grad}\, \phi'
         \le c\,\text{Hessian}.
 
     Along :math:`(e_1 - e_2) \otimes x` the left side is :math:`|x|^4` and the Hessian

@@ -19,9 +19,9 @@ def gaussian_mix_regret(
 ) -> float:
     r"""Mix-loss regret of the exact posterior: :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`.
 
-    The regret is :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t \mathrm{loss}(U)`. Proof: the
+    The regret is :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t\, \mathrm{loss}(U)`. Proof: the
     variational formula at :math:`N(U, v I)`. A unit of weight costs it at most
-    :math:`(v/2) \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation), the prior
+    :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation), the prior
     :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`; then :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
 
     Parameters
@@ -51,8 +51,8 @@ def gaussian_mix_regret(
 def obama_gaussian_prior(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float
 ) -> float:
-    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t \mathrm{loss}(U)`:
-    :math:`(K/\gamma)\,\text{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
+    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(U)`:
+    :math:`(K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
     Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
     inside the logarithm), and
@@ -75,7 +75,7 @@ def obama_gaussian_prior(
     assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
 )
 def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
-    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t \mathrm{loss}(\text{member})`, for any of N members:
+    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(\text{member})`, for any of N members:
     :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T`.
 
     The mix-loss regret against a member is at most :math:`\ln N`, whatever the weights; the rest is as in
@@ -101,8 +101,8 @@ def decoded_obama(
     gamma: float,
     decoding: str = "half-log",
 ) -> float:
-    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond :math:`0.7213 \sum_t \mathrm{loss}(U)`:
-    :math:`0.7213 (K/\gamma)\,\text{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
+    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond :math:`0.7213 \sum_t\, \mathrm{loss}(U)`:
+    :math:`0.7213 (K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
     Play :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`: every class keeps
     :math:`\gamma/K`, so weights stay at most 1, their mean is :math:`\gamma/K`, and
@@ -139,7 +139,7 @@ def obama_gamma(
     r"""Return the :math:`\gamma` at which the two terms of `decoded_obama` (of `obama_gaussian_prior` for "sample")
     are equal, at most 1.
 
-    :math:`\gamma = \sqrt{f K \mathrm{mix}(\gamma) / ((1 - 1/K) T)}`, f = `mistakes_per_nat`, a fixed point of an
+    :math:`\gamma = \sqrt{f K\, \mathrm{mix}(\gamma) / ((1 - 1/K) T)}`, f = `mistakes_per_nat`, a fixed point of an
     increasing concave map, reached from above.
     """
     gamma, factor = 1.0, mistakes_per_nat(decoding, n_classes)

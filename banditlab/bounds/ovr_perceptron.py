@@ -16,8 +16,8 @@ from banditlab.bounds._theorem import theorem
     printed="a rate, O(K / gamma^2), with F = 2/gamma and L = 0",
 )
 def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:
-    r"""Return :math:`(K-1) \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`, at least :math:`\mathbb{E}[M]`;
-    :math:`(K-1) \mathrm{floor}(R^2 F^2)` at :math:`L = 0`.
+    r"""Return :math:`(K-1)\, \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`, at least :math:`\mathbb{E}[M]`;
+    :math:`(K-1)\, \mathrm{floor}(R^2 F^2)` at :math:`L = 0`.
 
     Let :math:`n_i` count the corrections of perceptron i and N their sum. In each :math:`n_i` the sign was wrong, so
     :math:`\|w_i\|^2 \le n_i R^2`, and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`. Summed

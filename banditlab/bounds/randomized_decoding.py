@@ -11,7 +11,7 @@ LN2 = math.log(2.0)
 
 @within()
 def decoding_step(radius: float) -> float:
-    r"""Return :math:`2 \ln 2 (1 - \ln 2) / R^2`, the largest step for which the gap pays for the gradients."""
+    r"""Return :math:`2 (\ln 2) (1 - \ln 2) / R^2`, the largest step for which the gap pays for the gradients."""
     return 2.0 * LN2 * (1.0 - LN2) / radius**2
 
 
@@ -25,7 +25,7 @@ def randomized_decoding(frobenius_bound: float, step: float) -> float:
     r"""Return :math:`D^2 / (2\,\text{step})`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the
     comparator's loss in bits + this.
 
-    With :math:`l = -\log_2 \mathrm{softmax}(W x)_y` the decoding errs with probability at most :math:`l \ln 2` (in
+    With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding errs with probability at most :math:`l \ln 2` (in
     nats: at most :math:`-\ln q_y`), and :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, for l is smooth, with
     the constant :math:`R^2/(2 \ln 2)`, and not negative. Gradient descent gives
 

@@ -43,7 +43,7 @@ def rdue_radius(n_classes: int, norm_bound: float) -> float:
 
 @within()
 def rdue_smoothness(radius: float) -> float:
-    r"""Return :math:`b = 2 \ln 2 R^2`: :math:`\|\mathrm{grad}\, S\|_F^2 \le b S`, for
+    r"""Return :math:`b = 2 (\ln 2) R^2`: :math:`\|\mathrm{grad}\, S\|_F^2 \le b S`, for
     :math:`\|q - e_y\|^2 \le 2 (1 - q_y) \le -2 \ln q_y`.
     """
     return 2.0 * math.log(2.0) * radius**2
@@ -69,7 +69,7 @@ def rdue_decoded_gamma(
 @theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
 def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
     r"""Return :math:`(b/(2a) + 1)\,\text{diameter}\, \sqrt{K T}`: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's loss + this; :math:`a = 1 - \ln 2`, :math:`b = 2 \ln 2 R^2`.
+    comparator's loss + this; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`.
 
     Where :math:`\gamma` is cut at 1 this is above T.
     """
@@ -78,10 +78,10 @@ def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> 
 
 @theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", unit="bits", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`\gamma (K-1)/K T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`; holds
+    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`; holds
     at every prefix.
 
-    With :math:`L = \mathbb{E}[\sum S(W_t)]`: :math:`\mathbb{E}[M] \le \gamma (K-1)/K T + (1 - a) L`; the regret of
+    With :math:`L = \mathbb{E}[\sum S(W_t)]`: :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`; the regret of
     the steps is at most :math:`\text{diameter}\, \sqrt{2 b K L / \gamma}`, for
     :math:`E\|G_t\|^2 = \|\mathrm{grad}\, S\|^2 / p(y)` and :math:`p(y) \ge \gamma/K`; and
     :math:`-a L + \text{diameter}\, \sqrt{2 b K L / \gamma}` is largest at the second term.
@@ -101,7 +101,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    r"""Return :math:`\gamma (K-1)/K T + b K\,\text{diameter}^2 / (2 a \gamma)`, a the rule's constant: 1/2 for
+    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, a the rule's constant: 1/2 for
     half-log, RDUE's is 1 - ln 2.
     """
     if gamma == 0.0:

@@ -92,9 +92,9 @@ class Aggregating(Forecaster):
 
     Update rule (Algorithm 1): :math:`P_1` uniform on :math:`\{W : \|W_k\| \le B\}`;
     :math:`q = (1 - \mu) \mathbb{E}_{P_t}[\mathrm{softmax}(W x_t)] + \mu/K`, answered as :math:`\ln q`;
-    :math:`P_{t+1}(W)` proportional to :math:`P_t(W) \mathrm{softmax}(W x_t)_{y_t}`. The loss of
-    :math:`\ln \mathbb{E}_{P_t} \mathrm{softmax}(W x_t)` is the mix loss
-    :math:`-\ln \mathbb{E}_{P_t} \mathrm{softmax}(W x_t)_{y_t}`, with equality. :math:`P_t` is represented by
+    :math:`P_{t+1}(W)` proportional to :math:`P_t(W)\, \mathrm{softmax}(W x_t)_{y_t}`. The loss of
+    :math:`\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)` is the mix loss
+    :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`, with equality. :math:`P_t` is represented by
     `sampler`:
 
     * "quadrature", :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform on

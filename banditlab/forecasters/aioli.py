@@ -174,7 +174,7 @@ class AIOLI(KernelForecaster):
         B, the largest norm of a row of a two-row W. The paper's own B bounds :math:`\theta = W_0 - W_1`, hence is
         :math:`2 B`; it is the attribute `margin_bound`.
     regularization
-        :math:`\lambda` in the paper; "theory" is :math:`1 / \text{margin\_bound}^2`.
+        :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     virtual_weight
         w, the weight of the two virtual labels; 1 in the paper, and the bound holds for 1 only.
     curvature

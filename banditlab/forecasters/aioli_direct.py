@@ -53,7 +53,7 @@ class AIOLIDirect(Forecaster):
     norm_bound
         B, the largest norm of a row of a two-row W; the paper's own B is the attribute `margin_bound`, :math:`2 B`.
     regularization
-        :math:`\lambda` in the paper; "theory" is :math:`1 / \text{margin\_bound}^2`.
+        :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     steps
         T, the gradient steps of a round; "theory" is Theorem 4's, which needs the horizon.
 

@@ -152,20 +152,20 @@ class FOLKLORE(QuadraticForecaster):
 
     .. math::
 
-        \mathrm{vec}(W)' A_{t-1} \mathrm{vec}(W) + \langle G_{t-1}, W \rangle + \phi_t(W),
+        \mathrm{vec}(W)' A_{t-1}\, \mathrm{vec}(W) + \langle G_{t-1}, W \rangle + \phi_t(W),
 
     with :math:`\phi_t` of (3.1): the mean of the losses of the K labels at :math:`x_t` plus the linear term
     :math:`B_t` of Lemma 8. Then :math:`A_t = A_{t-1} + c H_t` and
-    :math:`G_t = G_{t-1} + \mathrm{grad} - 2c H_t \mathrm{vec}(W_t)`, :math:`H_t` and grad the loss's Hessian and
+    :math:`G_t = G_{t-1} + \mathrm{grad} - 2c H_t\, \mathrm{vec}(W_t)`, :math:`H_t` and grad the loss's Hessian and
     gradient at :math:`W_t`. All of a round happens in K dimensions: with
     :math:`\tilde A = (1/2)(I \otimes x)' A^{-1} (I \otimes x)` the logits are the root of
-    :math:`z = g - \tilde A \mathrm{softmax}(z)`,
-    :math:`g = (1/2) \mathrm{diag}(\tilde A) - (1/2)(I \otimes x)' A^{-1} G` (Newton's method with step halving), and
+    :math:`z = g - \tilde A\, \mathrm{softmax}(z)`,
+    :math:`g = (1/2)\, \mathrm{diag}(\tilde A) - (1/2)(I \otimes x)' A^{-1} G` (Newton's method with step halving), and
     :math:`A^{-1}` changes by rank :math:`K - 1`.
 
     Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is no lower bound
     (at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38); its Algorithm 1 leaves out
-    :math:`-2c H_t \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both are available: curvature =
+    :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both are available: curvature =
     "printed", linear_term = "printed"; neither has a guarantee.
 
     Guarantee (Theorem 3 with the constants it really has): regret at most

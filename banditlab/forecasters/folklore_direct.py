@@ -58,11 +58,11 @@ class FolkloreDirect(Forecaster):
 
     Update rule: that of `folklore` (corrected), at whatever logits were forecast. With
     :math:`\tilde A = (1/2) \Phi'A_{t-1}^{-1} \Phi` and :math:`\text{mean} = -(1/2) \Phi'A_{t-1}^{-1} G` the forecast
-    is the root of :math:`z = g - \tilde A \mathrm{softmax}(z)`,
+    is the root of :math:`z = g - \tilde A\, \mathrm{softmax}(z)`,
 
     * linear_term = "before" (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`;
     * linear_term = "after" (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
-      :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S) \mathrm{diag}(\tilde A')`,
+      :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S)\, \mathrm{diag}(\tilde A')`,
       :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A`, S the softmax's Hessian at the root itself. A fixed point
       exists (Brouwer: the right side is bounded); Newton's method with differences looks for it from the root of
       "before".
@@ -72,8 +72,8 @@ class FolkloreDirect(Forecaster):
     forecast.
 
     Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`, whatever
-    the logits were (`surrogate_term`); :math:`T_t \le (1/4) \mathrm{tr}(A_{t-1}^{-1} H_t)` at the exact root of
-    "before", :math:`(1/4) \mathrm{tr}(A_t^{-1} H_t)` at that of "after", which telescopes for every :math:`\lambda`.
+    the logits were (`surrogate_term`); :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)` at the exact root of
+    "before", :math:`(1/4)\, \mathrm{tr}(A_t^{-1} H_t)` at that of "after", which telescopes for every :math:`\lambda`.
     Bounds: Theorem 3's; `folklore_after`; `folklore_inexact` for the gradient's accuracy.
 
     Cost: :math:`K^2 d^2` multiplications a forecast, :math:`K^3 d^2` an update, :math:`K^2 d^2` numbers; interpreted.

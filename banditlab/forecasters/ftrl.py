@@ -235,7 +235,7 @@ class FTRL(Forecaster):
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: :math:`W_t = \arg\min \sum_{s<t} \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, to a Newton step of
+    Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, to a Newton step of
     1e-11: Newton's method from the last leader, with the last Cholesky factor as long as steps with it shrink
     tenfold. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has :math:`2 \lambda`
     here: the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)

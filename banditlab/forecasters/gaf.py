@@ -173,7 +173,7 @@ class GAF(QuadraticForecaster):
 
     Update rule (Algorithm 1, Efficient-GAF): the density is :math:`\exp(-\theta'A \theta - b'\theta)`, so the logits
     at :math:`x_t` are :math:`N(\theta_t'\Phi, (1/2) \Phi'A_{t-1}^{-1} \Phi)`, :math:`\Phi = I \otimes x_t`; the
-    forecast is the logarithm of :math:`(1 - \mu) E \mathrm{softmax}(\text{logits}) + \mu/K`, the expectation by m
+    forecast is the logarithm of :math:`(1 - \mu) E\, \mathrm{softmax}(\text{logits}) + \mu/K`, the expectation by m
     nodes. Then :math:`\theta_{t+1}` minimises :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`, an
     implicit step whose logits are the root of :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`,
     :math:`\tilde A` the covariance; and :math:`A_t = A_{t-1} + (\beta/2) H_t`,

@@ -79,7 +79,7 @@ def public_names(module: Any) -> list[str]:
 
 def directive(kind: str, name: str, *options: str) -> str:
     """Return a directive of autodoc in a page of Markdown."""
-    lines = "".join(f"   :{option}:\n" for option in options)
+    lines = "".join(f"   :{name}: {value}\n" for name, _, value in (option.partition(": ") for option in options))
     return f"```{{eval-rst}}\n.. auto{kind}:: {name}\n{lines}```"
 
 
@@ -105,7 +105,10 @@ def _entry(door: str, name: str, thing: Any) -> str:
         return directive("function", place) if callable(thing) else directive("data", place, "no-value")
     if page_of(thing):
         return f"[`{thing.id}`](../{page_of(thing)}): rule, guarantee, cost and settings."
-    return directive("exception" if issubclass(thing, BaseException) else "class", place, "members")
+    described = "\nAttributes\n---" in (inspect.getdoc(thing) or "")
+    fields = ", ".join(thing._fields) if described and hasattr(thing, "_fields") else ""  # numpydoc lists them
+    kind = "exception" if issubclass(thing, BaseException) else "class"
+    return directive(kind, place, "members", *([f"exclude-members: {fields}"] if fields else []))
 
 
 def _theorem(theorem: Any) -> str:

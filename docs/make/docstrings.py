@@ -39,7 +39,8 @@ def escaped(text: str) -> str:
 
 
 def _process(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:
-    lines[:] = as_rst("\n".join(lines)).split("\n")
+    said = "\n".join(lines)
+    lines[:] = [] if said.startswith("Alias for field number") else as_rst(said).split("\n")
 
 
 def _skip(app: Any, what: str, name: str, thing: Any, skip: bool, options: Any) -> bool | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 import sys
 
 import pytest
 
 from banditlab import distributions
+from banditlab.bounds import THEOREMS
 from banditlab.cli import listing
-from banditlab.cli.listing import GROUPS, print_description, print_list
-from banditlab.registry import Registry
+from banditlab.cli.listing import GROUPS, plain, print_description, print_list
+from banditlab.registry import KINDS, Registry
 
 PLAYERS = [
     entry for kind in ("agents", "forecasters") for entry in Registry().entries(kind) if entry.origin == "banditlab"
@@ -80,3 +82,22 @@ def test_a_bound_is_worked_out_or_refused_in_words(capsys) -> None:
     assert bound("randomized-decoding") == f"Bound: expected mistakes <= loss(U) + 352.6, loss(U) in bits, {at}"
     assert bound("folklore").startswith("Bound: log loss <= loss(U) + ")
     assert "K = 2" in bound("aioli")
+
+
+@pytest.mark.parametrize(
+    ("latex", "shown"),
+    [
+        (r"a :math:`\|U\|_F \le D` b", "a ||U||_F <= D b"),
+        (r":math:`W_{k} \mathrel{-}= \text{step}\, g / \sqrt{G_k}`", "W_{k} -= step g / sqrt{G_k}"),
+        (r":math:`\mathbb{E}[M] \ge \langle g, \hat y \rangle \otimes \gamma`", "E[M] >= <g, hat y> (x) gamma"),
+        ("is\n\n.. math::\n\n    \\{x \\ne y\\}\n\n    z\n\nand a\\b", "is\n\n    {x != y}\n\n    z\n\nand a\\b"),
+    ],
+)
+def test_formulas_are_plain_text_in_a_terminal(latex: str, shown: str) -> None:
+    assert plain(latex) == shown
+
+
+def test_no_command_of_latex_is_left_over() -> None:
+    things = [entry.load() for kind in KINDS for entry in Registry().entries(kind)]
+    for thing in [*things, *(theorem.function for theorem in THEOREMS.values())]:
+        assert not re.search(r"\\|:math:|math::", plain(inspect.getdoc(thing) or "")), thing

@@ -45,12 +45,12 @@ class FastCB(InverseGapAgent):
     :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, :math:`t - 1` the number of outcomes learnt (anytime: no
     horizon is needed).
 
-    Guarantee: with a constant :math:`g = \max(\sqrt{K L^* / (3 \mathrm{Reg})}, 10 K)` at most
-    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K \mathrm{Reg}` mistakes more than the best class's expected ones,
+    Guarantee: with a constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` at most
+    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than the best class's expected ones,
     :math:`L^*` theirs, Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`, IF labels are drawn
     given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` with :math:`\|\theta_k\| \le B` for
     ALL k (constants quoted from memory of the paper). Exactly one class is correct, so that needs
-    :math:`\sum_k \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
+    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
     models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
     :math:`g_t` that grows with t, the default here; the theorem's own g, :math:`10 K` wherever the losses are small,
     was worse on every stream measured. `bound` answers None.

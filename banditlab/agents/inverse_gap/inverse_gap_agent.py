@@ -164,7 +164,7 @@ class InverseGapAgent(KernelAgent):
     virtual labels and draws untried classes to 1/2, well above the :math:`1/K` they deserve: optimism that explores.
     "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entrywise, :math:`G_i` the sum of
     :math:`(g x)^2` (AdaGrad). "b-grid": grid_size AIOLI per class with
-    :math:`B_j = \text{norm\_bound}\,\text{grid\_ratio}^{j-1}`, :math:`\lambda = 1 / B_j^2`, mixed with weights
+    :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}`, :math:`\lambda = 1 / B_j^2`, mixed with weights
     exp(-their log losses).
 
     "aioli" has two sets of models that duel, the second with challenger times the :math:`\lambda`: both learn,

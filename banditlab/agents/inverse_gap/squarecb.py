@@ -42,10 +42,10 @@ class SquareCB(InverseGapAgent):
     learnt (anytime: no horizon is needed).
 
     Guarantee: with :math:`g \sim \sqrt{K T / \mathrm{Reg}}`, Reg the regret of the oracle in squared loss (at most
-    its log-loss regret, up to a constant), :math:`O(\sqrt{K T \mathrm{Reg}})` mistakes more than the best class's
+    its log-loss regret, up to a constant), :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the best class's
     expected ones, IF labels are drawn given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)`
     with :math:`\|\theta_k\| \le B` for ALL k. Exactly one class is correct, so that needs
-    :math:`\sum_k \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
+    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
     models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
     :math:`g_t`, whose scale was chosen by measurement. `bound` answers None.
     """

@@ -34,7 +34,7 @@ class ObamaLite(KernelAgent):
     :math:`q_t` (a coin of probability :math:`\mu` chooses a uniform draw over one from the average). On a hit
     :math:`L_t(W) = \mathrm{loss}(W x_t, y_t)/q_t(y_t)`, else :math:`L_t = 0`; :math:`P_{t+1}(W)` is proportional to
     :math:`P_t(W) \exp(-\eta L_t(W))`. With :math:`\eta = \mu/K` every factor is a tempered likelihood
-    :math:`\mathrm{softmax}(W x)_y^{w_t}`, :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is :math:`N(0, B^2/d I)`:
+    :math:`\mathrm{softmax}(W x)_y^{w_t}`, :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is :math:`N(0, (B^2/d) I)`:
     :math:`E\|W_k\|^2 = B^2`. Here the average is decoded before it is mixed with :math:`\mu/K`,
     :math:`h(\mathbb{E}[\mathrm{softmax}])` in its place; decoding = "sample" is the paper's play.
 

@@ -92,11 +92,11 @@ class MABWiserLinUCB(MABWiserAgent):
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds :math:`A_k = \text{l2\_lambda}\, I + \sum x x'` and
+    Update rule: mabwiser's own. Class k holds :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
     :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the first of equals. Nothing is drawn: probabilities are
     one-hot. mabwiser predicts only once it was fitted, so classes are uniform until the first batch is full; a class
-    not yet played has :math:`\text{l2\_lambda}\, I` for its :math:`A_k^{-1}`.
+    not yet played has :math:`\mathrm{l2\_lambda}\, I` for its :math:`A_k^{-1}`.
 
     Guarantee: none is claimed here; `bound` answers None.
 
@@ -137,7 +137,7 @@ class MABWiserLinTS(MABWiserAgent):
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds :math:`A_k = \text{l2\_lambda}\, I + \sum x x'` and
+    Update rule: mabwiser's own. Class k holds :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
     :math:`x'b_k` is played, :math:`b_k` drawn from :math:`N(\beta_k, \alpha^2 A_k^{-1})` by mabwiser's generator,
     which is seeded from ours: probabilities are one-hot given that draw. mabwiser predicts only once it was fitted,

@@ -41,7 +41,7 @@ class Confidit(RidgeAgent):
     :math:`-\alpha \le u_i'x \le 1`.
 
     Update rule: :math:`A_i = (1 + \alpha)^2 I`, :math:`w_i = 0`. Play
-    :math:`\arg\max_i \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals, with clip the interval
+    :math:`\arg\max_i\, \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals, with clip the interval
     :math:`[-\alpha, 1]` and :math:`\epsilon_i = \sqrt{\eta x'A_i^{-1}x}`. Only the played class i learns:
     :math:`w'_i` is :math:`w_i` projected in the norm of :math:`A_i` onto :math:`\{w : -\alpha \le w'x \le 1\}`, a
     slab, so in closed form; then :math:`A_i \mathrel{+}= x x'` and

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import re
 from functools import cache
 from typing import Any
@@ -87,7 +88,7 @@ def page(kind: str, id_: str, cls: Any) -> str:
     place = f"banditlab.{cls.__module__.split('.')[1]}.{cls.__name__}"
     figures = measured.figures(kind, id_)
     parts = [f"# `{id_}`", _facts(kind, cls), directive("class", place), f"## Measured\n\n{figures}"]
-    if getattr(cls, "reference", ""):
+    if getattr(cls, "reference", "") and "\nReferences\n---" not in (inspect.getdoc(cls) or ""):
         parts.append(f"## References\n\n{escaped(cls.reference)}")
     return "\n\n".join(parts) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
@@ -43,7 +44,7 @@ TABLES = (
     Table("boosting-tables", "method", "data, last fifth", {}, LAST_FIFTH, "boosting-tables"),
     Table("default-agent", "player", "table, rounds, mean, standard_error", {}, MEANS, "default-agent"),
     Table("small-studies", "id", "line, x, mean, standard error", {}, "", "small-studies"),
-    Table("speed", "player", "player, stream, K, d, rounds, nanoseconds, mistakes", {}, SPEED, "speed"),
+    Table("speed", "player", "player, stream, K, d, nanoseconds, mistakes", {}, SPEED, "speed"),
 )
 """Tables in the order of a page."""
 METHODS = {
@@ -122,7 +123,7 @@ def markdown(table: Table, id_: str) -> str:
     if not found:
         return ""
     columns = table.columns.split(", ")
-    cells = [columns, ["---"] * len(columns), *([row[name] for name in columns] for row in found)]
+    cells = [columns, ["---"] * len(columns), *([_rounded(row[name]) for name in columns] for row in found)]
     shown = "\n".join(f"| {' | '.join(line)} |" for line in cells)
     more = f"[{table.name}.csv](../../results/{table.name}.csv), [{table.page}](../../results/{table.page}.md)"
     caption = table.caption or STUDIES[id_].caption
@@ -134,3 +135,11 @@ def _is_of(named: str, id_: str, table: Table) -> bool:
     if table.key == "method":
         return named == METHODS.get(id_)
     return named.split(" ")[0] == id_
+
+
+def _rounded(cell: str) -> str:
+    """Return a cell of a table, a decimal number with three digits or as a whole number."""
+    if not re.fullmatch(r"-?\d*\.\d+", cell):
+        return cell
+    value = float(cell)
+    return f"{value:.0f}" if abs(value) >= 1000 else f"{value:.3g}"

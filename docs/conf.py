@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
+import importlib
 import sys
 from pathlib import Path
 
@@ -33,7 +33,7 @@ toc_object_entries = False
 html_theme = "furo"
 html_title = f"banditlab {__version__}"
 # One file without fonts: a browser may refuse to load fonts for a page on a disk.
-[mathjax] = importlib.util.find_spec("sphinx-mathjax-offline").submodule_search_locations
+[mathjax] = importlib.import_module("sphinx-mathjax-offline").__path__
 html_static_path = ["static", f"{mathjax}/static/mathjax/tex-svg.js"]
 mathjax_path = "tex-svg.js"
 html_css_files = ["site.css"]

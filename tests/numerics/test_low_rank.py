@@ -105,10 +105,10 @@ def test_a_class_that_learnt_nothing_takes_no_memory():
     resource = pytest.importorskip("resource")
     problem = Problem(1024, 50, 1.0)
     X = as_contexts(np.random.default_rng(0).standard_normal((8, 1024)) / 40.0)
-    small = LinUCB(Problem(1024, 2, 1.0), np.random.default_rng(0))
+    small = LinUCB(Problem(1024, 2, 1.0), np.random.default_rng(0), second_order="full")
     small.play_block(X, np.zeros(8, np.int64), Trace.empty(8))  # compiled
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    agent = LinUCB(problem, np.random.default_rng(0))
+    agent = LinUCB(problem, np.random.default_rng(0), second_order="full")
     agent.play_block(X, np.zeros(8, np.int64), Trace.empty(8))
     assert agent.state.inverses.P.nbytes > 200 * 2**20
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 30 * 1024

@@ -108,7 +108,7 @@ def _list_bounds(out: rich.console.Console) -> None:
     from banditlab.bounds import THEOREMS
 
     for t in THEOREMS.values():
-        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (plain(t.summary), INDENT)):
+        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (without_latex(t.summary), INDENT)):
             lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
             out.print(escape(lines), soft_wrap=True)
 
@@ -127,7 +127,7 @@ def print_description(id_: str) -> None:
         out.print("\nThe bound of this name\n")
     if id_ in THEOREMS:
         t = THEOREMS[id_]
-        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{plain(inspect.getdoc(t.function) or '')}\n"))
+        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n"))
         out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
 
 
@@ -155,14 +155,16 @@ PLAIN = {
 """Commands of LaTeX that a terminal shows by another sign than their name."""
 
 
-def plain(docstring: str) -> str:
+def without_latex(docstring: str) -> str:
     r"""Return a docstring whose formulas are plain text: `\|U\|_F \le D` becomes `||U||_F <= D`."""
-    text = re.sub(r":math:`([^`]*)`", lambda found: _plain(found[1]), docstring)
+    text = re.sub(r":math:`([^`]*)`", lambda found: _formula_without_latex(found[1]), docstring)
     blocks = re.split(r"^ *\.\. math::\n\n((?: +.*\n|\n)+)", text + "\n", flags=re.MULTILINE)
-    return "".join(_plain(block) if i % 2 else block for i, block in enumerate(blocks)).removesuffix("\n")
+    return "".join(_formula_without_latex(block) if i % 2 else block for i, block in enumerate(blocks)).removesuffix(
+        "\n"
+    )
 
 
-def _plain(latex: str) -> str:
+def _formula_without_latex(latex: str) -> str:
     bare = re.sub(r"\\(?:text|mathrm|mathbb)\{([^{}]*)\}", r"\1", latex).replace(r" \rangle", ">")
     return re.sub(r"\\(mathrel\{.+?\}=|langle |, |[a-z]+|.)", lambda found: PLAIN.get(found[1], found[1]), bare)
 
@@ -205,7 +207,7 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
     if entry.kind != "envs":
         out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
-    out.print(escape(plain(inspect.getdoc(cls) or str(getattr(cls, "summary", "")))))
+    out.print(escape(without_latex(inspect.getdoc(cls) or str(getattr(cls, "summary", "")))))
     if entry.kind != "envs":
         out.print(escape(f"\nBound: {bound_line(cls)}"))
     parameters = inspect.signature(cls.__init__).parameters.values()

@@ -112,6 +112,7 @@ class Policy:
     def _take(self, parts: Parts) -> None:
         self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
         self._columns = {column.name for column in parts.encoder.columns}
+        self._keys = self._columns | ({self._key} if self._key else set())
         # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
         self._open: OrderedDict[str, tuple[int, Record]] = OrderedDict(
             (name, (0, record)) for name, record in parts.pending.items()
@@ -343,13 +344,13 @@ class Policy:
 
     def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
         """Return a row whose keys are columns, in the table's normal form of Unicode, or raise a UsageError."""
-        if row.keys() <= self._columns and row:
+        if row.keys() <= self._keys and not self._columns.isdisjoint(row):
             return row
         names = {unicodedata.normalize("NFC", name): name for name in self._columns}
         named = {names.get(unicodedata.normalize("NFC", str(key)), key): value for key, value in row.items()}
         if len(named) < len(row):
             raise UsageError("the row has one key twice, in two normal forms of Unicode")
-        odd = [str(key)[:60] for key in named if key not in self._columns and key != self._key]
+        odd = [str(key)[:60] for key in named if key not in self._keys]
         if odd and self._extra == "refuse":
             raise UsageError(
                 f"key {odd[0]!r} is no column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "

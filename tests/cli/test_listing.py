@@ -11,7 +11,7 @@ import pytest
 from banditlab import distributions
 from banditlab.bounds import THEOREMS
 from banditlab.cli import listing
-from banditlab.cli.listing import GROUPS, plain, print_description, print_list
+from banditlab.cli.listing import GROUPS, print_description, print_list, without_latex
 from banditlab.registry import KINDS, Registry
 
 PLAYERS = [
@@ -94,10 +94,10 @@ def test_a_bound_is_worked_out_or_refused_in_words(capsys) -> None:
     ],
 )
 def test_formulas_are_plain_text_in_a_terminal(latex: str, shown: str) -> None:
-    assert plain(latex) == shown
+    assert without_latex(latex) == shown
 
 
 def test_no_command_of_latex_is_left_over() -> None:
     things = [entry.load() for kind in KINDS for entry in Registry().entries(kind)]
     for thing in [*things, *(theorem.function for theorem in THEOREMS.values())]:
-        assert not re.search(r"\\|:math:|math::", plain(inspect.getdoc(thing) or "")), thing
+        assert not re.search(r"\\|:math:|math::", without_latex(inspect.getdoc(thing) or "")), thing

@@ -128,3 +128,12 @@ def test_metrics_count_by_column(imputing: Path) -> None:
     text = metrics.text().decode()
     assert 'banditlab_imputed_fields_total{column="age"} 1.0' in text
     assert 'banditlab_unknown_categories_total{column="größe"} 1.0' in text
+
+
+def test_a_key_that_says_whose_row_it_is_is_known_and_no_column(imputing: Path, tmp_path: Path) -> None:
+    row = {"größe": "klein", "age": 1.0, "paid": "true"}
+    with Policy.open(imputing, tmp_path / "events.db", person="customer") as policy:
+        assert context(policy, {**row, "customer": 7}) == context(policy, row)
+        assert policy._context({**row, "customer": 7}).person == "customer=7"
+        with pytest.raises(UsageError, match="none of the columns"):
+            policy.decide({"customer": 7})

@@ -24,7 +24,7 @@ SEEDS = (0, 2**64 - 1)
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     """A policy of `contextualbandits.online` with a model of the bit per class, taught by its `partial_fit`.
 
-    The policy is asked for one context at a time and told of `batch` rounds at a time. It draws from a generator of its
+    The policy is asked for one context at a time and updated with `batch` rounds at a time. It draws from a generator of its
     own, seeded from ours. Until the first batch is full it has nothing to predict with and plays a uniform class. It cannot
     be pickled where it holds scikit-learn's models.
 
@@ -174,7 +174,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     regularization
         The ridge, above 0 (lambda_ in the library, its default 1).
     batch
-        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
     Raises
     ------
@@ -235,7 +235,7 @@ class ContextualBanditsLinTS(LinearAgent):
     regularization
         The ridge, above 0 (lambda_ in the library, its default 1).
     batch
-        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
     Raises
     ------
@@ -291,7 +291,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     decay
         Factor on the exploration rate after every decision, above 0 and at most 1 (the library's default 0.9999).
     batch
-        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
     Raises
     ------

@@ -18,7 +18,7 @@ ARRAYS = ("A", "A_inv", "Xty", "beta")
 
 
 class MABWiserAgent(BatchPeerAgent):
-    """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, told of `batch` rounds at a time.
+    """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, updated with `batch` rounds at a time.
 
     Until the first batch is full mabwiser cannot predict, and classes are uniform.
     """
@@ -110,7 +110,7 @@ class MABWiserLinUCB(MABWiserAgent):
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
-        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
     Raises
     ------
@@ -159,7 +159,7 @@ class MABWiserLinTS(MABWiserAgent):
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
-        Rounds handed over at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
     Raises
     ------

@@ -70,9 +70,7 @@ class Pool:
         """Count a connection; make place for it."""
         self.open.add(connection)
         if len(self.open) > self.most:
-            self.notices.say(
-                f"more than {self.most:,} connections: the ones that wait longest for their client are closed"
-            )
+            self.notices.say(f"more than {self.most:,} connections: those that wait longest are closed")
             next(iter(self.waiting), connection).abort()
 
     def bound_unread(self) -> None:

@@ -9,6 +9,7 @@ import re
 import shutil
 import time
 from collections.abc import Callable, Iterator
+from itertools import groupby
 from pathlib import Path, PurePosixPath
 from typing import Any
 
@@ -25,6 +26,19 @@ def one_thread() -> Iterator[None]:
     """Hold BLAS to one thread, as the engine does."""
     with threadpool_limits(limits=1):
         yield
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves the slow ones out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow all but a few, evenly spread, of the quick cases of a test marked `few`."""
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    for _, group in groupby(quick, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        few = cases[0].get_closest_marker("few")
+        if few is not None:
+            kept = {i * len(cases) // few.args[0] for i in range(few.args[0])}
+            for i in set(range(len(cases))) - kept:
+                cases[i].add_marker(pytest.mark.slow)
 
 
 def pytest_collection_finish() -> None:

@@ -206,6 +206,7 @@ USUAL = 2
         for i, (name, code) in enumerate(ORDERS.items())
     ],
 )
+@pytest.mark.few(1)
 def test_environments_are_known_to_gymnasium(code: str) -> None:
     assert in_a_process(f"{code}\n{MAKE}").split() == ["10"]
 

@@ -65,6 +65,7 @@ def assert_conforms(estimator: OnlineClassifier) -> None:
     [OnlineClassifier(), OnlineClassifier(average="sample", samples=3), OnlineClassifier("ogd", passes=2)],
     ids=["last", "sample", "ogd"],
 )
+@pytest.mark.few(1)
 def test_check_estimator_passes(estimator: OnlineClassifier) -> None:
     assert_conforms(estimator)
 

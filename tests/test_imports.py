@@ -144,6 +144,7 @@ BROUGHT = {"nbformat", "sklearn", "markupsafe", "rich", "llvmlite", "matplotlib"
 """Names that dependencies bring under another name than their own."""
 
 
+@pytest.mark.slow
 def test_types_are_checked_where_the_extras_are_not() -> None:
     """What is neither a dependency nor an extra of contributors is named to mypy as perhaps missing."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))

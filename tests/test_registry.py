@@ -328,6 +328,7 @@ def test_an_installed_agent_that_fails_raises_when_selected(package: Any) -> Non
         ("raise GeneratorExit('x\\ny')\n", "GeneratorExit('x\\ny')"),
     ],
 )
+@pytest.mark.few(2)
 def test_an_import_that_ends_or_hangs_is_one_line_that_names_the_distribution(
     source: str, reason: str, package: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:

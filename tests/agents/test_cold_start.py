@@ -32,6 +32,7 @@ def clusters(rng, K, d, T):
 
 
 @pytest.mark.parametrize(("K", "d", "same"), [(2, 1, True), (2, 7, True), (2, 8, False), (3, 11, True), (3, 12, False)])
+@pytest.mark.few(2)
 def test_with_few_columns_a_class_nothing_is_different(K, d, same):
     rng = np.random.default_rng(1)
     X, y = rng.uniform(-0.3, 0.3, (300, d)), rng.integers(0, K, 300)
@@ -50,6 +51,7 @@ def test_contract(one_bit_contract, stream):
 
 
 @pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.few(1)
 def test_clusters_in_many_columns_are_found_sooner(K):
     """200 columns, 200 rounds: a quarter fewer mistakes or more."""
     mistakes = {True: 0, False: 0}
@@ -62,6 +64,7 @@ def test_clusters_in_many_columns_are_found_sooner(K):
 
 
 @pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.few(1)
 def test_on_noise_the_frequent_class_is_played(K):
     """Directions tell nothing here, and the stacks must be heard: at most 3 % of the rounds more than without."""
     mistakes = {True: [], False: []}

@@ -86,6 +86,7 @@ def played_with(agent, z, t):
         (3, 12, {"intercept": 2.0, "virtual_weight": 0.0, "regularization": 0.1}),
     ],
 )
+@pytest.mark.few(4)
 def test_equals_full_matrices(stream, cls, K, d, chosen):
     X, y = stream(K, d, 250, noise=0.2)
     agent = make(K, d, cls=cls, **chosen)

@@ -30,6 +30,7 @@ def test_contract(one_bit_contract, stream, cls):
 @pytest.mark.parametrize(
     ("ridge", "challenger", "better"), [(0.05, 10.0, None), (0.05, 3000.0, 0), (150.0, 1 / 3000, 1)]
 )
+@pytest.mark.few(2)
 def test_equals_two_single_sets_and_a_count(stream, cls, ridge, challenger, better):
     """The single sets are tested against full matrices; here they play the two sides, fed the duel's own actions."""
     K, d, T = 4, 6, 500

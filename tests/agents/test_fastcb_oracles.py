@@ -24,6 +24,7 @@ def make(K, d, oracle, radius=1.0, cls=FastCB, **settings):
 
 
 @pytest.mark.parametrize("oracle", ORACLES)
+@pytest.mark.few(1)
 def test_contract(one_bit_contract, stream, oracle):
     X, y = stream(3, 5, 120, noise=0.3)
     one_bit_contract(lambda: make(3, 5, oracle, sharpness=2.0), X, y)
@@ -89,6 +90,7 @@ SLOW = {"logistic": SlowLogistic, "b-grid": SlowGrid}
         ("b-grid", 3, 6, {"curvature": 0.25, "virtual_weight": 1.0, "growth": 0.0}),
     ],
 )
+@pytest.mark.few(2)
 def test_equals_the_slow_form(stream, oracle, K, d, chosen):
     X, y = stream(K, d, 150, noise=0.2)
     agent = make(K, d, oracle, **chosen)

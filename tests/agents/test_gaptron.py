@@ -93,6 +93,7 @@ def distribution(loss, z, gamma):
         (2, 3, False, {"loss": "smooth-hinge", "gamma": 0.0, "step": 0.1, "project": False}),
     ],
 )
+@pytest.mark.few(5)
 def test_equals_the_pseudocode(stream, K, d, binds, settings):
     X, y = stream(K, d, 500)
     agent = make(K, d, **settings)
@@ -186,6 +187,7 @@ CONSTANT = {"logistic": LN2 / 2, "hinge": 0.5, "smooth-hinge": 0.25}
 
 @pytest.mark.parametrize("K", [2, 3, 10, 30])
 @pytest.mark.parametrize("loss", LOSSES)
+@pytest.mark.few(4)
 def test_gap_inequality(K, loss):
     assert largest_brace(K, 0.0, CONSTANT[loss] / K, loss, bandit=False) <= 1e-12  # full information: the brace is <= 0
     for gamma in (0.01, 0.1, 0.5, 1.0):  # one bit: <= gamma (K-1)/K at the theorem's step, and at the wide one

@@ -23,7 +23,7 @@ from banditlab.problem import Problem
 PLAYERS = [
     (LinUCB, {"regularization": 1e-3}),
     pytest.param(Confidit, {"alpha": 0.5}, marks=pytest.mark.slow),
-    (FastCB, {}),
+    pytest.param(FastCB, {}, marks=pytest.mark.slow),
     pytest.param(FastCB, {"oracle": "b-grid", "grid_size": 3}, marks=pytest.mark.slow),
     pytest.param(FastCB, {"challenger": 0.0, "intercept": 0.0}, marks=pytest.mark.slow),
 ]
@@ -95,6 +95,7 @@ def test_blocks_are_rounds_one_by_one(monkeypatch, stream, cls, settings, K, d):
 
 
 @pytest.mark.parametrize(("cls", "settings"), PLAYERS)
+@pytest.mark.slow
 def test_between_blocks_rounds_go_one_by_one(monkeypatch, stream, cls, settings, tmp_path):
     """Blocks, rounds through act and learn, a copy through pickle and one through a file take turns."""
     K, d = 3, 20

@@ -78,6 +78,7 @@ def ball_minimiser(A, b, D):
         (3, 4, {"gamma": 0.1, "beta": 0.05, "alpha": 3.0}, 300),
     ],
 )
+@pytest.mark.few(4)
 def test_equals_the_full_solve(K, d, settings, rounds):
     X, y = stream(K, d, rounds, seed=K * d)
     agent = Newtron(problem(K, d), np.random.default_rng(1), **settings)
@@ -153,6 +154,7 @@ def kernel_estimate(K, d, p, played, action, correct, x):
 
 
 @pytest.mark.parametrize("beta", ["theory", 0.1])
+@pytest.mark.few(1)
 def test_drift_over_many_rounds(beta):
     K, d, T = 4, 5, 5_000
     X, y = stream(K, d, T)

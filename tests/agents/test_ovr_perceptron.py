@@ -39,6 +39,7 @@ def separable(K, T, seed):
 
 @pytest.mark.parametrize("settings", WAYS)
 @pytest.mark.parametrize(("K", "d", "clean"), [(3, 5, False), (4, 8, True), (6, 10, True)])
+@pytest.mark.few(5)
 def test_equals_the_pseudocode(stream, K, d, clean, settings):
     X, y = separable(K, 400, 5)[:2] if clean else stream(K, d, 400)
     agent, W, empty = make(K, X.shape[1], radius=3.0, **settings), np.zeros((K, X.shape[1])), 0

@@ -54,6 +54,7 @@ def surrogate(theta, label):
         (3, 4, True, {"gamma": 1.0, "norm_bound": 0.3}),
     ],
 )
+@pytest.mark.few(3)
 def test_equals_the_pseudocode(stream, K, d, binds, settings):
     X, y = stream(K, d, 500)
     agent = make(K, d, **settings)

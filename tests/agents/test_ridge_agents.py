@@ -353,6 +353,7 @@ def test_refuses_bad_settings(cls, chosen, message):
 
 
 @pytest.mark.parametrize(("cls", "most"), [(LinUCB, 0.05), (LinTS, 0.05), (Confidit, 0.12)])
+@pytest.mark.few(1)
 def test_digits_with_default_settings(cls, most):
     from banditlab.envs.digits import Digits
 

@@ -20,8 +20,8 @@ from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
 SMALL = {"blocks": 2, "features": 32}
-CHEAP = [(LinUCB, {}), (LinTS, {})]
-SLOW = [(FastCB, {}), (SquareCB, {}), (StackCB, SMALL)]
+CHEAP = [(LinTS, {})]
+SLOW = [(LinUCB, {}), (FastCB, {}), (SquareCB, {}), (StackCB, SMALL)]
 EVERY = [*CHEAP, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 K, d = 3, 6
 

@@ -81,6 +81,7 @@ CASES = [
 
 @pytest.mark.parametrize(("K", "d", "settings"), CASES)
 @pytest.mark.parametrize("cls", [SOBA, SOBAdiag])
+@pytest.mark.few(4)
 def test_equals_the_pseudocode(stream, cls, K, d, settings):
     X, y = stream(K, d, 400)
     X = np.where(np.abs(X) < 0.05, 0.0, X)

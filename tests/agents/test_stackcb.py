@@ -266,6 +266,7 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         pytest.param(2, 5, {"blocks": 0, "second_order": "sketch"}, marks=pytest.mark.slow),
     ],
 )
+@pytest.mark.few(3)
 def test_equals_full_matrices(stream, K, d, chosen):
     """To what float32 leaves of the margins; across five new scales and more."""
     X, y = stream(K, d, 36, noise=0.2)

@@ -65,6 +65,7 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
         assert row["setting"] == 'exploration(forecaster="ogd", gamma=0.1)'
 
 
+@pytest.mark.slow
 def test_text_in_figures_is_text(new_folder):
     folder = filled(new_folder(repetitions=3, norm_bounds=(1.0,)))
     made = export(folder.out, png=True)

@@ -14,6 +14,7 @@ def test_every_picture_on_record_is_drawn() -> None:
 
 
 @pytest.mark.parametrize("name", DRAWN)
+@pytest.mark.few(5)
 def test_a_figure_is_what_it_was(name: str) -> None:
     """If it was meant: `python -m tests.analysis.picture_record` draws all of them anew."""
     assert DRAWN[name]() == (FOLDER / name).read_text("utf-8")

@@ -14,6 +14,7 @@ def now() -> dict[str, str]:
     return told()
 
 
+@pytest.mark.slow
 def test_all_that_is_told_is_on_record(now: dict[str, str]) -> None:
     assert sorted(now) == NAMES
 

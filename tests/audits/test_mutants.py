@@ -226,6 +226,7 @@ def test_the_table_counts_what_is_noticed_or_equivalent() -> None:
     ]
 
 
+@pytest.mark.slow
 def test_equivalent_mutants_stand_where_they_are_said_to_and_have_a_reason() -> None:
     for (path, text, before, after), reason in equivalents().items():
         found = mutants_of(path, (ROOT / Path(path)).read_bytes())
@@ -233,6 +234,7 @@ def test_equivalent_mutants_stand_where_they_are_said_to_and_have_a_reason() -> 
         assert len(reason) > 10
 
 
+@pytest.mark.slow
 def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
 

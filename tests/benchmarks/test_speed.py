@@ -143,6 +143,7 @@ def test_labels_tell_lines_apart() -> None:
 # ------------------------------------------------------------------------------------------- another checkout and the page
 
 
+@pytest.mark.slow
 def test_a_process_measures_with_the_package_of_its_checkout(tmp_path: Path) -> None:
     (tmp_path / "banditlab").symlink_to(Path(__file__).parents[2] / "banditlab")
     for checkout in (speed.ROOT, tmp_path):

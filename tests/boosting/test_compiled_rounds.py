@@ -80,6 +80,7 @@ CASES = [
 
 
 @pytest.mark.parametrize(("id_", "settings"), CASES)
+@pytest.mark.few(6)
 def test_a_block_is_what_the_protocol_plays(id_, settings, any_way):
     X, y = stream(250)
     one, other = build(id_, **settings), any_way(build(id_, **settings))
@@ -95,6 +96,7 @@ def test_a_block_is_what_the_protocol_plays(id_, settings, any_way):
 @pytest.mark.parametrize(
     ("classes", "learners", "rounds"), [(2, 5, 60), (8, 5, 60), (9, 5, 60), (17, 4, 60), (3, 301, 12)]
 )
+@pytest.mark.few(3)
 def test_any_number_of_classes_and_votes_too_far_for_their_odds(id_, classes, learners, rounds, way):
     """Votes of over 300 learners may lie outside what has an exponential."""
     rng = np.random.default_rng(classes)

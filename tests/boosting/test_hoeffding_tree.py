@@ -76,6 +76,7 @@ def rivers_tree(ours):
         (6, 100, 30, 8, {}, False, True),
     ],
 )
+@pytest.mark.few(3)
 def test_it_is_rivers_tree(seed, n, d, K, columns, whole, weighted):
     ours = tree(Problem(d, K, 100.0), seed, **columns)
     theirs, q = rivers_tree(ours), np.zeros(K)

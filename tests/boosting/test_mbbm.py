@@ -171,6 +171,7 @@ def test_random_scales_are_the_papers_range():
 @pytest.mark.parametrize(
     ("k", "N", "edge", "T"), [(2, 9, 0.2, 500), pytest.param(3, 10, 0.3, 500, marks=pytest.mark.slow), (5, 6, 0.4, 400)]
 )
+@pytest.mark.few(2)
 def test_adversarial_learners_bring_it_to_the_bound_and_not_above(k, N, edge, T, weight_bound):
     """They meet the condition with certainty: so does the theorem. And they leave nothing: it is tight within 3 S sum w."""
     for seed in range(2):

@@ -39,6 +39,7 @@ def kinds():
 
 @pytest.mark.parametrize("edge", [0.0, 0.15, 0.6, 1.0])
 @pytest.mark.parametrize(("k", "most"), [(2, 8), (3, 6), (4, 4), (5, 3)])
+@pytest.mark.few(6)
 def test_equals_enumeration(k, most, edge):
     rng = np.random.default_rng(k)
     phi = ExactPotentials(most, k, edge)

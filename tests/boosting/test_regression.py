@@ -115,6 +115,7 @@ def test_the_forecasters_of_this_package_answer_the_same(regression_steps, forec
 
 
 @pytest.mark.parametrize("forecaster", ["folklore", "aioli"])
+@pytest.mark.few(1)
 def test_a_direct_minimisation_predicts_the_same(regression_steps, forecaster):
     ours, direct = Shares(regression_steps, clip=2.0, forecaster=forecaster), Direct(2.0, forecaster, 2.0)
     for s, l, y in random_rounds(np.random.default_rng(1), 25, 3):
@@ -125,6 +126,7 @@ def test_a_direct_minimisation_predicts_the_same(regression_steps, forecaster):
 
 @pytest.mark.parametrize("forecaster", ["folklore", "aioli"])
 @pytest.mark.parametrize("share", [0.1, 0.5, 0.9])
+@pytest.mark.few(2)
 def test_the_regret_is_within_the_bound(regression_steps, forecaster, share):
     rng, T, K = np.random.default_rng(int(10 * share)), 200, 4
     rounds = [(s, l, l if rng.random() < share else y) for s, l, y in random_rounds(rng, T, K, size=3.0)]

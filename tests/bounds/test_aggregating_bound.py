@@ -52,6 +52,7 @@ def test_the_quadratures_bound() -> None:
 
 @pytest.mark.parametrize("B", [0.3, 2.0, 20.0])
 @pytest.mark.parametrize("kind", ["noise", "separable"])
+@pytest.mark.few(2)
 def test_quadrature_error(kind: str, B: float) -> None:
     """The relative error of the mean of e^{-L} against a far finer rule stays below its bound, down to rounding."""
     T, tight = 200, 0

@@ -136,6 +136,7 @@ def test_theorem_4_as_printed_may_allow_no_step_at_all() -> None:
 
 
 @pytest.mark.parametrize("seed", range(20))
+@pytest.mark.few(5)
 def test_theorem_4_with_the_steps_it_needs(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, d = int(rng.integers(1, 30)), int(rng.integers(1, 4))

@@ -25,6 +25,7 @@ def mean(log_density, values):
 @pytest.mark.parametrize("labels", ["separable", "noise", "wrong", "alternating"])
 @pytest.mark.parametrize("deviation", [0.5, 5.0])
 @pytest.mark.parametrize("weight", [1.0, 0.1, "random"])
+@pytest.mark.few(6)
 def test_mix_regret_of_the_exact_posterior(labels, deviation, weight):
     rng = np.random.default_rng(0)
     comparators = np.linspace(-20, 20, 41)  # U = (u/2, -u/2): the smallest norm with this margin, u/sqrt(2)

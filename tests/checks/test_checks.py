@@ -80,6 +80,7 @@ PEERS = ("contextualbandits", "mabwiser", "vw")
 @pytest.mark.parametrize(
     "id_", [pytest.param(id_, marks=pytest.mark.slow) if id_.startswith(PEERS) else id_ for id_ in ids("agents")]
 )
+@pytest.mark.few(9)
 def test_every_agent_passes(id_: str) -> None:
     for module in Registry().load("agents", id_).requires:
         pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')

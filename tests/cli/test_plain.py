@@ -32,6 +32,7 @@ def test_markup_is_shown_letter_by_letter() -> None:
     assert Text.from_markup(escape("[bold]x[/bold]\x1b")).plain == "[bold]x[/bold]\\x1b"
 
 
+@pytest.mark.slow
 def test_a_column_s_name_steers_no_terminal(tmp_path: Path) -> None:
     table = tmp_path / "t.csv"
     rows = "".join(f"{i % 7},text{i},{i % 2}\n" for i in range(60))

@@ -91,6 +91,7 @@ def test_the_traps_work(folder: Folder) -> None:
     assert folder.sprung() == "json "
 
 
+@pytest.mark.slow
 def test_commands_of_one_process(folder: Folder) -> None:
     folder.run("list", "agents")
     folder.run("check", "uniform")
@@ -108,6 +109,7 @@ def test_more_commands_of_one_process(folder: Folder) -> None:
     folder.run("new", "env", "stream")
 
 
+@pytest.mark.slow
 def test_worker_processes(folder: Folder) -> None:
     folder.run("run", "small.toml", "-j", "2", "-o", "out", "--no-report")
 

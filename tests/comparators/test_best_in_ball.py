@@ -157,6 +157,7 @@ HARD = {
 
 
 @pytest.mark.parametrize("name", HARD)
+@pytest.mark.few(3)
 def test_every_norm_bound_is_solved_feasibly_with_a_valid_certificate(name):
     make, weight = HARD[name]
     X, y = make()

@@ -76,6 +76,7 @@ def test_runs_longer_than_a_task_come_first_and_alone(small: Any) -> None:
     assert {run.label for task in tasks[4:] for run in task.runs} == {"uniform"}
 
 
+@pytest.mark.slow
 def test_foreign_code_comes_last_with_an_hour_at_most(small: Any, lab: Any, fresh_registry: Any) -> None:
     fresh_registry.open_lab(lab("odd"))
     runs = small(agent=[{"id": "odd"}, {"id": "uniform"}], repetitions=3).plan.runs

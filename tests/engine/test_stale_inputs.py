@@ -31,6 +31,7 @@ def sweep_of(file, env=("banditlab/Table-v0",)):
 
 
 @pytest.mark.parametrize("builds", [1, 2, 3, 4])
+@pytest.mark.few(2)
 def test_a_table_replaced_while_a_sweep_runs_is_a_failure(table, tmp_path, monkeypatch, builds):
     sweep_of(table).run(tmp_path / "truth")
     truth = pd.read_parquet(tmp_path / "truth" / "results.parquet").drop(columns="seconds")

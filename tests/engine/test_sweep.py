@@ -157,6 +157,7 @@ def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
 
 
 @pytest.mark.parametrize(("seconds", "most"), [(0.0, 60), (1e9, 30)])
+@pytest.mark.few(1)
 def test_short_runs_share_a_shard(small, tmp_path, monkeypatch, seconds, most):
     monkeypatch.setattr(work_module, "STORE_SECONDS", seconds)
     monkeypatch.setattr(Store, "compact", lambda self: None)

@@ -56,6 +56,7 @@ def posterior_mean(past: np.ndarray, x: float, B: float) -> float:
 
 @pytest.mark.parametrize("kind", ["noise", "repeated", "separable"])
 @pytest.mark.parametrize("B", [0.5, 4.0, 50.0])
+@pytest.mark.few(3)
 def test_quadrature_equals_scipys_integral(B: float, kind: str) -> None:
     n = 300
     X, y = line(1, n, kind)
@@ -105,6 +106,7 @@ def test_regret_to_the_best_member_is_at_most_ln_n(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.few(10)
 def test_quadratures_regret_below_certificate_below_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     B, mu, nodes = float(10 ** rng.uniform(-1, 1.5)), [0.0, 0.02][seed % 2], ["theory", 20, 801][seed % 3]

@@ -100,6 +100,7 @@ CASES = [
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize(("K", "d", "B", "settings"), CASES)
+@pytest.mark.few(4)
 def test_equals_minimising_equation_3_3(K: int, d: int, B: float, settings: dict, repeated: bool) -> None:
     X = contexts(K, 40, d, repeated)
     y = np.random.default_rng(1).integers(0, K, len(X))

@@ -82,6 +82,7 @@ def test_the_lower_bounds_two_points_are_two_counters() -> None:
 
 
 @pytest.mark.parametrize("seed", range(60))
+@pytest.mark.few(8)
 def test_regret_below_certificate_below_bound(seed: int) -> None:
     rng = np.random.default_rng(seed)
     K, d, n = int(rng.integers(2, 5)), int(rng.integers(1, 4)), 120

@@ -83,6 +83,7 @@ CASES = [
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize(("K", "d", "B", "settings"), CASES)
+@pytest.mark.few(4)
 def test_moments_and_certificate_against_full_matrices(
     K: int, d: int, B: float, settings: dict, repeated: bool
 ) -> None:

@@ -86,6 +86,7 @@ def test_the_regret_against_the_space_is_below_its_certificate(cls: Any, setting
             assert player.space_certificate() <= folklore_kernel(N, size, K, B, 1.0, lam, c) + 1e-3
 
 
+@pytest.mark.slow
 def test_random_features_are_folklore_on_them() -> None:
     X, y = stream()
     fourier = FourierFOLKLORE(Problem(D, K, 1.0), np.random.default_rng(1), features=20)

@@ -56,6 +56,7 @@ def test_it_runs_as_a_notebook(folder: Path, tmp_path: Path, monkeypatch: pytest
     assert sum(cell.cell_type == "markdown" for cell in notebook.cells) >= 4
 
 
+@pytest.mark.slow
 def test_it_runs_as_a_script(folder: Path, tmp_path: Path) -> None:
     env = os.environ | {"BANDITLAB_RESULTS": str(folder)}
     out = subprocess.run(

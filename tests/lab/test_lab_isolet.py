@@ -90,6 +90,7 @@ def test_as_arff(Isolet: Any, tmp_path: Path) -> None:
     np.testing.assert_array_equal(arff[1], data[1])
 
 
+@pytest.mark.few(1)
 def test_what_is_not_isolet_is_refused(Isolet: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no file .*nowhere.data \(ISOLET is not fetched: give"):
         Isolet(path=str(tmp_path / "nowhere.data"))

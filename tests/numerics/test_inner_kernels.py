@@ -203,6 +203,7 @@ print(*compiled, sep=",")
 """
 
 
+@pytest.mark.slow
 def test_code_is_kept_on_disk_and_used_by_other_processes(tmp_path: Path) -> None:
     (tmp_path / "kernel_module.py").write_text(MODULE)
     env: dict[str, Any] = os.environ | {

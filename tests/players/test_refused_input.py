@@ -130,6 +130,7 @@ def bad_calls(player: Any, x: np.ndarray) -> None:
         refused(player, player.learn, x, decision, outcome, match=message)
 
 
+@pytest.mark.few(16)
 def test_single_rounds(build: Any) -> None:
     player, twin = build(), build()
     X, y = stream(player.problem.n_classes)

@@ -201,6 +201,7 @@ def test_a_folder_that_may_not_be_written_is_one_line(policy_file: Path) -> None
         assert out.stdout.count("\n") == 1
 
 
+@pytest.mark.slow
 def test_a_closed_log_lets_another_process_write_while_this_one_lives(policy_file: Path, log: Path) -> None:
     for opened in (lambda: Policy.open(policy_file, log), lambda: EventLog(str(log))):
         opened().close()

@@ -44,6 +44,7 @@ def changed(policy: Policy, **values: object) -> None:
 
 
 @pytest.mark.parametrize("way", ["path", "symlink", "relative path", "side files removed"])
+@pytest.mark.few(1)
 def test_a_second_writer_is_refused_however_it_comes(
     policy_file: Path, log: Path, way: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -101,6 +101,7 @@ def test_every_file_of_a_folder_is_in_its_manifest(folder: Path) -> None:
         ("failed/ee.json", 2),
     ],
 )
+@pytest.mark.few(3)
 def test_a_flipped_bit_anywhere_is_named_and_changes_nothing_else(folder: Path, name: str, place: int) -> None:
     truth, file = held(folder), folder / name
     data = file.read_bytes()

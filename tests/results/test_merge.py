@@ -56,6 +56,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[Path]]:
     return folder / "whole", parts
 
 
+@pytest.mark.slow
 def test_five_parts_are_the_whole(made: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     whole, parts = made
     assert sum(len(finished_runs(part)) for part in parts) == len(finished_runs(whole)) == 24

@@ -52,6 +52,7 @@ def sgd(K, seed, **settings):
         (ContextualBanditsSGD, sgd, {"gamma": 0.5, "decay": 1.0}, {"explore_prob": 0.5, "decay": None}),
     ],
 )
+@pytest.mark.few(4)
 def test_equals_the_library_s_own_loop(stream, cls, policy, ours, theirs, batch):
     K, d = 4, 6
     X, y = stream(K, d, 80)
@@ -119,6 +120,7 @@ def test_the_library_s_own_way_of_drawing_coefficients_is_still_wrong():
 @pytest.mark.parametrize("batch", [1, 7])
 @pytest.mark.parametrize("cls", ALL)
 @pytest.mark.parametrize("cut", [0, 3, 60])
+@pytest.mark.few(3)
 def test_continues_exactly(continues, stream, cls, batch, cut):
     X, y = stream(3, 5, 100)
     continues(lambda: make(cls, 3, 5, batch=batch), X, y, cut)
@@ -138,6 +140,7 @@ def test_continues_exactly(continues, stream, cls, batch, cut):
         (ContextualBanditsSGD, {"batch": 30}),
     ],
 )
+@pytest.mark.few(3)
 def test_every_setting_reaches_the_library(stream, play, cls, changed):
     X, y = stream(3, 5, 200)
     assert not np.array_equal(play(make(cls, 3, 5), X, y).action, play(make(cls, 3, 5, **changed), X, y).action)

@@ -34,7 +34,9 @@ class FaultError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player cannot meet this problem (AIOLI at K > 2): a sweep records the pair as skipped, with the reason."""
+    """This player cannot meet this problem (AIOLI at :math:`K > 2`): a sweep records the pair as skipped, with the
+    reason.
+    """
 
 
 class HorizonRequiredError(IncompatibleError):

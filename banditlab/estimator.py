@@ -129,7 +129,7 @@ class ScaledContexts:
 
 
 class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
-    """A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
+    r"""A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
 
     Problem: n examples drawn independently from one law; small expected logistic loss on a new one.
 
@@ -137,18 +137,20 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     the next context: for FOLKLORE the logits of (3.3), whose regulariser depends on x, so the answer is no linear
     function of x. Which of its states answers is `average`:
 
-    * "sample" is the predictor of the theorems: the state before round tau, tau uniform on {1 ... n}. The draw is a
-      reservoir (round t replaces the kept state with probability 1/t), so tau is uniform after every call of
-      `partial_fit` too. With `samples` = m the m states drawn independently answer by the mean of their probabilities.
+    * "sample" is the predictor of the theorems: the state before round :math:`\tau`, :math:`\tau` uniform on
+      :math:`\{1, \dots, n\}`. The draw is a reservoir (round t replaces the kept state with probability :math:`1/t`),
+      so :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m` the m states drawn
+      independently answer by the mean of their probabilities.
     * "last" (default) is the state after the last round, which has seen everything. It does better in practice; no
       theorem says so.
 
-    Guarantee of "sample": if the contexts' scale was fixed before the sample was seen and ||x|| <= R holds for all x,
-    E loss(predictor) - min over {W : ||W_k|| <= B} of E loss(W) <= (the forecaster's regret bound after n rounds) / n,
-    expectations over sample, tau and the new example; for m states by convexity of the logistic loss in the
-    probabilities. `forecaster_.bound(n) / n` is that number. One pass only: `passes` > 1 is refused. With `scaling`
-    other than "none" the scale comes from the sample itself and the statement is exact for the scaled contexts only.
-    With sample weights the sample is the rows as they were played.
+    Guarantee of "sample": if the contexts' scale was fixed before the sample was seen and :math:`\|x\| \le R` holds for
+    all x, :math:`\mathbb{E}\,\mathrm{loss}(\text{predictor}) - \min \{\mathbb{E}\,\mathrm{loss}(W) : \|W_k\| \le B\}`
+    is at most the forecaster's regret bound after n rounds divided by n, expectations over sample, :math:`\tau` and the
+    new example; for m states by convexity of the logistic loss in the probabilities. `forecaster_.bound(n) / n` is that
+    number. One pass only: `passes` > 1 is refused. With `scaling` other than "none" the scale comes from the sample
+    itself and the statement is exact for the scaled contexts only. With sample weights the sample is the rows as they
+    were played.
 
     Sample weights: a row of weight w is played w times; of a fraction, once more with that probability, so that the sum
     of the losses learnt has the weighted sum as its mean. A row of weight 0 is as if it were not there. Weights are
@@ -160,25 +162,25 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything divided by
-    sqrt(2), so R = 1 and `norm_bound` bounds the logits |<W_k, x>| of the comparator. The scale is taken from the data
-    of `fit`, or of the first call of `partial_fit`, and stays: that first batch should be a fair one, or the scaling
-    "none". Rows beyond R are shortened to it, in learning and in prediction: R sets the forecaster's constants and is a
-    condition of the guarantee.
+    :math:`\sqrt{2}`, so :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
+    comparator. The scale is taken from the data of `fit`, or of the first call of `partial_fit`, and stays: that first
+    batch should be a fair one, or the scaling "none". Rows beyond R are shortened to it, in learning and in prediction:
+    R sets the forecaster's constants and is a condition of the guarantee.
 
     Practice: the defaults are the theory's, careful against every stream. On independent examples a smaller
     regularization at a moderate B, and several passes, predict much better (`norm_bound=10, passes=10,
     settings={"regularization": 1e-3}` is a fair start for FOLKLORE); docs/results/estimator.md has figures.
 
-    Cost: the forecaster's updates, n times `passes`; `samples` copies of its state. FOLKLORE: K^3 d^2 / 2
-    multiplications for an update, K^2 d^2 / 2 for a prediction, K^2 d^2 / 2 numbers for a state.
+    Cost: the forecaster's updates, n times `passes`; `samples` copies of its state. FOLKLORE: :math:`K^3 d^2 / 2`
+    multiplications for an update, :math:`K^2 d^2 / 2` for a prediction, :math:`K^2 d^2 / 2` numbers for a state.
 
     Parameters
     ----------
     forecaster
         Its id, as `banditlab list forecasters` shows them. "folklore" takes any number of classes, "aioli" two.
     norm_bound
-        B, the largest norm of a row of W, in units of 1 / R. As for C of LogisticRegression, larger is freer. The grid of
-        `b-grid` is made long enough for it unless `settings` say what the grid is.
+        B, the largest norm of a row of W, in units of :math:`1/R`. As for C of LogisticRegression, larger is freer. The
+        grid of `b-grid` is made long enough for it unless `settings` say what the grid is.
     settings
         Other settings of the forecaster, by name.
     passes
@@ -190,7 +192,8 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     scaling
         "standardize", "radius" or "none".
     radius
-        R with ||x|| <= R, the intercept's 1 included, where scaling is "none"; None takes the largest norm of the data.
+        R with :math:`\|x\| \le R`, the intercept's 1 included, where scaling is "none"; None takes the largest norm of
+        the data.
     fit_intercept
         Append a constant feature.
     shuffle
@@ -210,7 +213,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     n_rounds_
         Rounds so far.
     times_
-        tau of the drawn states (m,), 1 ... n_rounds_; only for "sample".
+        :math:`\tau` of the drawn states (m,), from 1 to `n_rounds_`; only for "sample".
 
     Raises
     ------
@@ -443,7 +446,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return np.exp(self.predict_log_proba(X))
 
     def decision_function(self, X: ArrayLike) -> Floats:
-        """Return the log-odds (n,) of classes_[1] if K = 2, else the log probabilities (n, K)."""
+        """Return the log-odds (n,) of `classes_[1]` if :math:`K = 2`, else the log probabilities (n, K)."""
         logs = self.predict_log_proba(X)
         return logs[:, 1] - logs[:, 0] if len(self.classes_) == 2 else logs
 
@@ -502,7 +505,7 @@ def once_each(X: Any) -> Any:
 
 
 def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
-    """Return rows in CSR form times 2^-e over `scale`, column by column."""
+    """Return rows in CSR form times :math:`2^{-e}` over `scale`, column by column."""
     data = divided(X.data, e[X.indices] if e.any() else 0) / scale[X.indices]
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 

@@ -1,10 +1,11 @@
-"""What a lab needs to write a compiled player: a facade over `banditlab.numerics` and `banditlab.players`.
+r"""What a lab needs to write a compiled player: a facade over `banditlab.numerics` and `banditlab.players`.
 
 Compiled functions take float64 arrays in C order and check nothing: a wrong shape is the caller's error. z, v (K,) are
-scores, one a class, p (K,) probabilities, u numbers in [0, 1) (one, or the round's two), y a label in 0 ... K-1, a an action;
-x (d,) is a context, X (n, d) those of a block, dense or `CSR`, U (n, 2) its uniforms; state is the named tuple of the player's
-arrays, payload (m,) what a decision carries, and action, correct, p_true, explored (n,) are the columns of a `Trace`. best is
-the class that is played unless a coin of probability gamma says otherwise.
+scores, one a class, p (K,) probabilities, u numbers in [0, 1) (one, or the round's two), y a label in
+:math:`0, \dots, K-1`, a an action; x (d,) is a context, X (n, d) those of a block, dense or `CSR`, U (n, 2) its
+uniforms; state is the named tuple of the player's arrays, payload (m,) what a decision carries, and action, correct,
+p_true, explored (n,) are the columns of a `Trace`. best is the class that is played unless a coin of probability
+:math:`\gamma` says otherwise.
 
 The `as_` functions check what a user hands in and raise a UsageError, one line that names the argument: value, values
 are what is looked at, name what it is called in the message, space the problem or d, sparse whether CSR is taken as it

@@ -1,7 +1,8 @@
-"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
+r"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
 
-Bits where a theorem needs them: loss_bits = loss_nats / ln 2. logits are z (..., K), labels integers in 0 ... K-1; weights are
-W (K, d), context x (d,), label y, direction u (..., K). Nothing is checked and nothing raised: what is not finite gives NaN.
+Bits where a theorem needs them: :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. logits are z
+(..., K), labels integers in :math:`0, \dots, K-1`; weights are W (K, d), context x (d,), label y, direction u (..., K).
+Nothing is checked and nothing raised: what is not finite gives NaN.
 """
 
 from __future__ import annotations
@@ -17,32 +18,34 @@ LN2 = math.log(2.0)
 
 
 def softmax(logits: Floats) -> Floats:
-    """Return exp(z_k) / sum_j exp(z_j) along the last axis; same shape as `logits`."""
+    r"""Return :math:`\exp(z_k) / \sum_j \exp(z_j)` along the last axis; same shape as `logits`."""
     shifted = np.exp(logits - np.max(logits, axis=-1, keepdims=True))
     return shifted / shifted.sum(axis=-1, keepdims=True)
 
 
 def log_sum_exp(logits: Floats) -> Floats:
-    """Return ln sum_k exp(z_k) along the last axis."""
+    r"""Return :math:`\ln \sum_k \exp(z_k)` along the last axis."""
     top = np.max(logits, axis=-1)
     return top + np.log(np.exp(logits - top[..., None]).sum(axis=-1))
 
 
 def logistic_loss(logits: Floats, labels: NDArray[np.int64]) -> Floats:
-    """Return -ln softmax(z)_y in nats for logits (..., K) and integer labels (...)."""
+    r"""Return :math:`-\ln \mathrm{softmax}(z)_y` in nats for logits (..., K) and integer labels (...)."""
     shifted = logits - np.max(logits, axis=-1, keepdims=True)  # first: a large common part would swallow the loss
     own = np.take_along_axis(shifted, np.asarray(labels)[..., None], axis=-1)[..., 0]
     return np.log(np.exp(shifted).sum(axis=-1)) - own
 
 
 def logistic_gradient(weights: Floats, context: Floats, label: int) -> Floats:
-    """Return (softmax(Wx) - e_y) x' (K, d), the gradient of the loss at W (K, d), x (d,)."""
+    r"""Return :math:`(\mathrm{softmax}(W x) - e_y) x'` (K, d), the gradient of the loss at W (K, d), x (d,)."""
     residual = softmax(weights @ context)
     residual[label] -= 1.0
     return np.outer(residual, context)
 
 
 def hessian_action(logits: Floats, direction: Floats) -> Floats:
-    """Return S u with S = diag(s) - s s', s = softmax(z), for z and u of shape (..., K): the Hessian in the logits."""
+    r"""Return :math:`S u` with :math:`S = \mathrm{diag}(s) - s s'`, :math:`s = \mathrm{softmax}(z)`, for z and u of
+    shape (..., K): the Hessian in the logits.
+    """
     s = softmax(logits)
     return s * (direction - (s * direction).sum(axis=-1, keepdims=True))

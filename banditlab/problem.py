@@ -15,7 +15,7 @@ LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must be a number
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """What a player may know before the first round.
+    r"""What a player may know before the first round.
 
     Parameters
     ----------
@@ -24,7 +24,8 @@ class Problem:
     n_classes
         K, the number of classes, at least 2.
     radius
-        R in [1e-100, 1e100], with ||x_t||_2 <= R for every context (the intercept, where there is one, included).
+        R in [1e-100, 1e100], with :math:`\|x_t\|_2 \le R` for every context (the intercept, where there is one,
+        included).
     horizon
         T, the number of rounds, or None when the run declares it unknown; "theory" settings then raise.
     """

@@ -1,4 +1,4 @@
-"""The product of balls {W : ||W_k||_2 <= B for all k}: projection, certificate, faces."""
+r"""The product of balls :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`: projection, certificate, faces."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from banditlab.comparators._objective import Floats, Objective
 
 
 def row_dots(V: Floats, W: Floats) -> Floats:
-    """Return <V_k, W_k>, shape (K,)."""
+    r"""Return :math:`\langle V_k, W_k \rangle`, shape (K,)."""
     return np.einsum("kd,kd->k", V, W)
 
 
 def row_norms(W: Floats) -> Floats:
-    """Return ||W_k||_2, shape (K,)."""
+    r"""Return :math:`\|W_k\|_2`, shape (K,)."""
     return np.sqrt(row_dots(W, W))
 
 
@@ -34,7 +34,8 @@ def feasible(W: Floats, B: float) -> Floats:
 
 
 def frank_wolfe_gap(W: Floats, G: Floats, B: float) -> float:
-    """Return <G, W> + B sum_k ||G_k||: convexity makes it an upper bound on L(W) - min L over the product of balls.
+    r"""Return :math:`\langle G, W \rangle + B \sum_k \|G_k\|`: convexity makes it an upper bound on
+    :math:`L(W) - \min L` over the product of balls.
 
     Each row's term is at least 0 for feasible W, so a negative one is rounding and counts as 0.
     """
@@ -52,7 +53,7 @@ class Point(NamedTuple):
     gap: float
 
     def within(self, tolerance: float) -> bool:
-        """Whether the gap is at most tolerance max(1, loss)."""
+        r"""Whether the gap is at most :math:`\text{tolerance} \max(1, \text{loss})`."""
         return self.gap <= tolerance * max(1.0, self.loss)
 
 
@@ -64,7 +65,9 @@ def point(objective: Objective, W: Floats, Z: Floats, B: float) -> Point:
 
 
 class Face(NamedTuple):
-    """Rows held on their sphere (K,), their multipliers mu (K,) and unit normals (K, d), both 0 where not held."""
+    r"""Rows held on their sphere (K,), their multipliers :math:`\mu` (K,) and unit normals (K, d), both 0 where not
+    held.
+    """
 
     held: NDArray[np.bool_]
     mu: Floats
@@ -75,7 +78,7 @@ class Face(NamedTuple):
         return D - row_dots(D, self.normals)[:, None] * self.normals
 
     def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
-        """Hold the free rows that W + D carries out of the ball; None if there are none.
+        """Hold the free rows that :math:`W + D` carries out of the ball; None if there are none.
 
         Returns the larger face and D changed so that these rows end on the plane that touches the ball where they left.
         """
@@ -91,7 +94,7 @@ class Face(NamedTuple):
 
 
 def face_at(p: Point, B: float) -> Face:
-    """Return the rows on the bound that descent pushes outwards; at an optimum G_k + mu_k W_k = 0 there."""
+    r"""Return the rows on the bound that descent pushes outwards; at an optimum :math:`G_k + \mu_k W_k = 0` there."""
     norms, inner = row_norms(p.W), row_dots(p.G, p.W)
     held = (norms >= B * (1.0 - 1e-10)) & (inner < 0.0)
     mu = np.where(held, -inner / B**2, 0.0)

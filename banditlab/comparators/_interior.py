@@ -1,12 +1,16 @@
-"""Minimise the logistic loss over the product of balls where `minimise` stands still: small, ill-conditioned problems.
+r"""Minimise the logistic loss over the product of balls where `minimise` stands still: small, ill-conditioned problems.
 
-Where features differ by orders of magnitude the Newton step of `_newton` leaves the ball a hundredfold, what is left of it
-after the projection is no descent, and gradient steps creep. A primal-dual interior-point method keeps the steps inside
-(Boyd and Vandenberghe 2004, Algorithm 11.2): with f_k = (||W_k||^2 - B^2) / 2 and multipliers nu_k > 0, Newton's method on
+Where features differ by orders of magnitude the Newton step of `_newton` leaves the ball a hundredfold, what is left of
+it after the projection is no descent, and gradient steps creep. A primal-dual interior-point method keeps the steps
+inside (Boyd and Vandenberghe 2004, Algorithm 11.2): with :math:`f_k = (\|W_k\|^2 - B^2) / 2` and multipliers
+:math:`\nu_k > 0`, Newton's method on
 
-    G_k + nu_k W_k = 0,    -nu_k f_k = mu                                                                   (KKT)
+.. math::
 
-for mu a tenth of the mean of -nu_k f_k. At a solution the Frank-Wolfe gap is sum_k 2 mu ||W_k|| / (B + ||W_k||) <= K mu.
+    G_k + \nu_k W_k = 0, \quad -\nu_k f_k = \mu \qquad \text{(KKT)}
+
+for :math:`\mu` a tenth of the mean of :math:`-\nu_k f_k`. At a solution the Frank-Wolfe gap is
+:math:`\sum_k 2 \mu \|W_k\| / (B + \|W_k\|) \le K \mu`.
 """
 
 from __future__ import annotations
@@ -26,7 +30,7 @@ BOUNDARY = 0.99
 CENTRING = 0.1
 LAG = 0.1
 NEAR = 1e-3
-"""The least of the -nu_k f_k after a step, as a part of their mean."""
+r"""The least of the :math:`-\nu_k f_k` after a step, as a part of their mean."""
 ARMIJO = 0.01
 SHORTEST = 1e-10
 
@@ -45,7 +49,9 @@ def hessian(objective: Objective, p: Point) -> Floats:
 
 
 def direction(objective: Objective, p: Point, nu: Floats, B: float, mu: float) -> tuple[Floats, Floats]:
-    """Return the Newton step of (KKT) in W (K, d) and nu (K,), the Hessian scaled to a unit diagonal and factored."""
+    r"""Return the Newton step of (KKT) in W (K, d) and :math:`\nu` (K,), the Hessian scaled to a unit diagonal and
+    factored.
+    """
     K, d = p.W.shape
     inside = 0.5 * (B**2 - row_dots(p.W, p.W))  # -f
     H = hessian(objective, p)
@@ -96,7 +102,7 @@ def interior(objective: Objective, start: Floats, B: float, goal: float, max_ite
 
 
 def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
-    """Return the size of (KKT)'s residual, G against nu W in units of 1 / B."""
+    r"""Return the size of (KKT)'s residual, G against :math:`\nu W` in units of :math:`1/B`."""
     centring = 0.5 * nu * (B**2 - row_dots(p.W, p.W)) - mu
     return float(np.sqrt(B**2 * np.square(p.G + nu[:, None] * p.W).sum() + np.square(centring).sum()))
 

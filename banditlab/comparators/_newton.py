@@ -27,7 +27,8 @@ SHORTENINGS = 4  # of a Newton step, each to a quarter
 def conjugate_gradients(
     objective: Objective, p: Point, face: Face, D: Floats, stop: float, limit: int
 ) -> tuple[Floats, bool]:
-    """Move D along the face's tangent space until (H + diag mu) D = -G holds there, up to a residual of norm `stop`.
+    r"""Move D along the face's tangent space until :math:`(H + \mathrm{diag}(\mu)) D = -G` holds there, up to a
+    residual of norm `stop`.
 
     Preconditioned by the diagonal. Returns D and whether the residual was reached within `limit` products.
     """
@@ -54,14 +55,17 @@ def conjugate_gradients(
 
 
 def newton_direction(objective: Objective, p: Point, B: float, goal: float, limit: int) -> Floats:
-    """Solve (H + diag mu) D = -G on the face of W; free rows that would leave the ball join the face where they leave.
+    r"""Solve :math:`(H + \mathrm{diag}(\mu)) D = -G` on the face of W; free rows that would leave the ball join the
+    face where they leave.
 
-    mu is the curvature of the spheres: following D and projecting back is then a Newton step of the Lagrangian.
+    :math:`\mu` is the curvature of the spheres: following D and projecting back is then a Newton step of the
+    Lagrangian.
 
     Parameters
     ----------
     goal
-        The gap that will do; rows' residuals below goal/B change it by less, so nothing is gained by solving further.
+        The gap that will do; rows' residuals below :math:`\text{goal}/B` change it by less, so nothing is gained by
+        solving further.
     limit
         Most Hessian products a solve may take.
     """
@@ -79,7 +83,9 @@ def newton_direction(objective: Objective, p: Point, B: float, goal: float, limi
 
 
 def newton_step(objective: Objective, p: Point, D: Floats, B: float) -> tuple[Point, bool]:
-    """Return the first P_B(W + t D), t = 1, 1/4, ..., that passes Armijo's rule (else W), and whether t = 1."""
+    r"""Return the first :math:`P_B(W + t D)`, :math:`t = 1, 1/4, \dots`, that passes Armijo's rule (else W), and
+    whether :math:`t = 1`.
+    """
     ZD, t = objective.logits(D), 1.0
     for _ in range(SHORTENINGS):
         W = p.W + t * D
@@ -93,7 +99,9 @@ def newton_step(objective: Objective, p: Point, D: Floats, B: float) -> tuple[Po
 
 
 def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling: float) -> tuple[Point, float]:
-    """Move towards P_B(W - step G) as far as the loss falls enough below `ceiling`; return the next step length too."""
+    r"""Move towards :math:`P_B(W - \text{step}\, G)` as far as the loss falls enough below `ceiling`; return the next
+    step length too.
+    """
     W = p.W - step * p.G
     scale = shrinkage(W, B)
     D = W * scale - p.W
@@ -112,7 +120,9 @@ def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling
 
 
 def minimise(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> tuple[Point, int]:
-    """Descend from the feasible W until gap <= tolerance max(1, loss), at most `max_iterations` rounds; count them."""
+    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`, at most
+    `max_iterations` rounds; count them.
+    """
     p = point(objective, W, objective.logits(W), B)
     squares = row_dots(objective.contexts, objective.contexts)
     step = 1.0 / max(float(objective.totals @ squares), 1e-300)  # below 1/(the gradient's Lipschitz constant)

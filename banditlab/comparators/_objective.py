@@ -12,7 +12,7 @@ BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) 
 
 
 class Objective:
-    """L(W) = sum_i sum_k c_ik (lse(W u_i) - (W u_i)_k), with its derivatives, for W (K, d).
+    r""":math:`L(W) = \sum_i \sum_k c_{ik} (\mathrm{lse}(W u_i) - (W u_i)_k)`, with its derivatives, for W (K, d).
 
     Logits are stored as Z (K, m): reductions over classes then run along contiguous memory, and moving W along a line
     or scaling its rows moves Z the same way, so a line search needs no matrix product.
@@ -48,11 +48,11 @@ class Objective:
         return self.counts.shape[0], self.contexts.shape[1]
 
     def logits(self, W: Floats) -> Floats:
-        """Return Z = W U' (K, m)."""
+        """Return :math:`Z = W U'` (K, m)."""
         return W @ self.contexts.T
 
     def pull_back(self, R: Floats) -> Floats:
-        """Return R U (K, d) for R (K, m)."""
+        """Return :math:`R U` (K, d) for R (K, m)."""
         return R @ self.contexts
 
     def loss(self, Z: Floats) -> float:
@@ -79,7 +79,7 @@ class Objective:
         return total, S
 
     def gradient(self, S: Floats) -> Floats:
-        """Return G = sum_i (n_i s_i - c_i) u_i' (K, d) from the softmax S (K, m)."""
+        r"""Return :math:`G = \sum_i (n_i s_i - c_i) u_i'` (K, d) from the softmax S (K, m)."""
         R = np.empty_like(S)
         for b in self._blocks:
             np.multiply(S[:, b], self.totals[b], out=R[:, b])
@@ -108,7 +108,9 @@ class Objective:
         return total, G
 
     def hessian_action(self, S: Floats, D: Floats) -> Floats:
-        """Return H D (K, d): row k is sum_i n_i s_ik (v_ik - <s_i, v_i>) u_i' with v_i = D u_i."""
+        r"""Return :math:`H D` (K, d): row k is :math:`\sum_i n_i s_{ik} (v_{ik} - \langle s_i, v_i \rangle) u_i'` with
+        :math:`v_i = D u_i`.
+        """
         V = self.logits(D)
         for b in self._blocks:
             v, s = V[:, b], S[:, b]
@@ -118,7 +120,7 @@ class Objective:
         return self.pull_back(V)
 
     def hessian_diagonal(self, S: Floats) -> Floats:
-        """Return sum_i n_i s_ik (1 - s_ik) u_ij^2, shape (K, d)."""
+        r"""Return :math:`\sum_i n_i s_{ik} (1 - s_{ik}) u_{ij}^2`, shape (K, d)."""
         out = np.zeros(self.shape)
         for b in self._blocks:
             s = S[:, b]

@@ -1,10 +1,10 @@
 """Minimise over many contexts: a part of them is solved first, then Newton steps on all take the part's Hessian.
 
-A part is every 8th context, or every 64th, ..., its counts scaled up to the whole's. Its optimum is as far from that of all as
-chance makes it, and a Newton step with its Hessian instead of all contexts' (Roosta-Khorasani and Mahoney 2019) leaves
-of the distance about the square root of (parameters / contexts in the part). So few passes over all contexts are enough,
-each of which gives their loss and gradient, and with them the certificate: what the part says decides how fast, never
-what is returned. Where the steps stop being fast, `minimise` goes on with the whole Hessian.
+A part is every 8th context, or every 64th, ..., its counts scaled up to the whole's. Its optimum is as far from that of
+all as chance makes it, and a Newton step with its Hessian instead of all contexts' (Roosta-Khorasani and Mahoney 2019)
+leaves of the distance about the square root of the ratio of parameters to contexts in the part. So few passes over all
+contexts are enough, each of which gives their loss and gradient, and with them the certificate: what the part says
+decides how fast, never what is returned. Where the steps stop being fast, `minimise` goes on with the whole Hessian.
 """
 
 from __future__ import annotations
@@ -40,11 +40,12 @@ class Found(NamedTuple):
 
 
 def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
-    """Descend from the feasible W until gap <= tolerance max(1, loss), or `max_iterations` rounds on all contexts.
+    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`, or
+    `max_iterations` rounds on all contexts.
 
-    From W = 0 the parts are solved one after another, each from the optimum of the smaller one; another W is taken to be
-    near the optimum, and only the Hessian is a part's. A part that is unlike the others may lead far away: then all
-    contexts are solved from where W began.
+    From :math:`W = 0` the parts are solved one after another, each from the optimum of the smaller one; another W is
+    taken to be near the optimum, and only the Hessian is a part's. A part that is unlike the others may lead far away:
+    then all contexts are solved from where W began.
     """
     begin = feasible(W, B)
     parts = [objective]
@@ -87,7 +88,7 @@ def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, 
 def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
     """Return the part's Newton direction, its Hessian mended by what the steps so far saw of the whole's.
 
-    This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian in the place of H_0.
+    This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian in the place of :math:`H_0`.
     """
     q, shares = p.G, []
     for s, y in reversed(pairs):

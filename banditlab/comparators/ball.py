@@ -26,7 +26,8 @@ class ComparatorError(BanditlabError):
 
 @dataclass(frozen=True, eq=False)
 class Comparator:
-    """The best multiclass logistic model found in {W : ||W_k||_2 <= B for all k}, for the rounds counted.
+    r"""The best multiclass logistic model found in :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`, for the rounds
+    counted.
 
     The optimum's loss lies in [loss - gap, loss].
 
@@ -39,9 +40,9 @@ class Comparator:
     loss
         Sum of the logistic losses at W, in nats.
     gap
-        Duality gap <G, W> + B sum_k ||G_k||_2 at W, in nats.
+        Duality gap :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2` at W, in nats.
     mistakes
-        Rounds whose label is not the argmax of W x, ties to the lowest class.
+        Rounds whose label is not the argmax of :math:`W x`, ties to the lowest class.
     rounds
         T, the rounds counted.
     seconds
@@ -61,7 +62,7 @@ class Comparator:
 
     @property
     def loss_bits(self) -> float:
-        """The loss in bits, loss / ln 2."""
+        r"""The loss in bits, :math:`\text{loss} / \ln 2`."""
         return self.loss / LN2
 
     @property
@@ -79,14 +80,16 @@ def best_in_ball(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Comparator:
-    """Return the least sum_i sum_k c_ik (-ln softmax(W u_i)_k), in nats, over {W : ||W_k||_2 <= B for all k}, and its W.
+    r"""Return the least :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)`, in nats, over
+    :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`, and its W.
 
-    The certificate is the Frank-Wolfe gap of the product of balls, <G, W> + B sum_k ||G_k||_2 with G the gradient,
-    recomputed from scratch at the W returned; by convexity it bounds loss - optimum from above whatever the solver did.
+    The certificate is the Frank-Wolfe gap of the product of balls, :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2`
+    with G the gradient, recomputed from scratch at the W returned; by convexity it bounds
+    :math:`\text{loss} - \text{optimum}` from above whatever the solver did.
 
-    Cost: a round of the solver takes some ten to some hundred products (K x m)(m x d), memory O(m K) beside U. With more
-    than some hundred contexts for each of the K d numbers most of the work is done on a part of them (see `_parts`): some
-    ten products over all contexts in all.
+    Cost: a round of the solver takes some ten to some hundred products :math:`(K \times m)(m \times d)`, memory
+    :math:`O(m K)` beside U. With more than some hundred contexts for each of the :math:`K d` numbers most of the work
+    is done on a part of them (see `_parts`): some ten products over all contexts in all.
 
     Parameters
     ----------
@@ -99,7 +102,7 @@ def best_in_ball(
     start
         Weights (K, d) to start from, projected onto the ball; 0 if None.
     tolerance
-        The gap asked for, as a multiple of max(1, loss in nats).
+        The gap asked for, as a multiple of :math:`\max(1, \text{loss in nats})`.
     max_iterations
         Rounds of the solver before it gives up.
 

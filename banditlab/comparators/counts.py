@@ -72,8 +72,8 @@ def _fill_table(rows, size, table):
 class StreamCounts:
     """Label counts of the unique contexts of a stream that arrives in blocks.
 
-    Contexts are one when all their float64 values have equal bytes, -0.0 counting as 0.0. Cost O(d) a round, whatever
-    came before; memory is that of the unique contexts.
+    Contexts are one when all their float64 values have equal bytes, -0.0 counting as 0.0. Cost :math:`O(d)` a round,
+    whatever came before; memory is that of the unique contexts.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ class StreamCounts:
 
 
 def collapse(X: Any, y: Any, n_classes: int) -> tuple[Floats, Floats]:
-    """Return the unique contexts U (m, d) of X (n, d) and their label counts (m, K); see `StreamCounts`.
+    r"""Return the unique contexts U (m, d) of X (n, d) and their label counts (m, K); see `StreamCounts`.
 
     Parameters
     ----------
     X
         Contexts, shape (n, d).
     y
-        Labels in 0 ... K-1, shape (n,).
+        Labels in :math:`0, \dots, K-1`, shape (n,).
     n_classes
         K.
 

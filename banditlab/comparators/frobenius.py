@@ -21,10 +21,11 @@ NEWTON, CONJUGATE = 50, 200
 
 @dataclass(frozen=True, eq=False)
 class FrobeniusComparator:
-    """The best multiclass logistic model found in {W : ||W||_F <= D}, for the rounds counted.
+    r"""The best multiclass logistic model found in :math:`\{W : \|W\|_F \le D\}`, for the rounds counted.
 
-    weights (K, d), read-only, of norm at most `frobenius_bound` as computed; loss in nats; gap <G, W> + D ||G||_F, by which
-    the loss is above the optimum at most; rounds, the sum of the counts.
+    weights (K, d), read-only, of norm at most `frobenius_bound` as computed; loss in nats; gap
+    :math:`\langle G, W \rangle + D \|G\|_F`, by which the loss is above the optimum at most; rounds, the sum of the
+    counts.
     """
 
     weights: Floats
@@ -46,11 +47,13 @@ def project_frobenius(W: Floats, bound: float) -> Floats:
 def best_in_frobenius_ball(
     U: Any, counts: Any, frobenius_bound: float, *, tolerance: float = TOLERANCE
 ) -> FrobeniusComparator:
-    """Return the least sum_i sum_k c_ik (-ln softmax(W u_i)_k) over {W : ||W||_F <= D}; counts may be soft labels.
+    r"""Return the least :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)` over
+    :math:`\{W : \|W\|_F \le D\}`; counts may be soft labels.
 
-    The minimiser is that of L(W) + (mu/2) ||W||_F^2 for the mu >= 0 at which its norm is D (or mu = 0): Newton's method with
-    conjugate gradients for a mu, the next mu by Hebden's step on 1/||W||, kept within what is known. The certificate is the
-    Frank-Wolfe gap, recomputed at the W returned.
+    The minimiser is that of :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which its norm is D (or
+    :math:`\mu = 0`): Newton's method with conjugate gradients for a given :math:`\mu`, the next :math:`\mu` by Hebden's
+    step on :math:`1/\|W\|`, kept within what is known. The certificate is the Frank-Wolfe gap, recomputed at the W
+    returned.
 
     Parameters
     ----------
@@ -61,7 +64,7 @@ def best_in_frobenius_ball(
     frobenius_bound
         D.
     tolerance
-        The gap asked for, as a multiple of max(1, loss in nats).
+        The gap asked for, as a multiple of :math:`\max(1, \text{loss in nats})`.
 
     Raises
     ------
@@ -100,7 +103,9 @@ def best_in_frobenius_ball(
 
 
 def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
-    """Return the multiplier to try: the norm goes about like a constant over mu + a constant, or the bracket is halved."""
+    r"""Return the multiplier to try: the norm goes about like a constant over :math:`\mu` plus a constant, or the
+    bracket is halved.
+    """
     guess = mu * norm / D
     if low < guess < high and abs(math.log(norm / D)) < 1.0:
         return guess
@@ -108,7 +113,7 @@ def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
 
 
 def _ridge(objective: Objective, W: Floats, mu: float) -> Floats:
-    """Return the minimiser of L(W) + (mu/2) ||W||_F^2, by Newton's method with step halving from W."""
+    r"""Return the minimiser of :math:`L(W) + (\mu/2) \|W\|_F^2`, by Newton's method with step halving from W."""
     for _ in range(NEWTON):
         loss, S = objective.forecast(objective.logits(W))
         G = objective.gradient(S) + mu * W
@@ -131,7 +136,7 @@ def _ridge(objective: Objective, W: Floats, mu: float) -> Floats:
 
 
 def _solved(objective: Objective, S: Floats, mu: float, G: Floats, tolerance: float) -> Floats:
-    """Return about (H + mu I)^{-1} G by conjugate gradients."""
+    r"""Return about :math:`(H + \mu I)^{-1} G` by conjugate gradients."""
     X, R = np.zeros_like(G), G.copy()
     P, square = R.copy(), float(np.vdot(R, R))
     for _ in range(CONJUGATE):

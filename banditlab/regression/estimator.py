@@ -29,12 +29,13 @@ Floats = NDArray[np.float64]
 
 
 class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
-    """`GaussianRegression` run over a sample, then held still: for the squared loss the forecaster of Vovk, Azoury and Warmuth.
+    r"""`GaussianRegression` run over a sample, then held still: for the squared loss the forecaster of Vovk, Azoury and
+    Warmuth.
 
     Problem: n examples; small expected loss on a new one, or small regret on a stream (`partial_fit`).
 
-    Predictor: what the forecaster would predict were x the next context, m/(1 + x'A^{-1}x) for the squared loss: a ridge
-    regression that is drawn towards the mean of the targets where little was seen near x.
+    Predictor: what the forecaster would predict were x the next context, :math:`m/(1 + x'A^{-1}x)` for the squared
+    loss: a ridge regression that is drawn towards the mean of the targets where little was seen near x.
 
     Scale: contexts as for `OnlineClassifier`. Targets are brought to [-1, 1] by their middle and half their range in `fit`, or
     in the first call of `partial_fit`; later ones beyond that range are cut to it, since Y is a condition of the guarantee.
@@ -47,11 +48,11 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     loss
         "squared" or "huber".
     norm_bound
-        B, the norm of the comparators, in units of Y / R.
+        B, the norm of the comparators, in units of :math:`Y/R`.
     regularization
-        lambda; "theory" is max(4, d)/(4 d B^2).
+        :math:`\lambda`; "theory" is :math:`\max(4, d)/(4 d B^2)`.
     threshold
-        Huber's, in units of Y; None is the least that the theorem allows, max(2, 1 + B).
+        Huber's, in units of Y; None is the least that the theorem allows, :math:`\max(2, 1 + B)`.
     passes
         How often `fit` goes through the sample, each time in a fresh order. More than one has no guarantee.
     scaling, fit_intercept, shuffle, random_state

@@ -21,22 +21,26 @@ BEYOND = 1.0 + 1e-9
 
 
 class GaussianRegression:
-    """Mix all linear functions with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+    r"""Mix all linear functions with a Gaussian density, the exponential of quadratic surrogates of the past losses.
 
-    Problem: online prediction of numbers: x_t in R^d with ||x_t|| <= R is shown, a number is predicted, y_t in [-Y, Y] is told;
-    small regret against theta'x, ||theta|| <= B; adversarial stream.
+    Problem: online prediction of numbers: :math:`x_t \in \mathbb{R}^d` with :math:`\|x_t\| \le R` is shown, a number is
+    predicted, :math:`y_t \in [-Y, Y]` is revealed; small regret against :math:`\theta'x`, :math:`\|\theta\| \le B`;
+    adversarial stream.
 
-    Update rule: with A and b of L~(theta) = theta'A theta + b'theta, m = -(1/2) x'A^{-1}b and q = x'A^{-1}x the margin
-    has the law N(m, q/(2 alpha)) under exp(-alpha L~), and the prediction is the loss's answer to it (4). Then
-    theta_{t+1} of (2), whose margin z minimises (z - m)^2/q + loss(z, y), and A += (beta/2) loss'' x x', b += (loss' -
-    beta loss'' z) x, at z: (3). For the squared loss the prediction is m/(1 + q), that of Vovk, Azoury and Warmuth:
-    theta'x, theta the minimiser of the past losses + lambda |theta|^2 + (theta'x)^2. (The paper prints theta'x_t for
-    its square, and lambda |theta|^2 twice: docs/errata.md.)
+    Update rule: with A and b of :math:`\tilde{L}(\theta) = \theta'A \theta + b'\theta`, :math:`m = -(1/2) x'A^{-1}b`
+    and :math:`q = x'A^{-1}x` the margin has the law :math:`N(m, q/(2 \alpha))` under :math:`\exp(-\alpha \tilde{L})`,
+    and the prediction is the loss's answer to it (4). Then :math:`\theta_{t+1}` of (2), whose margin z minimises
+    :math:`(z - m)^2/q + \mathrm{loss}(z, y)`, and :math:`A \mathrel{+}= (\beta/2)\, \mathrm{loss}''\, x x'`,
+    :math:`b \mathrel{+}= (\mathrm{loss}' - \beta\, \mathrm{loss}''\, z) x`, at z: (3). For the squared loss the
+    prediction is :math:`m/(1 + q)`, that of Vovk, Azoury and Warmuth: :math:`\theta'x`, :math:`\theta` the minimiser of
+    the past losses plus :math:`\lambda \|\theta\|^2 + (\theta'x)^2`. (The paper prints :math:`\theta'x_t` for its
+    square, and :math:`\lambda \|\theta\|^2` twice: docs/errata.md.)
 
-    Guarantee: the regret is at most the certificate lambda B^2 + sum_t [loss(prediction) - loss(z) - (z - m)^2/q], whatever
-    was predicted. Bounds: `vovk_azoury_warmuth` for the squared loss, `gaf_huber` for Huber's.
+    Guarantee: the regret is at most the certificate :math:`\lambda B^2 + \sum_t [\mathrm{loss}(\text{prediction}_t) -
+    \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]`, whatever was predicted. Bounds: `vovk_azoury_warmuth` for the squared
+    loss, `gaf_huber` for Huber's.
 
-    Cost: 2 d^2 multiplications a round, d^2 numbers.
+    Cost: :math:`2 d^2` multiplications a round, :math:`d^2` numbers.
 
     Parameters
     ----------
@@ -49,9 +53,9 @@ class GaussianRegression:
     target_bound
         Y.
     regularization
-        lambda in the paper; "theory" is max(4, d)/(4 d B^2), Section 4.1's.
+        :math:`\lambda` in the paper; "theory" is :math:`\max(4, d)/(4 d B^2)`, Section 4.1's.
     threshold
-        Huber's, at least max(2 Y, B R + Y), which None takes.
+        Huber's, at least :math:`\max(2 Y, B R + Y)`, which None takes.
 
     Raises
     ------
@@ -95,7 +99,7 @@ class GaussianRegression:
         self.rounds = 0
 
     def _margin(self, x: Floats) -> tuple[float, float, Floats]:
-        """Return m, q and A^{-1}x."""
+        """Return m, q and :math:`A^{-1}x`."""
         v = self.P @ x
         return -0.5 * float(self.b @ v), max(float(x @ v), 0.0), v
 

@@ -1,9 +1,13 @@
-"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GAF's assumptions (NeurIPS 2021, Section 2).
+r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GAF's assumptions (2021, Section 2).
 
-(A1) alpha: alpha-mixable over the targets of [-Y, Y]; `substitute` is the prediction that proves it for a Gaussian of margins.
-(A3) beta: the loss at a comparator, |z| <= B R, lies above the tangent elsewhere plus beta/2 times the curvature there.
-(A4) gamma: the second derivative in theta is at most gamma; as a derivative in z it is `curvature`, times R^2.
-(A2) zeta: the loss lies below its tangent plus exp(zeta |theta_1 - theta_2|^2) |theta_1 - theta_2|^2 in the Hessian's norm.
+* (A1) :math:`\alpha`: :math:`\alpha`-mixable over the targets of :math:`[-Y, Y]`; `substitute` is the prediction that
+  proves it for a Gaussian of margins.
+* (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, lies above the tangent elsewhere plus
+  :math:`\beta/2` times the curvature there.
+* (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`; as a derivative in z it is
+  `curvature`, times :math:`R^2`.
+* (A2) :math:`\zeta`: the loss lies below its tangent plus
+  :math:`\exp(\zeta \|\theta_1 - \theta_2\|^2) \|\theta_1 - \theta_2\|^2` in the Hessian's norm.
 """
 
 from __future__ import annotations
@@ -32,11 +36,11 @@ class Loss(Protocol):
 
     @property
     def mixability(self) -> float:
-        """alpha of (A1)."""
+        r""":math:`\alpha` of (A1)."""
 
     @property
     def beta(self) -> float:
-        """beta of (A3)."""
+        r""":math:`\beta` of (A3)."""
 
     def value(self, z: float, y: float) -> float:
         """Return the loss."""
@@ -48,21 +52,25 @@ class Loss(Protocol):
         """Return its second derivative in z."""
 
     def implicit(self, m: float, q: float, y: float) -> float:
-        """Return the z at which (z - m)^2 / q + loss(z, y) is least, q > 0."""
+        r"""Return the z at which :math:`(z - m)^2 / q + \mathrm{loss}(z, y)` is least, :math:`q > 0`."""
 
     def substitute(self, m: float, v: float) -> float:
-        """Return a prediction whose loss is at most -(1/alpha) ln E exp(-alpha loss(Z, y)) for every y, Z ~ N(m, v)."""
+        r"""Return a prediction whose loss is at most
+        :math:`-(1/\alpha) \ln \mathbb{E} \exp(-\alpha\, \mathrm{loss}(Z, y))` for every y, :math:`Z \sim N(m, v)`.
+        """
 
     def check(self, norm_bound: float, radius: float) -> None:
-        """Raise a UsageError where the assumptions do not hold for comparators |z| <= B R."""
+        r"""Raise a UsageError where the assumptions do not hold for comparators :math:`|z| \le B R`."""
 
 
 @dataclass(frozen=True)
 class Squared:
-    """(z - y)^2: alpha = 1/(2 Y^2), beta = 1, any zeta, second derivative 2. Surrogates are exact.
+    r""":math:`(z - y)^2`: :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1`, any :math:`\zeta`, second derivative 2.
+    Surrogates are exact.
 
-    Y is `target_bound`. The prediction is m/(1 + 2 alpha v): with the density exp(-alpha L), v = x'A^{-1}x/(2 alpha),
-    and it is that of Vovk (2001) and Azoury and Warmuth (2001), in which alpha has gone.
+    Y is `target_bound`. The prediction is :math:`m/(1 + 2 \alpha v)`: with the density :math:`\exp(-\alpha L)`,
+    :math:`v = x'A^{-1}x/(2 \alpha)`, and it is that of Vovk (2001) and Azoury and Warmuth (2001), in which
+    :math:`\alpha` cancels.
     """
 
     target_bound: float
@@ -74,11 +82,11 @@ class Squared:
 
     @property
     def mixability(self) -> float:
-        """1/(2 Y^2)."""
+        """:math:`1/(2 Y^2)`."""
         return 0.5 / self.target_bound**2
 
     def value(self, z: float, y: float) -> float:
-        """Return (z - y)^2."""
+        """Return :math:`(z - y)^2`."""
         return (z - y) ** 2
 
     def slope(self, z: float, y: float) -> float:
@@ -90,11 +98,11 @@ class Squared:
         return 2.0
 
     def implicit(self, m: float, q: float, y: float) -> float:
-        """Return (m + q y)/(1 + q)."""
+        """Return :math:`(m + q y)/(1 + q)`."""
         return m + q / (1.0 + q) * (y - m)
 
     def substitute(self, m: float, v: float) -> float:
-        """Return m/(1 + 2 alpha v)."""
+        r"""Return :math:`m/(1 + 2 \alpha v)`."""
         return m / (1.0 + 2.0 * self.mixability * v)
 
     def check(self, norm_bound: float, radius: float) -> None:
@@ -103,16 +111,19 @@ class Squared:
 
 @dataclass(frozen=True)
 class Huber:
-    """u^2/2 for u = z - y up to `threshold`, threshold |u| - threshold^2/2 beyond: alpha = 1/Y^2, beta = 1.
+    r""":math:`u^2/2` for :math:`u = z - y` up to a threshold h, :math:`h |u| - h^2/2` beyond: :math:`\alpha = 1/Y^2`,
+    :math:`\beta = 1`.
 
-    So it is where threshold >= max(2 Y, B R + Y), and only such thresholds are taken. Below B R + Y (A3) fails for
-    every beta > 0: expanded just inside of the threshold, at u_2, the loss at u_1 beyond it lies above the tangent by
-    (threshold - u_2) times a length, and the quadratic by (u_1 - u_2)^2. Below 2 Y a part of the loss over [-Y, Y] is
-    that of absolute errors, which is not mixable. (A2) fails beyond the threshold, where the loss is straight, so that
-    the theorem's argument does not hold as printed: `gaf_huber` has one that does.
+    This holds where :math:`h \ge \max(2 Y, B R + Y)`, and only such thresholds are taken. Below :math:`B R + Y` (A3)
+    fails for every :math:`\beta > 0`: expanded just inside of the threshold, at :math:`u_2`, the loss at :math:`u_1`
+    beyond it lies above the tangent by :math:`h - u_2` times a length, and the quadratic by :math:`(u_1 - u_2)^2`.
+    Below :math:`2 Y` a part of the loss over :math:`[-Y, Y]` is that of absolute errors, which is not mixable. (A2)
+    fails beyond the threshold, where the loss is straight, so that the theorem's argument does not hold as printed:
+    `gaf_huber` has one that does.
 
-    Y is `target_bound`. The prediction: margins beyond [-Y, Y] do worse than its ends whatever y is, and within it the
-    loss is a square. With g(y) = -(1/alpha) ln E exp(-alpha (clip(Z) - y)^2/2), it is (g(-Y) - g(Y))/(2 Y) (Vovk 2001).
+    h is `threshold`, Y `target_bound`. The prediction: margins beyond :math:`[-Y, Y]` do worse than its ends whatever y
+    is, and within it the loss is a square. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha (\mathrm{clip}(Z)
+    - y)^2/2)`, it is :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
     """
 
     target_bound: float
@@ -126,7 +137,7 @@ class Huber:
 
     @property
     def mixability(self) -> float:
-        """1/Y^2."""
+        """:math:`1/Y^2`."""
         return 1.0 / self.target_bound**2
 
     def value(self, z: float, y: float) -> float:
@@ -143,7 +154,7 @@ class Huber:
         return 1.0 if abs(z - y) <= self.threshold else 0.0
 
     def implicit(self, m: float, q: float, y: float) -> float:
-        """Return the root of 2 (z - m)/q + slope(z, y)."""
+        r"""Return the root of :math:`2 (z - m)/q + \mathrm{slope}(z, y)`."""
         z = m + 0.5 * q / (1.0 + 0.5 * q) * (y - m)
         if abs(z - y) <= self.threshold:
             return z
@@ -173,7 +184,7 @@ class Huber:
         return -float(logsumexp(np.array(parts))) / a
 
     def check(self, norm_bound: float, radius: float) -> None:
-        """Raise a UsageError where the threshold is below max(2 Y, B R + Y)."""
+        r"""Raise a UsageError where the threshold is below :math:`\max(2 Y, B R + Y)`."""
         least = max(2.0 * self.target_bound, norm_bound * radius + self.target_bound)
         if self.threshold < least * (1.0 - 1e-12):
             raise UsageError(

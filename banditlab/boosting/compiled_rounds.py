@@ -32,18 +32,19 @@ ROUND, TREE = range(2)
 
 
 class Scratch(NamedTuple):
-    """Scratch of a round of N learners and K classes.
+    r"""Scratch of a round of N learners and K classes.
 
-    payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is s^{i+1}
-    mass (N + 1, K)         -C^i(r, r) of every label r, at s^0 ... s^N
-    before, after (N, K)    C^i(r, l) and C^{i+1}(r, l) of every label r != l, l being learner i's prediction
+    payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is :math:`s^{i+1}`
+    mass (N + 1, K)         :math:`-C^i(r, r)` of every label r, at :math:`s^0, \dots, s^N`
+    before, after (N, K)    :math:`C^i(r, l)` and :math:`C^{i+1}(r, l)` of every label :math:`r \ne l`,
+                            l being learner i's prediction
     costs (K, K), gain (K,) what a learner is asked at, and less the expected cost of each class
     estimates (N, K)        the learners' estimates
     uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
     experts (N,)            hedge's weights
     fading (NEVER,)         a constant, see `hedge`
     p (K,)                  what is played
-    own                     the rule's own scratch arrays, with what `adapt` reads of s^i
+    own                     the rule's own scratch arrays, with what `adapt` reads of :math:`s^i`
     """
 
     payload: Floats
@@ -118,7 +119,9 @@ def draw_ties(forest, scratch):
 
 @njit
 def follow(scratch, mistakes):
-    """Write each expert's label argmax_l s^i_l into the payload and hedge's mix of them into p: Algorithm 2, lines 8, 10."""
+    r"""Write each expert's label :math:`\arg\max_l s^i_l` into the payload and hedge's mix of them into p: Algorithm 2,
+    lines 8, 10.
+    """
     scratch, mistakes = borrow(scratch), borrow(mistakes)
     _, choices, S = parts(scratch.payload, scratch.p.shape[0])
     for i in range(choices.shape[0]):
@@ -145,10 +148,11 @@ def respond_template(forest, rule, scratch, mistakes, x):
 
 
 def absorb_template(rule, scratch, state, y, rounds):
-    """Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the scratch arrays.
+    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the scratch
+    arrays.
 
-    The weight of learner i is -C^i(y, y) / tops[i], at most 1, times scales[i]. Line 14 prints -C^i(y, l), which is
-    negative where l != y; the text has it right.
+    The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14
+    prints :math:`-C^i(y, l)`, which is negative where :math:`l \ne y`; the text has it right.
     """
     rule, scratch, state = borrow(rule), borrow(scratch), borrow(state)
     votes, choices, S = parts(scratch.payload, scratch.p.shape[0])
@@ -182,9 +186,10 @@ def recall_template(rule, scratch, loss, zero, y):
 
 
 def ask_template(rule, scratch, done, asked, costs):
-    """Take the predictions of learners done ... asked - 1, which stand in the payload, and write the next one's costs (K, K).
+    """Take the predictions of learners `done`, ..., `asked - 1`, which stand in the payload, and write the next one's
+    costs (K, K).
 
-    done = -1 starts the round at s^0; after the last learner, asked = N, no costs are written.
+    `done = -1` starts the round at :math:`s^0`; after the last learner, `asked = N`, no costs are written.
     """
     rule, scratch, costs = borrow(rule), borrow(scratch), borrow(costs)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
@@ -200,10 +205,12 @@ def ask_template(rule, scratch, done, asked, costs):
 
 
 def pass_template(forest, rule, scratch, block, cursor):
-    """Take every learner from round t, t = cursor[ROUND], to round t + 1: its trees learn t, then it is asked t + 1.
+    """Take every learner from round t, `t = cursor[ROUND]`, to round :math:`t + 1`: its trees learn t, then it is asked
+    :math:`t + 1`.
 
-    Returns False where a tree's arrays are too small, cursor[TREE]: it has learnt nothing yet, and the pass goes on there
-    when it is called again. Else the cursor stands at (t + 1, 0) and the votes of round t + 1 are complete.
+    Returns False where a tree's arrays are too small, `cursor[TREE]`: it has learnt nothing yet, and the pass goes on
+    there when it is called again. Else the cursor stands at :math:`(t + 1, 0)` and the votes of round :math:`t + 1` are
+    complete.
     """
     forest, rule, scratch, block = borrow(forest), borrow(rule), borrow(scratch), borrow(block)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
@@ -245,8 +252,8 @@ def answer(forest, scratch, mistakes, block, t):
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
     """Play a block; `rounds` are those before it, the cursor is (-1, 0) at the start.
 
-    A learner answers round t + 1 as soon as its trees have learnt round t, while they are at hand in the cache. So two
-    rounds run through one another, in passes over the learners:
+    A learner answers round :math:`t + 1` as soon as its trees have learnt round t, while they are at hand in the cache.
+    So two rounds run through one another, in passes over the learners:
 
         pass         learner 0         learner 1        ...   learner N - 1      then, all votes being there
         t = -1       ask 0             ask 0                  ask 0              answer 0, absorb 0
@@ -278,13 +285,14 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 
 
 class Steps(NamedTuple):
-    """A rule's kernels, and the class of its scratch arrays, with what `adapt` reads of s^i.
+    r"""A rule's kernels, and the class of its scratch arrays, with what `adapt` reads of :math:`s^i`.
 
-    begin(rule, scratch)                 writes what `adapt` reads of s^0, its mass too
+    begin(rule, scratch)                 writes what `adapt` reads of :math:`s^0`, its mass too
     costs(rule, scratch, i, C)          writes learner i's costs into C (K, K)
-    step(rule, scratch, i, l, S)           writes s^{i+1} into S[i], its mass, and what was before and is after
-    adapt(rule, scratch, i, l, y, root, S) learns the label y; root is sqrt(rounds)
-    recall(rule, scratch, i, l, s)         does again what the others did that `adapt` reads in `scratch.own`, s being s^i
+    step(rule, scratch, i, l, S)           writes :math:`s^{i+1}` into `S[i]`, its mass, what was before and is after
+    adapt(rule, scratch, i, l, y, root, S) learns the label y; root is :math:`\sqrt{\text{rounds}}`
+    recall(rule, scratch, i, l, s)         does again what the others did that `adapt` reads in `scratch.own`,
+                                           s being :math:`s^i`
     """
 
     own: Any

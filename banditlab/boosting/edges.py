@@ -20,7 +20,7 @@ class Edges(NamedTuple):
         return cls(np.zeros(n_learners), np.zeros(n_learners))
 
     def measured(self) -> NDArray[np.float64]:
-        """Return gamma_i = got_i / best_i (N,); 0 before anything was counted.
+        r"""Return :math:`\gamma_i = \text{got}_i / \text{best}_i` (N,); 0 before anything was counted.
 
         1 for a learner that is always right, 0 for one that guesses, in [-1, 1] where rows of C are gradients.
         """

@@ -17,7 +17,7 @@ from banditlab.validation import one_of, probability
 
 
 class BoostedExploration(RoundAgent):
-    r"""Any booster made a bandit agent by exploring with probability gamma.
+    r"""Any booster made a bandit agent by exploring with probability :math:`\gamma`.
 
     Problem: bandit multiclass, adversarial stream.
 

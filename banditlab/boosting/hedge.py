@@ -1,7 +1,8 @@
-"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
+r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
-Expert i's weight is exp(-M_i), M_i its mistakes so far: the mistakes are kept, and weights are taken relative to the
-best expert's, so that nothing underflows before it is negligible. e^{-M} of a count of mistakes is looked up.
+Expert i's weight is :math:`\exp(-M_i)`, :math:`M_i` its mistakes so far: the mistakes are kept, and weights are taken
+relative to the best expert's, so that nothing underflows before it is negligible. :math:`e^{-M}` of a count of mistakes
+is looked up.
 """
 
 from __future__ import annotations
@@ -14,19 +15,19 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import inline, njit
 
 NEVER = 746
-"""Mistakes behind the best expert after which e^{-M} is 0."""
+"""Mistakes behind the best expert after which :math:`e^{-M}` is 0."""
 
 
 @njit
 def fade(fading):
-    """Write e^{-M} of M = 0, 1, ... into fading."""
+    r"""Write :math:`e^{-M}` of :math:`M = 0, 1, \dots` into fading."""
     for i in range(fading.shape[0]):
         fading[i] = np.exp(-float(i))
 
 
 @cache
 def fading_weights() -> NDArray[np.float64]:
-    """Return e^{-M} of M = 0 ... NEVER - 1, one array for all who ask; nobody writes into it."""
+    """Return :math:`e^{-M}` of M from 0 to `NEVER - 1`, one array for all who ask; nobody writes into it."""
     fading = np.zeros(NEVER)
     fade(fading)
     return fading
@@ -34,7 +35,7 @@ def fading_weights() -> NDArray[np.float64]:
 
 @inline
 def expert_weights(mistakes, fading, v):
-    """Write exp(-M_i) / sum_j exp(-M_j) into v (N,)."""
+    r"""Write :math:`\exp(-M_i) / \sum_j \exp(-M_j)` into v (N,)."""
     least, total = mistakes[0], 0.0
     for i in range(1, mistakes.shape[0]):
         least = min(least, mistakes[i])

@@ -1,6 +1,7 @@
-"""Surrogate losses L^r(s) of votes s (K,) when the label is r: their gradients are the boosters' cost matrices.
+"""Surrogate losses :math:`L^r(s)` of votes s (K,) when the label is r: their gradients are the boosters' cost matrices.
 
-Row r of a cost matrix is the gradient of L^r: the entry of the label is minus the sum of the others, which are 0 or above.
+Row r of a cost matrix is the gradient of :math:`L^r`: the entry of the label is minus the sum of the others, which are
+0 or above.
 """
 
 from __future__ import annotations
@@ -17,18 +18,19 @@ LARGEST_EXPONENT = 300.0
 
 
 FARTHEST = 600.0
-"""Votes within +-FARTHEST have odds e^s that are numbers, and so are their products."""
+r"""Votes within :math:`\pm``FARTHEST` have odds :math:`e^s` that are numbers, and so are their products."""
 
 
 @inline
 def odds(s):
-    """Return e^s of one vote |s| <= FARTHEST."""
+    r"""Return :math:`e^s` of one vote s within :math:`\pm``FARTHEST`."""
     return math.exp(s)
 
 
 @inline
 def slope(loss, rival, own):
-    """Return what a rival's lead s(l) - s(r) costs per unit, for losses that are a sum over the rivals l != r.
+    r"""Return what a rival's lead :math:`s(l) - s(r)` costs per unit, for losses that are a sum over the rivals
+    :math:`l \ne r`.
 
     The votes s(l) and s(r) are given. The logistic loss has it from their odds, as compiled rounds keep them: an exponential
     for each vote instead of one for each pair.
@@ -46,7 +48,7 @@ def slope(loss, rival, own):
 
 @njit
 def gradient(loss, s, r, g):
-    """Write the gradient of L^r at s into g (K,): C(r, .) for the votes s."""
+    r"""Write the gradient of :math:`L^r` at s into g (K,): :math:`C(r, \cdot)` for the votes s."""
     K = s.shape[0]
     total = 0.0
     if loss == SOFTMAX:  # -log softmax(s)_r: softmax(s) - e_r

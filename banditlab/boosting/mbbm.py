@@ -40,9 +40,9 @@ class OnlineMBBM(Booster):
     costs are outside the theorem.
 
     Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms a round at
-    :math:`N = 100`, :math:`k = 8` for one label, 55 ms for the costs of all labels, less where vote counts recur
-    (they are remembered). Sampled ones take O(draws k N) a label, remembered ones about 10 us for each state that is
-    new. The weak learners come on top. Memory: theirs, and up to 10 MB of exact potentials, :math:`N k` draws
+    :math:`N = 100`, :math:`k = 8` for one label, 55 ms for the costs of all labels, less where vote counts recur (they
+    are remembered). Sampled ones take :math:`O(\text{draws}\, k N)` a label, remembered ones about 10 us for each state
+    that is new. The weak learners come on top. Memory: theirs, and up to 10 MB of exact potentials, :math:`N k` draws
     integers, or up to 32 MB of remembered ones.
 
     Parameters
@@ -133,17 +133,19 @@ class OnlineMBBM(Booster):
 
     @property
     def error_rate(self) -> float:
-        """phi_N(0), Theorem 2's mistakes a round in the long run, exactly."""
+        r""":math:`\phi_N(0)`, Theorem 2's mistakes a round in the long run, exactly."""
         k = self.problem.n_classes
         return ExactPotentials(self.n_learners, k, self.edge)(self.n_learners, np.zeros(k, dtype=np.int64), 0)
 
     @property
     def weight_bounds(self) -> Floats:
-        """The estimates w^{i*} (N,)."""
+        """The estimates :math:`w^{i^*}` (N,)."""
         return np.array(self._largest)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return each learner's empirical edge: the gamma_i with sum_t w D(y, l) = (1 - gamma_i)/k sum_t w."""
+        r"""Return each learner's empirical edge: the :math:`\gamma_i` with
+        :math:`\sum_t w D(y, l) = ((1 - \gamma_i)/k) \sum_t w`.
+        """
         return {f"edge.{i}": float(g) for i, g in enumerate(self.edges.measured(), 1)}
 
     # ---------------------------------------------------------------------------------------------------- Algorithm 1
@@ -161,7 +163,7 @@ class OnlineMBBM(Booster):
         return p / p.sum(), payload
 
     def costs(self, i: int, votes: Any) -> Floats:
-        """Return the costs (k, k) of learner i = 0 ... N-1 after the votes (k,) of those before it.
+        """Return the costs (k, k) of learner i, from 0 to :math:`N-1`, after the votes (k,) of those before it.
 
         Exact rows have zero diagonal, no negative entry, and sum to 1 or to 0 where they are normalized.
         """

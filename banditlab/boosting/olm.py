@@ -32,7 +32,9 @@ EXACT, PRINTED, CODED = range(3)
 
 @njit
 def derivative(loss, how, s, step, l, y, g):
-    """Return f'(alpha) of f(alpha) = L^y(s^{i-1} + alpha e_l), s = s^{i-1} + step e_l being the votes at alpha = step."""
+    r"""Return :math:`f'(\alpha)` of :math:`f(\alpha) = L^y(s^{i-1} + \alpha e_l)`,
+    :math:`s = s^{i-1} + \text{step}\, e_l` being the votes at :math:`\alpha = \text{step}`.
+    """
     if how == EXACT or l != y:  # (10), (38), (41): the gradient's entry l, at the votes after the step
         gradient(loss, s, y, g)
         return g[l]
@@ -45,10 +47,11 @@ def derivative(loss, how, s, step, l, y, g):
 
 
 class Rule(NamedTuple):
-    """What AdaBoost.OLM keeps between rounds, alpha (N,), and its constants.
+    r"""What AdaBoost.OLM keeps between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are kept as odds; a step is
-    rate / sqrt(rounds) * falls_i, and alpha lies within +-limit.
+    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are kept as odds; a step
+    is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
+    :math:`\pm \text{limit}`.
     """
 
     alpha: Floats
@@ -61,9 +64,10 @@ class Rule(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    """What is kept of s^i in a round: the votes (K,), and the costs at them in one of two forms.
+    """What is kept of :math:`s^i` in a round: the votes (K,), and the costs at them in one of two forms.
 
-    odds (K,) e^{s_l} and pairs (K, K) 1 / (e^{s_r} + e^{s_l}), 0 where r = l; or costs (K, K), their diagonal included.
+    odds (K,) :math:`e^{s_l}` and pairs (K, K) :math:`1 / (e^{s_r} + e^{s_l})`, 0 where :math:`r = l`; or costs (K, K),
+    their diagonal included.
     """
 
     votes: Floats
@@ -79,7 +83,7 @@ class RuleScratch(NamedTuple):
 
 @cache
 def falls_of(N: int, decay: float) -> Floats:
-    """Return e^(-decay i) of the learners i = 1 ... N, one array for all who ask."""
+    r"""Return :math:`e^{-\text{decay}\, i}` of the learners :math:`i = 1, \dots, N`, one array for all who ask."""
     return np.array([math.exp(-decay * (i + 1)) for i in range(N)])
 
 
@@ -88,7 +92,7 @@ def falls_of(N: int, decay: float) -> Floats:
 
 @inline
 def begin_with_odds(scratch):
-    """Write s^0 = 0, odds e^0 and 1/(e^0 + e^0) for every pair of classes."""
+    """Write :math:`s^0 = 0`, odds :math:`e^0` and :math:`1/(e^0 + e^0)` for every pair of classes."""
     own = scratch.own
     K = own.odds.shape[0]
     for r in range(K):
@@ -99,7 +103,7 @@ def begin_with_odds(scratch):
 
 @inline
 def costs_with_odds(scratch, i, C):
-    """Write the costs C^i (K, K)."""
+    """Write the costs :math:`C^i` (K, K)."""
     K = C.shape[0]
     for r in range(K):
         for l in range(K):
@@ -109,9 +113,10 @@ def costs_with_odds(scratch, i, C):
 
 @inline
 def step_with_odds(alpha, scratch, i, l, S):
-    """Take odds and pairs from s^i to s^i + alpha e_l (line 7).
+    r"""Take odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
 
-    C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l}): the odds of l change and the reciprocals of its pairs with the others.
+    :math:`C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l})`: the odds of l change and the reciprocals of its pairs with the
+    others.
     """
     votes, e, pairs, mass = scratch.own.votes, scratch.own.odds, scratch.own.pairs, scratch.mass[i + 1]
     K, old = e.shape[0], e[l]
@@ -132,7 +137,7 @@ def step_with_odds(alpha, scratch, i, l, S):
 
 @njit
 def begin_with_costs(loss, scratch):
-    """Write s^0 = 0 and the costs there."""
+    """Write :math:`s^0 = 0` and the costs there."""
     K, C = scratch.p.shape[0], scratch.own.costs
     scratch.own.votes[:] = 0.0
     for r in range(K):
@@ -142,7 +147,7 @@ def begin_with_costs(loss, scratch):
 
 @njit
 def step_with_costs(loss, alpha, scratch, i, l, S):
-    """Take the costs from s^i to s^i + alpha e_l (line 7): one row and one column, then the diagonal."""
+    r"""Take the costs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7): one row and one column, then the diagonal."""
     K, C, s = scratch.p.shape[0], scratch.own.costs, scratch.own.votes
     for r in range(K):
         scratch.before[i, r] = C[r, l]
@@ -194,9 +199,9 @@ def vote_kernel(rule, scratch, i, l, S):
 
 @inline
 def descend_kernel(rule, scratch, i, l, y, root, S):
-    """Line 13: alpha_i becomes its projection after a gradient step.
+    r"""Line 13: :math:`\alpha_i` becomes its projection after a gradient step.
 
-    The exact derivative at alpha_i is an entry of the next learner's costs, C^{i+1}(y, l).
+    The exact derivative at :math:`\alpha_i` is an entry of the next learner's costs, :math:`C^{i+1}(y, l)`.
     """
     f = -scratch.mass[i + 1, y] if l == y else scratch.after[i, y]
     if rule.how != EXACT and l == y:
@@ -325,7 +330,7 @@ class AdaBoostOLM(ExpertBooster):
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return edges, experts' weights and the best expert beside its bound, and the learners' votes alpha."""
+        r"""Return edges, experts' weights and the best expert beside its bound, and the learners' votes :math:`\alpha`."""
         return super().diagnostics() | {f"alpha.{i}": a for i, a in enumerate(self.alpha.tolist(), 1)}
 
     def _best_expert_bound(self) -> float:

@@ -46,7 +46,8 @@ class AdaBoostOLMPlus(ExpertBooster):
     clip
         Largest half-margin in the regression; "theory" is :math:`\ln T`.
     regression_bound
-        B of the regression's binary forecaster: 2 in the paper; sqrt(2) is enough for :math:`\alpha` in [-2, 2].
+        B of the regression's binary forecaster: 2 in the paper; :math:`\sqrt{2}` is enough for :math:`\alpha` in [-2,
+        2].
     weight_scale
         Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200] of its own for each learner.
     tuning_seed

@@ -87,7 +87,7 @@ class Oza(Booster):
         self.right, self.wrong = np.zeros((2, self.n_learners))
 
     def errors(self) -> Floats:
-        """Return eps (N,), the share of weight each learner was wrong on; 1/2 before anything was seen."""
+        r"""Return :math:`\epsilon` (N,), the share of weight each learner was wrong on; 1/2 before anything was seen."""
         total = self.right + self.wrong
         return np.divide(self.wrong, total, out=np.full(self.n_learners, 0.5), where=total > 0.0)
 
@@ -110,7 +110,7 @@ class Oza(Booster):
             lam = min(self.largest_weight, lam * self.rounds / (2.0 * sums[i]))
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return each learner's weighted error eps and its vote."""
+        r"""Return each learner's weighted error :math:`\epsilon` and its vote."""
         eps = self.errors().tolist()
         cut = [min(0.5, max(self.least_error, e)) for e in eps]
         return {f"error.{i}": e for i, e in enumerate(eps, 1)} | {

@@ -1,16 +1,21 @@
-"""Potentials of the multiclass 0-1 loss: how likely a booster is to lose with m votes still to come.
+r"""Potentials of the multiclass 0-1 loss: how likely a booster is to lose with m votes still to come.
 
-phi_m^r(s) = P(max_{l != r} (s_l + n_l) >= s_r + n_r), n multinomial (m; u_gamma^r), where u_gamma^r puts (1 - gamma)/k on
-every class and gamma more on r: Equation (16) of the paper, which solves phi_0^r = L^r and phi_{m+1}^r(s) =
-E_{l ~ u} phi_m^r(s + e_l), Equation (3).
+.. math::
 
-Exactly: given n_r = c the other counts are multinomial, uniform over k - 1 classes, and r wins when n_l <= s_r - s_l + c -
-1 for all of them. Counts of M draws are independent Poisson variables of mean M/(k - 1) given their sum, so that the
-probability is a coefficient of a product of truncated Poisson polynomials, over P(Poisson(M) = M). Every factor is a
-probability: nothing overflows, and what underflows is a probability below 1e-300.
+    \phi_m^r(s) = P(\max_{l \ne r} (s_l + n_l) \ge s_r + n_r),
 
-What the booster needs are differences phi(s + e_l) - phi(s + e_r). They are summed up from events of their own, never
-subtracted, so that they are right to relative precision and never negative.
+n multinomial :math:`(m; u_\gamma^r)`, where :math:`u_\gamma^r` puts :math:`(1 - \gamma)/k` on every class and
+:math:`\gamma` more on r: Equation (16) of the paper, which solves :math:`\phi_0^r = L^r` and
+:math:`\phi_{m+1}^r(s) = \mathbb{E}_{l \sim u_\gamma^r} \phi_m^r(s + e_l)`, Equation (3).
+
+Exactly: given :math:`n_r = c` the other counts are multinomial, uniform over :math:`k - 1` classes, and r wins when
+:math:`n_l \le s_r - s_l + c - 1` for all of them. Counts of M draws are independent Poisson variables of mean
+:math:`M/(k - 1)` given their sum, so that the probability is a coefficient of a product of truncated Poisson
+polynomials, over :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing overflows, and what
+underflows is a probability below 1e-300.
+
+What the booster needs are differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are summed up from events of their
+own, never subtracted, so that they are right to relative precision and never negative.
 """
 
 from __future__ import annotations
@@ -30,15 +35,16 @@ from banditlab.validation import at_least
 BEFORE, AFTER, LOOSE = range(3)
 """Slots of the scratch polynomials and of their degrees: see `row_kernel`."""
 LOST, TIED, LOST_BY = range(3)
-"""Slots of a row: the potential, less than that by a vote for the label, more by one for class l at LOST_BY + l."""
+"""Slots of a row: the potential, less than that by a vote for the label, more by one for class l at `LOST_BY + l`."""
 MEMO = 20_000
-"""Rows remembered at most: about 10 MB at k = 8. States early in the vote recur and come first."""
+"""Rows remembered at most: about 10 MB at :math:`k = 8`. States early in the vote recur and come first."""
 
 
 class Tables(NamedTuple):
-    """For up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,); the scratch polynomials (3, k, N+1).
+    r"""For up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,); the scratch polynomials (3, k, N+1).
 
-    binomial[m, c] = P(n_r = c) of m votes; poisson[M, n] = P(Poisson(M/(k-1)) = n); total[M] = P(Poisson(M) = M).
+    `binomial[m, c]` is :math:`P(n_r = c)` of m votes, `poisson[M, n]` is :math:`P(\mathrm{Poisson}(M/(k-1)) = n)`,
+    `total[M]` is :math:`P(\mathrm{Poisson}(M) = M)`.
     """
 
     binomial: NDArray[np.float64]
@@ -61,7 +67,9 @@ def _tables(n_votes: int, n_classes: int, edge: float) -> Tables:
 
 @njit
 def times(a, degree, pmf, cap, most, out):
-    """Write a(x) * sum_{n <= cap} pmf_n x^n into out up to x^most and return its degree, -1 for the zero polynomial."""
+    r"""Write :math:`a(x) \sum_{n \le \text{cap}} \text{pmf}_n x^n` into out up to :math:`x^{\text{most}}` and return
+    its degree, -1 for the zero polynomial.
+    """
     if degree < 0 or cap < 0:
         return -1
     last = min(most, degree + cap)
@@ -75,7 +83,7 @@ def times(a, degree, pmf, cap, most, out):
 
 @njit
 def at(a, degree, b, other, power):
-    """Return the coefficient of x^power in a(x) b(x), of degrees `degree` and `other`."""
+    r"""Return the coefficient of :math:`x^{\text{power}}` in :math:`a(x) b(x)`, of degrees `degree` and `other`."""
     total = 0.0
     for i in range(max(0, power - other), min(degree, power) + 1):
         total += a[i] * b[power - i]
@@ -84,10 +92,11 @@ def at(a, degree, b, other, power):
 
 @njit(arrays="new")
 def row_kernel(tables, m, lead, row, degrees):
-    """Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the s_r - s_l, ascending.
+    r"""Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the :math:`s_r - s_l`, ascending.
 
-    row[LOST] = phi(s); row[TIED] = phi(s) - phi(s + e_r), which is the probability of a tie at the top; row[LOST_BY + l] =
-    phi(s + e_l) - phi(s), that of a win by a single vote over l. degrees (3, k) is scratch.
+    `row[LOST]` is :math:`\phi(s)`; `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie at the top;
+    `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, that of a win by a single vote over l. degrees (3, k) is
+    scratch.
     """
     n = lead.shape[0]
     before, after, loose = tables.scratch[BEFORE], tables.scratch[AFTER], tables.scratch[LOOSE]
@@ -126,7 +135,7 @@ def row_kernel(tables, m, lead, row, degrees):
 
 
 class Potentials(ABC):
-    """Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass says how they are had.
+    r"""Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass says how they are had.
 
     Parameters
     ----------
@@ -135,7 +144,7 @@ class Potentials(ABC):
     n_classes
         k.
     edge
-        gamma in the paper, in [0, 1].
+        :math:`\gamma` in the paper, in [0, 1].
 
     Raises
     ------
@@ -154,7 +163,7 @@ class Potentials(ABC):
 
     @abstractmethod
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return phi_m^label(votes), votes (k,) integers.
+        r"""Return :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers.
 
         Raises
         ------
@@ -164,7 +173,9 @@ class Potentials(ABC):
 
     @abstractmethod
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        """Return phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+        r"""Return :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} +
+        e_{\text{label}})` for every l, shape (k,).
+        """
 
     def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return `costs` for every label, shape (k, k)."""
@@ -177,12 +188,13 @@ class Potentials(ABC):
 
 
 class ExactPotentials(Potentials):
-    """The potentials exactly, and memoised.
+    r"""The potentials exactly, and memoised.
 
-    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences s_r - s_l and kept, up to
-    `MEMO` rows. What is remembered changes no number.
+    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences :math:`s_r - s_l` and
+    kept, up to `MEMO` rows. What is remembered changes no number.
 
-    Cost: one row phi(s + e_l), all l, takes O(k m^3) multiplications; N^2 + k N numbers of tables.
+    Cost: one row :math:`\phi(s + e_l)`, all l, takes :math:`O(k m^3)` multiplications; :math:`N^2 + k N` numbers of
+    tables.
 
     Parameters
     ----------
@@ -191,7 +203,7 @@ class ExactPotentials(Potentials):
     n_classes
         k.
     edge
-        gamma, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
@@ -205,11 +217,13 @@ class ExactPotentials(Potentials):
         return ExactPotentials, (self.n_votes, self.n_classes, self.edge)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return phi_m^label(votes), votes (k,) integers."""
+        r"""Return :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers."""
         return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][LOST])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        """Return phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+        r"""Return :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} +
+        e_{\text{label}})` for every l, shape (k,).
+        """
         s = votes.tolist()
         top = s.pop(label)
         row, order = self._row(m, [top - v for v in s])
@@ -252,7 +266,8 @@ def count_kernel(uniforms, favoured, counts):
 
 @njit
 def sampled_row_kernel(counts, votes, label, costs):
-    """Write phi(votes + e_l) - phi(votes + e_label) into costs (k,), phi the mean over counts (draws, k); return phi(votes).
+    r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,), :math:`\phi` the
+    mean over counts (draws, k); return :math:`\phi(\text{votes})`.
 
     Every draw serves all l, so no estimated cost is negative.
     """
@@ -300,16 +315,18 @@ class DrawnPotentials(Potentials):
 
     @abstractmethod
     def redraw(self, seed: int) -> None:
-        """Take up the draws of a seed (below 2^63); the same seed draws the same."""
+        """Take up the draws of a seed (below :math:`2^{63}`); the same seed draws the same."""
 
 
 class SampledPotentials(DrawnPotentials):
-    """The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take it.
+    r"""The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take
+    it.
 
     `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
-    the first m of each draw. Every single estimate is unbiased with a standard error of at most 1/(2 sqrt(draws)).
+    the first m of each draw. Every single estimate is unbiased with a standard error of at most
+    :math:`1/(2 \sqrt{\text{draws}})`.
 
-    Cost: O(draws k) for a row, N draws k integers of memory.
+    Cost: :math:`O(\text{draws}\, k)` for a row, :math:`N\, \text{draws}\, k` integers of memory.
 
     Parameters
     ----------
@@ -318,7 +335,7 @@ class SampledPotentials(DrawnPotentials):
     n_classes
         k.
     edge
-        gamma, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
     draws
         Of the votes to come, for each estimate.
     """
@@ -334,11 +351,13 @@ class SampledPotentials(DrawnPotentials):
         count_kernel(uniforms, (1.0 - self.edge) / self.n_classes + self.edge, self._counts)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return the estimate of phi_m^label(votes), votes (k,) integers."""
+        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers."""
         return float(sampled_row_kernel(self._counts[self._checked(m)], votes, label, np.empty(self.n_classes)))
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        """Return the estimate of phi_m^label(votes + e_l) - phi_m^label(votes + e_label) for every l, shape (k,)."""
+        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes}
+        + e_{\text{label}})` for every l, shape (k,).
+        """
         out = np.empty(self.n_classes)
         sampled_row_kernel(self._counts[self._checked(m)], votes, label, out)
         return out

@@ -29,10 +29,11 @@ HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
 
 
 class Regressions(NamedTuple):
-    """N binary forecasters of two features, theta = W_1 - W_2 each: Q (N, 3), h (N, 2) and three constants (3,).
+    r"""N binary forecasters of two features, :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and three constants
+    (3,).
 
-    Q holds (A^{-1})_11, _12, _22 and h = A^{-1} b in AIOLI's letters; the constants are the curvature c, the virtual
-    weight w, and the clip.
+    Q holds :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}` and :math:`h = A^{-1} b` in AIOLI's letters; the
+    constants are the curvature c, the virtual weight w, and the clip.
     """
 
     Q: NDArray[np.float64]
@@ -41,10 +42,10 @@ class Regressions(NamedTuple):
 
     @classmethod
     def of(cls, n: int, forecaster: AIOLI | FOLKLORE, clip: float) -> Regressions:
-        """Return n forecasters of the settings given.
+        r"""Return n forecasters of the settings given.
 
-        For two classes FOLKLORE keeps W_1 = -W_2, so that its inverse is that of one matrix of order d and its minimiser
-        a root in one unknown (Appendix D): those of AIOLI with lambda/2 and w = 1/2.
+        For two classes FOLKLORE keeps :math:`W_1 = -W_2`, so that its inverse is that of one matrix of order d and its
+        minimiser a root in one unknown (Appendix D): those of AIOLI with :math:`\lambda/2` and :math:`w = 1/2`.
         """
         lam, weight = 0.5 * forecaster.regularization, 0.5
         if isinstance(forecaster, AIOLI):
@@ -54,10 +55,10 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    """What is kept of s^i in a round: its softmax, the shares (K,), and what each regression has seen (N, 8).
+    r"""What is kept of :math:`s^i` in a round: its softmax, the shares (K,), and what each regression has seen (N, 8).
 
-    seen: the half-margin, clipped, which makes x = (half, -1); at x the root t, m = h'x, q = x'A^{-1}x, A^{-1}x;
-    sigmoid(|t|), sigmoid(-|t|).
+    seen: the half-margin, clipped, which makes :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
+    :math:`q = x'A^{-1}x`, :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)`, :math:`\mathrm{sigmoid}(-|t|)`.
     """
 
     shares: NDArray[np.float64]
@@ -74,7 +75,9 @@ class RuleScratch(NamedTuple):
 
 @inline
 def forecast(states, i, half, seen):
-    """Write what regression i makes of a half-margin, which is clipped, into seen (8,); return sigmoid(t) and sigmoid(-t)."""
+    r"""Write what regression i makes of a half-margin, which is clipped, into seen (8,); return
+    :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
+    """
     Q, h, clip = states.Q[i], states.h[i], states.constants[CLIP]
     half = min(clip, max(-clip, half))  # x = (half, -1)
     v1, v2 = Q[Q11] * half - Q[Q12], Q[Q12] * half - Q[Q22]
@@ -108,7 +111,7 @@ def update_kernel(states, i, right, seen):
 
 @inline
 def put_mass(scratch, i):
-    """Write sum_{k != r} p_k of the shares kept into mass, row i."""
+    r"""Write :math:`\sum_{k \ne r} p_k` of the shares kept into mass, row i."""
     p, mass = scratch.own.shares, scratch.mass[i]
     K = p.shape[0]
     mass[:] = 0.0
@@ -126,7 +129,7 @@ def begin(states, scratch):
 
 @inline
 def costs(states, scratch, i, C):
-    """Write the costs C^i (K, K) of (C.1).
+    """Write the costs :math:`C^i` (K, K) of (C.1).
 
     They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
     that FOLKLORE's paper restricts weak learners' costs to.
@@ -141,9 +144,9 @@ def costs(states, scratch, i, C):
 
 @inline
 def vote(states, scratch, i, l, S):
-    """Step to softmax(s^{i+1}), s^{i+1} = BoostReg^i(s^i, l).
+    r"""Step to :math:`\mathrm{softmax}(s^{i+1})`, :math:`s^{i+1} = \mathrm{BoostReg}^i(s^i, l)`.
 
-    The class l gets sigmoid(t), the others what is left, in the proportions they had.
+    The class l gets :math:`\mathrm{sigmoid}(t)`, the others what is left, in the proportions they had.
     """
     p, K, others = scratch.own.shares, scratch.own.shares.shape[0], scratch.mass[i, l]
     scratch.before[i] = p[l]
@@ -159,7 +162,7 @@ def vote(states, scratch, i, l, S):
 
 @inline
 def adapt(states, scratch, i, l, y, root, S):
-    """BoostReg^i.Update: its binary label is whether l is y."""
+    r""":math:`\mathrm{BoostReg}^i.\mathrm{Update}`: its binary label is whether l is y."""
     update_kernel(states, i, y == l, scratch.own.seen[i])
 
 
@@ -177,34 +180,38 @@ STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:
-    """N copies of Algorithm 3: predict votes from votes s and a weak prediction l, as well as the best s + alpha e_l.
+    r"""N copies of Algorithm 3: predict votes from votes s and a weak prediction l, as well as the best
+    :math:`s + \alpha e_l`.
 
-    Problem (Definition 11): see s (K,) and l, answer s_hat (K,), see the label y, pay -log softmax(s_hat)_y. The
-    comparators are s + alpha e_l with one alpha in [-2, 2] for all rounds.
+    Problem (Definition 11): see s (K,) and l, answer :math:`\hat{s}` (K,), see the label y, pay
+    :math:`-\ln \mathrm{softmax}(\hat{s})_y`. The comparators are :math:`s + \alpha e_l` with one :math:`\alpha` in [-2,
+    2] for all rounds.
 
-    Update rule (Algorithm 3): whether l is right is a binary problem with the margin s_l - ln sum_{k != l} e^{s_k} + alpha.
-    Half of it, clipped, and -1 are the context (d = 2) of a binary forecaster. Its two logits zeta replace s_l and the
-    mass of the others: s_hat_l = zeta_1, s_hat_k = s_k + zeta_2 - ln sum_{k' != l} e^{s_k'}. The forecaster is this
-    package's FOLKLORE, with the curvature that is a lower bound and the complete linear term, or AIOLI.
+    Update rule (Algorithm 3): whether l is right is a binary problem with the margin
+    :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. Half of it, clipped, and -1 are the context (:math:`d = 2`) of a
+    binary forecaster. Its two logits :math:`\zeta` replace :math:`s_l` and the mass of the others:
+    :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The forecaster is
+    this package's FOLKLORE, with the curvature that is a lower bound and the complete linear term, or AIOLI.
 
-    Guarantee (Theorem 13): regret at most the forecaster's plus T ln(1 + e^(2 - 2 clip)), in nats; with clip = ln T,
-    O(ln(T)^2). See `bound`.
+    Guarantee (Theorem 13): regret at most the forecaster's plus :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats;
+    with :math:`\text{clip} = \ln T`, :math:`O((\ln T)^2)`. See `bound`.
 
     Both forecasters are kept in the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
     steps of a round (`STEPS`) keep the softmax of the votes in place of the votes.
 
-    Cost: O(K) a round, an exponential, a logarithm and a root; five floats for each copy.
+    Cost: :math:`O(K)` a round, an exponential, a logarithm and a root; five floats for each copy.
 
     Parameters
     ----------
     n_copies
         N.
     clip
-        Largest half-margin, ln T in the paper; 0 or above.
+        Largest half-margin, :math:`\ln T` in the paper; 0 or above.
     forecaster
         "folklore" or "aioli".
     norm_bound
-        B of the binary problem, the largest norm of a row of W_alpha; 2 in the paper, and sqrt(2) is enough.
+        B of the binary problem, the largest norm of a row of :math:`W_\alpha`; 2 in the paper, and :math:`\sqrt{2}` is
+        enough.
 
     Raises
     ------
@@ -225,7 +232,9 @@ class BoostingRegression:
         self.states = Regressions.of(n_copies, self._one, self.clip)
 
     def bound(self, rounds: int) -> float | None:
-        """Return a copy's regret after `rounds` rounds over alpha in [-2, 2], in nats; None where W_alpha is not covered."""
+        r"""Return a copy's regret after `rounds` rounds over :math:`\alpha` in [-2, 2], in nats; None where
+        :math:`W_\alpha` is not covered.
+        """
         regret = self._one.bound(rounds)
         if regret is None or self.norm_bound < math.sqrt(2.0):
             return None

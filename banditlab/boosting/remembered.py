@@ -48,11 +48,12 @@ def _name(m, mine, others):
 
 
 class Draws(NamedTuple):
-    """What the draws of up to M votes read; `label` is the law of the label's votes, the rest of which the others share.
+    r"""What the draws of up to M votes read; `label` is the law of the label's votes, the rest of which the others
+    share.
 
-    label (M + 1, M + 1)    P(n_r <= c) of m votes
-    none (k, M + 1)         (1 - 1/j)^m, the chance that one of j classes gets none of m votes
-    over (M + 2,)           1/x
+    label (M + 1, M + 1)    :math:`P(n_r \le c)` of m votes
+    none (k, M + 1)         :math:`(1 - 1/j)^m`, the chance that one of j classes gets none of m votes
+    over (M + 2,)           :math:`1/x`
     """
 
     label: NDArray[np.float64]
@@ -131,7 +132,8 @@ def seat_of(name, names):
 
 @njit(arrays="new")
 def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
-    """Write the estimates of phi_m^label(votes + e_l) into row (k,) and return how many are new.
+    r"""Write the estimates of :math:`\phi_m^{\text{label}}(\text{votes} + e_l)` into row (k,) and return how many are
+    new.
 
     names and known are what is remembered.
     """
@@ -178,13 +180,14 @@ def reseat(names, known, larger, values):
 
 
 class RememberedPotentials(DrawnPotentials):
-    """Estimates of the potentials, each from draws of its own that are made once for each state.
+    r"""Estimates of the potentials, each from draws of its own that are made once for each state.
 
     So the code of the paper's authors has them, and the vote that is being cast is counted among those to come as well:
-    `costs` takes phi_{m+1} where Equation (4) has phi_m. As no two potentials share draws, costs may be negative, and an
-    error once made stays for good: that moves the tables of the paper, at a large edge by some .05 to .1.
+    `costs` takes :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. As no two potentials share draws, costs may
+    be negative, and an error once made stays for good: that moves the tables of the paper, at a large edge by some .05
+    to .1.
 
-    Cost: about 10 us at 100 draws for a state that is new, O(k) for one that is known; up to 32 MB.
+    Cost: about 10 us at 100 draws for a state that is new, :math:`O(k)` for one that is known; up to 32 MB.
 
     Parameters
     ----------
@@ -193,7 +196,7 @@ class RememberedPotentials(DrawnPotentials):
     n_classes
         k.
     edge
-        gamma, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
     draws
         Of the votes to come, for each estimate.
 
@@ -221,18 +224,22 @@ class RememberedPotentials(DrawnPotentials):
         return RememberedPotentials, (self.n_votes, self.n_classes, self.edge, self.draws)
 
     def redraw(self, seed: int) -> None:
-        """Forget the potentials of another seed (below 2^63)."""
+        """Forget the potentials of another seed (below :math:`2^{63}`)."""
         if seed != self.seed:
             self._forget(seed)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        """Return the estimate of phi_m^label(votes), votes (k,) integers with at least one for the label."""
+        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers with at least one
+        for the label.
+        """
         before = np.array(votes, dtype=np.int64)
         before[label] -= 1
         return float(self._row(m, before, label)[label])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        """Return the estimate of phi_{m+1}^label(votes + e_l) less that at l = label, for every l, shape (k,)."""
+        r"""Return the estimate of :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_l)` less that at
+        :math:`l = \text{label}`, for every l, shape (k,).
+        """
         row = self._row(m + 1, votes, label)
         row -= row[label]
         return row

@@ -34,7 +34,8 @@ NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
 
 
 class Forest(NamedTuple):
-    """M trees of N learners, M/N each, or M = 0 of learners that are no trees; V columns of nodes, W of values, Z of seen.
+    """M trees of N learners, :math:`M/N` each, or :math:`M = 0` of learners that are no trees; V columns of nodes, W of
+    values, Z of seen.
 
     trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
@@ -94,7 +95,7 @@ _next: Any = intrinsic(_next_uniform)
 
 @inline
 def uniform(forest, i):
-    """Return the next uniform of learner i's generator, of the booster's ties where i = N."""
+    """Return the next uniform of learner i's generator, of the booster's ties where :math:`i = N`."""
     return _next(forest.draws[i, NEXT], forest.draws[i, GENERATOR])
 
 

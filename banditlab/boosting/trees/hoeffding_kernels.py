@@ -29,7 +29,7 @@ GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
 NODES_USED, SEATS_USED, FREE_SEAT = range(3)
 MEANS, SQUARES, LEASTS, LARGESTS, CATEGORIES = range(5)
 """Parts of a leaf's record after its K weights, K d numbers each but the last: number B of class k and column f stands at
-K + B K d + k d + f."""
+:math:`K + B K d + k d + f`."""
 AT_LEAF, LEFT, RIGHT, LEFT_BEST, LEFT_CHOSEN, SCRATCH = range(6)
 """Rows of scratch, weights (K,): the leaf's; either side of a threshold; left of a column's best, and of the best column's."""
 CLOSED = -2

@@ -36,7 +36,8 @@ class Simulated(WeakLearner):
     edge
         :math:`\gamma` in the paper, in [0, 1].
     spread
-        An edge of its own for every learner, drawn once from [edge - spread, edge + spread] cut to [0, 1].
+        An edge of its own for every learner, drawn once from
+        :math:`[\text{edge} - \text{spread}, \text{edge} + \text{spread}]` cut to [0, 1].
     behaviour
         "random" or "adversarial".
     excess

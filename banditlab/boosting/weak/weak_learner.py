@@ -77,7 +77,7 @@ class ProbableLearner(WeakLearner):
         """Write the estimated probabilities of the classes into q (K,), at least up to a factor."""
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:
-        """Return argmin_l sum_r q_r D[r, l]."""
+        r"""Return :math:`\arg\min_l \sum_r q_r D_{rl}`."""
         self.estimate(context, self._q)
         u = self.rng.random()
         if costs is None:
@@ -111,7 +111,9 @@ def most_probable(q, u):
 
 @njit
 def least_costly(q, costs, gain, u):
-    """Return argmin_l sum_r q_r costs[r, l], of equals one drawn with the uniform u; gain (K,) is scratch."""
+    r"""Return :math:`\arg\min_l \sum_r q_r\, \text{costs}_{rl}`, of equals one drawn with the uniform u; gain (K,) is
+    scratch.
+    """
     K = q.shape[0]
     gain[:] = 0.0
     for r in range(K):

@@ -33,19 +33,19 @@ EPOCH = datetime.datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Recipe:
-    """The named parameters.
+    r"""The named parameters.
 
     Parameters
     ----------
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
         ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
-        "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0, quartiles
-        1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the whole
-        table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1.
-        "rowwise": each number x becomes asinh(x), which is about sign(x) ln|2 x| for large ones, then each row is divided by
-        its own norm: no row's context depends on any other row's numbers, past or future. (The lists of categories are the
-        whole table's, and so are means where missing = "mean" fills gaps with them.)
+        "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0,
+        quartiles 1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the
+        whole table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1. "rowwise": each
+        number x becomes :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x) \ln |2 x|` for large ones,
+        then each row is divided by its own norm: no row's context depends on any other row's numbers, past or future.
+        (The lists of categories are the whole table's, and so are means where missing = "mean" fills gaps with them.)
     missing
         What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
         put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
@@ -54,8 +54,9 @@ class Recipe:
     normalize
         Divide by the largest row norm. With "rowwise" rows have norm 1 in any case.
     intercept
-        Append a constant column as large as the largest row norm; the whole is then divided by sqrt(2). With one of
-        scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows' norms.
+        Append a constant column as large as the largest row norm; the whole is then divided by :math:`\sqrt{2}`. With
+        one of scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows'
+        norms.
     """
 
     scaling: Scaling = "auto"

@@ -24,7 +24,7 @@ class NormRule(NamedTuple):
 
     rowwise: bool
     exponent: int
-    """Rows are divided by 2^exponent before they are squared, 0 but for extreme tables."""
+    r"""Rows are divided by :math:`2^{\text{exponent}}` before they are squared, 0 but for extreme tables."""
     reach: float
     """The largest norm of the fit's rows, constant left out, in that unit."""
     divisor: float

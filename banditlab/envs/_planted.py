@@ -18,7 +18,7 @@ def directions(rng: np.random.Generator, n: int, d: int) -> Floats:
 
 
 def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: str) -> Floats:
-    """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", N(0, R^2/d I) shortened to R."""
+    """Return contexts (n, d): "sphere", uniform of norm R; "gaussian", :math:`N(0, (R^2/d) I)` shortened to R."""
     if law == "sphere":
         return directions(rng, n, d) * (radius * JUST_BELOW_ONE)
     x = rng.standard_normal((n, d)) * (radius / np.sqrt(d))
@@ -27,7 +27,7 @@ def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: 
 
 
 def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
-    """Return labels (n,) drawn from softmax(logits (n, K)), one uniform each: the inverse-CDF draw."""
+    """Return labels (n,) drawn from the softmax of logits (n, K), one uniform each: the inverse-CDF draw."""
     cumulative = np.cumsum(softmax(logits), axis=1)
     u = rng.random(len(logits))[:, None]
     y = (u >= cumulative[:, :-1]).sum(axis=1)  # the last entry, 1 up to rounding, is left out

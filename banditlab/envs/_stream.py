@@ -29,7 +29,8 @@ class StreamEnv(BanditEnv):
 
     @abstractmethod
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
-        """Yield portions of `size` rounds for ever: X (size, d) float64 in C order with ||x|| <= R, y (size,) int64.
+        r"""Yield portions of `size` rounds for ever: X (size, d) float64 in C order with :math:`\|x\| \le R`, y (size,)
+        int64.
 
         A class that says `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing.
 

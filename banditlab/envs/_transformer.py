@@ -41,7 +41,7 @@ class UnitRange(MinMaxScaler):
     """
 
     def transform(self, X: Any) -> Any:
-        """Return (X - min) / range, (n, p)."""
+        r"""Return :math:`(X - \text{min}) / \text{range}`, (n, p)."""
         return (np.asarray(X) - self.data_min_) / np.where(self.data_range_ > 0.0, self.data_range_, 1.0)
 
 

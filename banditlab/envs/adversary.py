@@ -15,7 +15,7 @@ from banditlab.validation import at_least, positive, probability
 
 
 class Adversary(AdaptiveEnv):
-    r"""A planted logistic model, interrupted with probability rho by an adversary who has watched the agent.
+    r"""A planted logistic model, interrupted with probability :math:`\rho` by an adversary who has watched the agent.
 
     Contexts are uniform on the sphere of radius R. The sphere is divided into cells, each context belonging to the
     nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played

@@ -13,16 +13,17 @@ from banditlab.envs._recipe import Rows, prepare
 
 
 class Digits(DataSetEnv):
-    r"""The 1797 digits of scikit-learn, K = 10: pixels / 16, divided by the largest row norm, intercept, R = 1.
+    r"""The 1797 digits of scikit-learn, :math:`K = 10`: pixels divided by 16, then by the largest row norm, intercept,
+    :math:`R = 1`.
 
     The rows come in a fresh seeded order per pass.
 
     Parameters
     ----------
     scaling
-        "none" (default): pixels / 16 as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own range;
-        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows; "rowwise": asinh of each pixel, each row
-        divided by its own norm.
+        "none" (default): pixels divided by 16, as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own
+        range; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows; "rowwise": asinh of each
+        pixel, each row divided by its own norm.
     normalize
         Divide by the largest row norm.
     intercept

@@ -13,7 +13,7 @@ from banditlab.validation import at_least, one_of, positive, probability
 
 
 class Logistic(StreamEnv):
-    r"""Labels drawn from softmax(W x) with a planted W (K, d), every row of norm exactly B.
+    r"""Labels drawn from :math:`\mathrm{softmax}(W x)` with a planted W (K, d), every row of norm exactly B.
 
     Once per episode the K rows of W are drawn, B times independent uniform directions (the child stream "model", so
     every seed has its own W; `weights()` returns it). Each round draws x, then :math:`y \sim \mathrm{softmax}(W x)`;

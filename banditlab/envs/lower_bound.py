@@ -16,7 +16,8 @@ from banditlab.validation import at_least, positive
 
 
 class LowerBound(StreamEnv):
-    r"""The lower-bound data of Hazan, Koren and Levy as AIOLI's paper uses them: d = 1, K = 2, R = 1, B = ln n.
+    r"""The lower-bound data of Hazan, Koren and Levy as AIOLI's paper uses them: :math:`d = 1`, :math:`K = 2`,
+    :math:`R = 1`, :math:`B = \ln n`.
 
     Independently in each round, with the settings :math:`\epsilon` and :math:`\chi`:
 

@@ -18,7 +18,9 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, positive, probability
 
 _COUNTS = 1.0 + np.log([min(8, 9 - byte.bit_length()) for byte in range(256)])
-"""1 + ln count by a uniform byte, the count geometric with ratio 1/2: half of the bytes say once, a quarter twice."""
+r""":math:`1 + \ln(\text{count})` by a uniform byte, the count geometric with ratio 1/2: half of the bytes say once, a
+quarter twice.
+"""
 _KINDS = 2**16
 
 
@@ -34,22 +36,25 @@ class Sparse(StreamEnv):
 
     Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
     permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
-    repetition, rank :math:`r = 0`, 1, ... with a frequency close to proportional to 1/(r + nonzeros)^exponent: the
-    i-th is drawn from the i-th of `nonzeros` equal shares of that law's mass, and one that would repeat gives way to
-    the next rank. At each rank stands, with probability `topical`, the word of the label's class, otherwise that of a
-    uniform class. Entries are (1 + ln count) ln(1/frequency), the count geometric, and every row is scaled to norm R.
+    repetition, rank :math:`r = 0`, 1, ... with a frequency close to proportional to
+    :math:`1/(r + \text{nonzeros})^{\text{exponent}}`: the i-th is drawn from the i-th of `nonzeros` equal shares of
+    that law's mass, and one that would repeat gives way to the next rank. At each rank stands, with probability
+    `topical`, the word of the label's class, otherwise that of a uniform class. Entries are
+    :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})`, the count geometric, and every row is scaled to norm R.
     With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
-    The planted W gives class k the weight 1 on its own words: its score leads by about topical sqrt(nonzeros) R, with
-    a standard deviation of about :math:`\sqrt{2/K} R`, and a learner has to find it out word by word.
-    `word_classes()` returns whose every column is. Reuters4-like: n_features = 347_000, n_classes = 4, nonzeros = 80.
+    The planted W gives class k the weight 1 on its own words: its score leads by about
+    :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`, and a
+    learner has to find it out word by word. `word_classes()` returns whose every column is. Reuters4-like:
+    `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
 
     `step` shows every context as a dense vector, which at that size takes longer than learning from it.
 
     Parameters
     ----------
     n_features
-        d, at least K nonzeros; there is no intercept. What :math:`d/K` leaves over are columns of zeros.
+        d, at least :math:`K\, \text{nonzeros}`; there is no intercept. What :math:`d/K` leaves over are columns of
+        zeros.
     n_classes
         K.
     nonzeros
@@ -122,7 +127,9 @@ class Sparse(StreamEnv):
         return _Words(column, weight)
 
     def _share(self, rank: Floats) -> Floats:
-        """Return the part of the law's mass before a rank: the integral of (r + nonzeros)^-exponent, normalised."""
+        r"""Return the part of the law's mass before a rank: the integral of
+        :math:`(r + \text{nonzeros})^{-\text{exponent}}`, normalised.
+        """
         n, s, ranks = self.nonzeros, self.exponent, self.n_features // self.n_classes
         if s == 1.0:
             return np.log1p(rank / n) / math.log1p(ranks / n)
@@ -136,7 +143,9 @@ class Sparse(StreamEnv):
         return n * ((1.0 + share * ((ranks / n + 1.0) ** (1.0 - s) - 1.0)) ** (1.0 / (1.0 - s)) - 1.0)
 
     def _kinds(self) -> NDArray[np.int32]:
-        """Return the class of a word by the label and 16 uniform bits (K, 2^16): a share `topical` is the label's own."""
+        """Return the class of a word by the label and 16 uniform bits, shape :math:`(K, 2^{16})`: a share `topical` is
+        the label's own.
+        """
         own, label = round(self.topical * _KINDS), np.arange(self.n_classes)[:, None]
         return np.where(np.arange(_KINDS) < own, label, np.arange(_KINDS) % self.n_classes).astype(np.int32)
 

@@ -26,7 +26,9 @@ _REFERENCE = "Kakade, Shalev-Shwartz, Tewari: Efficient bandit algorithms for on
 
 
 class SynBase(StreamEnv):
-    """What both share: 0/1 features as they are (no scaling, no intercept), 35 <= ||x||^2 <= 55, R = sqrt(55)."""
+    r"""What both share: 0/1 features as they are (no scaling, no intercept), :math:`35 \le \|x\|^2 \le 55`,
+    :math:`R = \sqrt{55}`.
+    """
 
     def __init__(self, horizon: int) -> None:
         super().__init__(Problem(D, K, math.sqrt(MOST_ON - OFF + EXTRA), horizon))
@@ -53,7 +55,8 @@ class SynBase(StreamEnv):
 
 
 class SynSep(SynBase):
-    """K = 9, d = 400, linearly separable in practice (a perceptron makes about 20 mistakes in a million rounds).
+    """:math:`K = 9`, :math:`d = 400`, linearly separable in practice (a perceptron makes about 20 mistakes in a million
+    rounds).
 
     Once per episode each class draws s uniformly from 20 ... 40 and switches on s random coordinates among the first
     120 (its prototype, from the child stream "model"). A round draws a class uniformly, copies its prototype, switches
@@ -128,9 +131,10 @@ def _prototypes(rng: np.random.Generator) -> Floats:
 
 
 def _switch_off(rng: np.random.Generator, X: Floats, on: Labels, n_on: Labels) -> None:
-    """Switch off a uniform 5-subset of each row's on-bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
+    r"""Switch off a uniform 5-subset of each row's on-bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
 
-    Floyd: for j = s-5, ..., s-1 take a uniform place among 0 ... j, or place j itself if that one is taken already.
+    Floyd: for :math:`j = s-5, \dots, s-1` take a uniform place among :math:`0, \dots, j`, or place j itself if that one
+    is taken already.
     """
     rows = np.arange(len(X))
     u = rng.random((len(X), OFF))

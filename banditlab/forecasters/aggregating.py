@@ -60,7 +60,7 @@ def forecast(net, x, mu, z):
 
 @njit
 def learn(net, x, y, mu, z):
-    """Write the forecast into z (K,), then multiply every member's weight by its softmax(W x)_y."""
+    r"""Write the forecast into z (K,), then multiply every member's weight by its :math:`\mathrm{softmax}(W x)_y`."""
     mix_linear(net.M, net.w, x, net.Z, z)
     mixed = z[y]
     smooth(z, mu)
@@ -136,7 +136,7 @@ class Aggregating(Forecaster):
     Raises
     ------
     IncompatibleError
-        "quadrature" for another problem than d = 1, K = 2, or "mala" for K d > 60.
+        "quadrature" for another problem than :math:`d = 1`, :math:`K = 2`, or "mala" for :math:`K d > 60`.
     HorizonRequiredError
         smoothing or nodes = "theory" where the horizon is unknown.
     UsageError

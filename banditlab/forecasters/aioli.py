@@ -22,16 +22,19 @@ from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, resolve
 
 ROOT_FROM = 1e7
-"""R^2 / lambda above which C, A^{-1} = C C', stands in the place of A^{-1}: that has lost all but 1e-10 of a margin there."""
+r""":math:`R^2/\lambda` above which C, :math:`A^{-1} = C C'`, stands in the place of :math:`A^{-1}`: that has lost all
+but 1e-10 of a margin there.
+"""
 ROOT_TO = 1e14
-"""R^2 / lambda above which C has lost too much, too, for a certificate."""
+r""":math:`R^2/\lambda` above which C has lost too much, too, for a certificate."""
 
 
 class State(NamedTuple):
-    """P = A^{-1} (d, d), or C with A^{-1} = C C'; h = A^{-1} b (d,); curvature is c, virtual_weight w.
+    """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature is c,
+    virtual_weight w.
 
-    spent (1,) is the certificate's sum. u = C'x, v = A^{-1} x and nonzero, the context's non-zero positions, each (d,), are
-    scratch.
+    spent (1,) is the certificate's sum. :math:`u = C'x`, :math:`v = A^{-1} x` and nonzero, the context's non-zero
+    positions, each (d,), are scratch.
     """
 
     P: NDArray[np.float64]
@@ -51,7 +54,7 @@ class State(NamedTuple):
     def initial(
         cls, d: int, regularization: float, curvature: float, virtual_weight: float, rooted: bool = False
     ) -> State:
-        """Return A = lambda I, b = 0."""
+        r"""Return :math:`A = \lambda I`, :math:`b = 0`."""
         P = np.eye(d) / (math.sqrt(regularization) if rooted else regularization)
         h, spent, (u, v) = np.zeros(d), np.zeros(1), np.zeros((2, d))
         return cls(P, h, curvature, virtual_weight, spent, u, v, np.zeros(d, np.int64))
@@ -66,7 +69,9 @@ def predict_kernel(state, x, z):
 
 @inline
 def surrogate(t, y, c):
-    """Return (kappa, gam, beta) of a round predicted with margin t: A += kappa x x', g = gam x, b += beta x."""
+    r"""Return :math:`(\kappa, \gamma, \beta)` of a round predicted with margin t: :math:`A \mathrel{+}= \kappa x x'`,
+    :math:`g = \gamma x`, :math:`b \mathrel{+}= \beta x`.
+    """
     sign = 1.0 if y == 0 else -1.0
     right = 1.0 / (1.0 + math.exp(-abs(t)))  # sigmoid(|t|)
     wrong = math.exp(-abs(t)) * right
@@ -77,9 +82,10 @@ def surrogate(t, y, c):
 
 @njit
 def learn(state, m, q, t, y):
-    """Take in the label y at m = x'A^{-1} b, q = x'A^{-1} x, state.v = A^{-1} x and the margin t that was forecast.
+    r"""Take in the label y at :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, `state.v` :math:`= A^{-1} x` and the
+    margin t that was forecast.
 
-    All but A^{-1} itself. Returns kappa and 1 / (1 + kappa q).
+    All but :math:`A^{-1}` itself. Returns :math:`\kappa` and :math:`1/(1 + \kappa q)`.
     """
     v, h = state.v, state.h
     c, w = state.curvature, state.virtual_weight
@@ -227,17 +233,17 @@ class AIOLI(KernelForecaster):
 
     @property
     def rooted(self) -> bool:
-        """Whether C, A^{-1} = C C', stands in the place of A^{-1}."""
+        """Whether C, :math:`A^{-1} = C C'`, stands in the place of :math:`A^{-1}`."""
         return self.problem.radius**2 > ROOT_FROM * self.regularization
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels of the form that A^{-1} is kept in."""
+        """The kernels of the form that :math:`A^{-1}` is stored in."""
         return ROOT_KERNELS if self.rooted else super().kernels
 
     @property
     def margin_bound(self) -> float:
-        """The bound 2 B on ||theta|| = ||W_0 - W_1||: B in the paper."""
+        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`: B in the paper."""
         return 2.0 * self.norm_bound
 
     def update_soft(self, context: Any, label: Any) -> None:

@@ -17,11 +17,11 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, positive
 
 DIGITS = 1e12
-"""R^2 / lambda above which the factor has too few digits for a certificate."""
+r""":math:`R^2/\lambda` above which the factor has too few digits for a certificate."""
 
 
 class State(NamedTuple):
-    """L (d, d) lower triangular, A = L L'; b (d,); spent (1,) is the certificate's sum."""
+    """L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,) is the certificate's sum."""
 
     L: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -29,7 +29,7 @@ class State(NamedTuple):
 
 
 class AIOLIDirect(Forecaster):
-    r"""AIOLI by Algorithm 2: L with A = L L', Lemma 2's problem in two dimensions, Lemma 3's gradient steps.
+    r"""AIOLI by Algorithm 2: L with :math:`A = L L'`, Lemma 2's problem in two dimensions, Lemma 3's gradient steps.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the logits answered are :math:`(z, 0)`.
@@ -112,11 +112,11 @@ class AIOLIDirect(Forecaster):
 
     @property
     def margin_bound(self) -> float:
-        """The bound 2 B on ||theta|| = ||W_0 - W_1||: B in the paper."""
+        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`: B in the paper."""
         return 2.0 * self.norm_bound
 
     def _margin(self, x: Floats) -> tuple[float, float, float, Floats]:
-        """Return the margin that T steps lead to, m = x'A^{-1} b, q = x'A^{-1} x, and L^{-1} x."""
+        """Return the margin that T steps lead to, :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, and :math:`L^{-1} x`."""
         V = solve_triangular(self.state.L, np.stack([self.state.b, x], axis=1), lower=True)
         gram = V.T @ V
         sigma, U = np.linalg.eigh(gram)
@@ -165,7 +165,7 @@ class AIOLIDirect(Forecaster):
 
 
 def cholesky_update(L: Floats, w: Floats) -> None:
-    """L L' += w w', L (d, d) lower triangular and w (d,): Golub and Van Loan's rank-one update, in place."""
+    r""":math:`L L' \mathrel{+}= w w'`, L (d, d) lower triangular and w (d,): Golub and Van Loan's rank-one update, in place."""
     w = w.copy()
     for j in range(len(w)):
         a = L[j, j]

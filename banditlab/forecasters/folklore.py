@@ -39,10 +39,12 @@ from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
-    """blocks = A^{-1}; h (K, d) = A^{-1} G; constants (3,) = c, 1 if the printed linear term is used, lambda.
+    r"""blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term is used,
+    :math:`\lambda`.
 
-    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest |x|^2 learnt;
-    unsolved (1,) counts the updates whose root stopped short of its tolerance; g, u (K,) and root are scratch.
+    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest
+    :math:`\|x\|^2` learnt; unsolved (1,) counts the updates whose root stopped short of its tolerance; g, u (K,) and
+    root are scratch.
     """
 
     blocks: Blocks
@@ -90,10 +92,11 @@ def predict_many_kernel(state, X, Z):
 
 @njit
 def learn_coefficients(state, y, z):
-    """Write (s - e_y) + Qc u into state.u, u = 2 At e_y - diag(At) (+ 2 z where the linear term is the printed one).
+    r"""Write :math:`(s - e_y) + Q_c u` into state.u, :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})` (plus
+    :math:`2 z` where the linear term is the printed one).
 
-    Returns tr(A^{-1} H) - u'Qc u, the round's term of the certificate (for the corrected linear term), and the sum of
-    the two.
+    Returns :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, the round's term of the certificate (for the corrected linear
+    term), and the sum of the two.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
@@ -115,7 +118,9 @@ def learn_coefficients(state, y, z):
 
 @njit
 def sizes(g, At, residual):
-    """Return the root's residual, given relative to 1 + max |g|, and |sum_k mean_k|, for g = diag(At) / 2 + mean (K,)."""
+    r"""Return the root's residual, given relative to :math:`1 + \max |g|`, and :math:`|\sum_k \text{mean}_k|`, for
+    :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}` (K,).
+    """
     top, shared = 0.0, 0.0
     for k in range(g.shape[0]):
         top = max(top, abs(g[k]))
@@ -212,7 +217,8 @@ class FOLKLORE(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range; R^2 / lambda above 20,000; an update for which the dual form has no memory left.
+        A setting out of its range; :math:`R^2/\lambda` above 20,000; an update for which the dual form has no memory
+        left.
 
     References
     ----------
@@ -298,7 +304,9 @@ class FOLKLORE(QuadraticForecaster):
         return self._certified() if self._proved() else math.nan
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many updates expanded at a point whose residual is above 1e-11 (1 + |g|): rounding came first."""
+        r"""Return how many updates expanded at a point whose residual is above :math:`10^{-11} (1 + \max |g|)`:
+        rounding came first.
+        """
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def _proved(self) -> bool:

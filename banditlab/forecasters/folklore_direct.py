@@ -28,13 +28,14 @@ from banditlab.problem import Problem
 from banditlab.validation import one_of, positive, resolve
 
 UNSOLVED = 1e-9
-"""A fixed point whose residual, relative to 1 + max |z|, is above this is counted as unsolved."""
+r"""A fixed point whose residual, relative to :math:`1 + \max |z|`, is above this is counted as unsolved."""
 DIGITS = 1e6
-"""R^2 / lambda above which A^{-1}, kept as it is here, has too few digits for a certificate."""
+r""":math:`R^2/\lambda` above which :math:`A^{-1}`, stored as it is here, has too few digits for a certificate."""
 
 
 class State(NamedTuple):
-    """P = A^{-1} (K, d, K, d); h = A^{-1} G (K, d); spent (1,) the certificate's sum, longest (1,) the largest |x|^2 learnt.
+    r""":math:`P = A^{-1}` (K, d, K, d); :math:`h = A^{-1} G` (K, d); spent (1,) the certificate's sum, longest (1,) the
+    largest :math:`\|x\|^2` learnt.
 
     unsolved (1,) counts fixed points that were not reached.
     """
@@ -51,7 +52,8 @@ class State(NamedTuple):
 
 
 class FolkloreDirect(Forecaster):
-    r"""FOLKLORE with A^{-1} as one matrix: gradient descent for its root, soft labels, and Lemma 7 at A_t.
+    r"""FOLKLORE with :math:`A^{-1}` as one matrix: gradient descent for its root, soft labels, and Lemma 7 at
+    :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.
@@ -96,7 +98,7 @@ class FolkloreDirect(Forecaster):
     HorizonRequiredError
         accuracy = "theory" for the gradient without a horizon.
     IncompatibleError
-        A^{-1} of more than 4 GiB.
+        :math:`A^{-1}` of more than 4 GiB.
 
     References
     ----------
@@ -144,7 +146,7 @@ class FolkloreDirect(Forecaster):
         self.state = State(P, np.zeros((K, d)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
 
     def _accuracy(self, given: float | str) -> float:
-        """Return epsilon; "theory" is the square of the error that costs a nat over the horizon."""
+        r"""Return :math:`\epsilon`; "theory" is the square of the error that costs a nat over the horizon."""
         n, R = self.problem.horizon, self.problem.radius
         if given != "theory":
             return positive("accuracy", given)
@@ -161,7 +163,7 @@ class FolkloreDirect(Forecaster):
     # ------------------------------------------------------------------------------------------------------- the root
 
     def _at(self, x: Floats) -> tuple[Floats, Floats, Floats]:
-        """Return Phi'A^{-1}'s rows V (K, d, K), At (K, K) and the mean logits (K,) at x."""
+        r"""Return the rows of :math:`\Phi'A^{-1}`, V (K, d, K), :math:`\tilde{A}` (K, K) and the mean logits (K,) at x."""
         V = self.state.P @ x  # V[k, i, l] = (A^{-1} (e_l (x) x))_{ki}
         At = 0.5 * np.einsum("kil,i->kl", V, x)
         return V, 0.5 * (At + At.T), -0.5 * (self.state.h @ x)
@@ -175,7 +177,7 @@ class FolkloreDirect(Forecaster):
         return (z, residual <= UNSOLVED) if self.linear_term == "before" else self._fixed_point(z, At, mean)
 
     def _off(self, z: Floats, At: Floats, mean: Floats) -> Floats:
-        """Return how far z is from what Lemma 7 with A = A_t asks for."""
+        """Return how far z is from what Lemma 7 with :math:`A = A_t` asks for."""
         s = softmax(z)
         M = np.eye(len(z)) + 2.0 * self.curvature * At @ softmax_hessian(s)
         after = np.linalg.solve(M, At)

@@ -21,7 +21,9 @@ from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    """omega (D/2, d) frequencies; phi (D,) the features of a context (scratch); inner: the inner forecaster's state."""
+    r""":math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (scratch); inner: the
+    inner forecaster's state.
+    """
 
     omega: NDArray[np.float64]
     phi: NDArray[np.float64]
@@ -30,7 +32,9 @@ class State(NamedTuple):
 
 @njit
 def features(omega, x, phi):
-    """Write sqrt(2/D) (cos omega x, sin omega x) into phi (D,): phi(x)'phi(y) = mean of cos omega'(x - y)."""
+    r"""Write :math:`\sqrt{2/D} (\cos \omega x, \sin \omega x)` into :math:`\phi` (D,): :math:`\phi(x)'\phi(y)` is the
+    mean of :math:`\cos \omega'(x - y)`.
+    """
     # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
     half = omega.shape[0]
     scale = math.sqrt(1.0 / half)
@@ -41,14 +45,14 @@ def features(omega, x, phi):
 
 
 def predict_on_features(state, x, z):
-    """The inner forecaster's forecast at phi(x)."""
+    r"""The inner forecaster's forecast at :math:`\phi(x)`."""
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     predict_kernel(state.inner, read_only(state.phi), z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def update_on_features(state, x, y, z):
-    """The inner forecaster's update at phi(x)."""
+    r"""The inner forecaster's update at :math:`\phi(x)`."""
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     update_kernel(state.inner, read_only(state.phi), y, z)  # type: ignore[name-defined]  # noqa: F821

@@ -24,7 +24,7 @@ from banditlab.problem import Problem
 from banditlab.validation import positive, resolve
 
 TOLERANCE = 1e-11
-"""Largest last Newton step, relative to 1 + max |W|."""
+r"""Largest last Newton step, relative to :math:`1 + \max |W|`."""
 STEPS = 200
 RIDGES = np.int64(12)
 """Tries at a Hessian's factor, each with more added to its diagonal."""
@@ -32,7 +32,7 @@ LEAP = 30.0
 """Nats by which a step may change a logit where the minimum is far."""
 SHORTEST = 1e-10
 UPHILL = 1e-9
-"""A rise of F by more than this part of 1 + |F| is no rounding."""
+"""A rise of F by more than this part of :math:`1 + |F|` is no rounding."""
 
 
 class State(NamedTuple):
@@ -66,7 +66,7 @@ def logits(W, x, z):
 
 @njit(arrays="new")
 def loss_of(z, s, k):
-    """Return -ln softmax(z)_k, s = softmax(z) at hand."""
+    r"""Return :math:`-\ln \mathrm{softmax}(z)_k`, :math:`s = \mathrm{softmax}(z)` at hand."""
     top = z.max()
     total = 0.0
     for j in range(z.shape[0]):
@@ -76,7 +76,9 @@ def loss_of(z, s, k):
 
 @njit(arrays="new")
 def objective(state, X, C, lam):
-    """Return F(W) = sum of losses + lam ||W||_F^2 over X (m, d) with counts C (m, K); write its gradient into g."""
+    r"""Return :math:`F(W)`, the sum of losses plus :math:`\lambda \|W\|_F^2`, over X (m, d) with counts C (m, K); write
+    its gradient into g.
+    """
     W, g, z, s = state.W, state.g, state.z, state.s
     K, d = W.shape
     value = 0.0
@@ -101,7 +103,8 @@ def objective(state, X, C, lam):
 
 @njit
 def factor_hessian(state, X, C, lam):
-    """Write the Cholesky factor of F's Hessian at W, sum of n_i S_i (x) x_i x_i' + 2 lam I, into state.L.
+    r"""Write the Cholesky factor of F's Hessian at W, :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`, into
+    state.L.
 
     Where rounding leaves it no factor, a multiple of I is added, as little as will do: Newton's steps become shorter.
     """
@@ -129,7 +132,7 @@ def has_factor(L):
 
 @njit
 def write_hessian(state, X, C, ridge):
-    """Write the lower half of sum of n_i S_i (x) x_i x_i' + ridge I into state.L."""
+    r"""Write the lower half of :math:`\sum_i n_i S_i \otimes x_i x_i' + \text{ridge}\, I` into state.L."""
     W, L, z, s = state.W, state.L, state.z, state.s
     K, d = W.shape
     for a in range(K * d):
@@ -150,7 +153,7 @@ def write_hessian(state, X, C, ridge):
 
 @njit
 def largest(v):
-    """Return max |v_i|."""
+    r"""Return :math:`\max_i |v_i|`."""
     top = 0.0
     for i in range(v.shape[0]):
         top = max(top, abs(v[i]))
@@ -231,7 +234,8 @@ def learn(state, X, C, row, y, lam):
 
 
 class FTRL(Forecaster):
-    r"""Follow the regularised leader: in every round the exact minimiser of all past losses plus lambda ||W||_F^2.
+    r"""Follow the regularised leader: in every round the exact minimiser of all past losses plus
+    :math:`\lambda \|W\|_F^2`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -334,10 +338,12 @@ class FTRL(Forecaster):
         return ftrl_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.regularization)
 
     def certificate(self) -> float:
-        """Return lambda K B^2 + (loss suffered - a lower bound on min F_T), a bound on the regret so far over the row ball.
+        r"""Return :math:`\lambda K B^2 + (\text{loss suffered} - \text{a lower bound on } \min F_T)`, a bound on the
+        regret so far over the row ball.
 
-        F_T is 2 lambda-strongly convex and above 0, hence min F_T >= max(0, F_T(W) - ||grad F_T(W)||^2 / (4 lambda)) wherever
-        W is; what rounding may have done to F_T(W) is taken off too. NaN where the loss suffered is no number.
+        :math:`F_T` is :math:`2 \lambda`-strongly convex and above 0, hence
+        :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` wherever W is; what rounding may have
+        done to :math:`F_T(W)` is taken off too. NaN where the loss suffered is no number.
         """
         state, lam = self.state, self.regularization
         value = objective(state, self._past.X, self._past.C, lam)

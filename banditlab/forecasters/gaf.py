@@ -40,12 +40,12 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
-    """blocks = A^{-1}; h (K, d) = A^{-1} b, so theta = -h/2; nodes stand for N(0, I).
+    r"""blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes stand for :math:`N(0, I)`.
 
-    constants (5,) = c, mu, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used, lambda.
-    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest |x|^2
-    learnt; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g, u, step (K,), C (K, K) and
-    root are scratch.
+    constants (5,): c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used,
+    :math:`\lambda`. spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the
+    largest :math:`\|x\|^2` learnt; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g,
+    u, step (K,), C (K, K) and root are scratch.
     """
 
     blocks: Blocks
@@ -101,10 +101,12 @@ def predict_many_kernel(state, X, Z):
 
 @njit
 def implicit_step(state, y):
-    """Write the logits of theta_{t+1} = argmin of Q_{t-1} + loss_t into state.step, s - e_y into state.u.
+    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into state.step, :math:`s - e_y`
+    into state.u.
 
-    They are the root of z = mean - At (s(z) - e_y). Returns loss_t(theta_{t+1}) + (1/2) u'At u, by which the minimum of
-    the sum of surrogates has grown, and the root's residual.
+    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`. Returns
+    :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, by which the minimum of the sum of surrogates has
+    grown, and the root's residual.
     """
     At, mean, g, u, step = state.blocks.At, state.mean, state.g, state.u, state.step
     K = g.shape[0]
@@ -130,7 +132,7 @@ def implicit_step(state, y):
 
 @njit
 def add_printed_term(state):
-    """Add 2 Qc (z_{t+1} - z_t) to u: the Hessian term of b_t taken at theta_t, as printed."""
+    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u: the Hessian term of :math:`b_t` taken at :math:`\theta_t`, as printed."""
     g, u, L = state.g, state.u, state.root.L
     for k in range(g.shape[0]):
         g[k] = state.step[k] - state.mean[k]
@@ -231,8 +233,8 @@ class GAF(QuadraticForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, R^2 / lambda above 20,000 (see `folklore`), "fixed" nodes without a generator, or no memory
-        left for the dual form.
+        A setting out of its range, :math:`R^2/\lambda` above 20,000 (see `folklore`), "fixed" nodes without a
+        generator, or no memory left for the dual form.
     IncompatibleError
         "gauss-hermite" nodes for more classes than `samples` allow.
 
@@ -336,7 +338,7 @@ class GAF(QuadraticForecaster):
         return self._certified() if self._proved() else math.nan
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many implicit steps ended with a residual above 1e-11 (1 + |g|): rounding came first."""
+        r"""Return how many implicit steps ended with a residual above :math:`10^{-11} (1 + \max |g|)`: rounding came first."""
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def _proved(self) -> bool:
@@ -353,7 +355,7 @@ def sampled_bound(player: Any, rounds: float, independent: int) -> float:
 
 
 def smoothing_of(value: float | str, n_classes: int, independent: int) -> float:
-    """Return mu in [0, 1/2]."""
+    r"""Return :math:`\mu` in [0, 1/2]."""
     if value == "theory":
         return gaf_smoothing(n_classes, independent)
     mu = number("smoothing", value, "theory")

@@ -19,7 +19,7 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least
 
 PROBABILITY = 0.05
-"""delta of samples = "theory"."""
+r""":math:`\delta` of samples = "theory"."""
 
 
 class GAFFresh(Forecaster):
@@ -95,7 +95,7 @@ class GAFFresh(Forecaster):
         self._draw()
 
     def _printed_samples(self) -> int:
-        """Return n^3 ln(n/delta), which must fit."""
+        r"""Return :math:`n^3 \ln(n/\delta)`, which must fit."""
         n = self.problem.horizon
         if n is None:
             raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T: give a number")
@@ -131,15 +131,19 @@ class GAFFresh(Forecaster):
         self._draw()
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret's bound after `rounds` rounds, in nats, in expectation over the samples; None if mu = 0."""
+        r"""Return the regret's bound after `rounds` rounds, in nats, in expectation over the samples; None if
+        :math:`\mu = 0`.
+        """
         if self.smoothing == 0.0 or math.isnan(self._gaf.certificate()):
             return None
         return sampled_bound(self, rounds, self.samples)
 
     def bound_with_probability(self, rounds: float, probability: float) -> float:
-        """Return the regret's bound that holds but for `probability` (delta in the paper), in nats: Proposition 3.
+        r"""Return the regret's bound that holds but for `probability` (:math:`\delta` in the paper), in nats:
+        Proposition 3.
 
-        Infinite where epsilon is above 1/2, which a small mu makes it; NaN where the exact forecaster has no bound.
+        Infinite where :math:`\epsilon` is above 1/2, which a small :math:`\mu` makes it; NaN where the exact forecaster
+        has no bound.
         """
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
         exact = gaf(rounds, d, K, self.norm_bound, R, self.regularization, self.curvature)

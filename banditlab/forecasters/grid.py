@@ -94,7 +94,7 @@ def update_kernel(state, x, y, z):
 
 
 class _Member(folklore.FOLKLORE):
-    """FOLKLORE with any lambda: a member whose rounding is in doubt has no certificate, and the others' hold."""
+    r"""FOLKLORE with any :math:`\lambda`: a member whose rounding is in doubt has no certificate, and the others' hold."""
 
     most_ratio = math.inf
 
@@ -109,9 +109,9 @@ class BGrid(KernelForecaster):
     answer is :math:`\ln \sum_i w_i q_i`, and :math:`w_i` is multiplied by :math:`q_i(y_t)` after the round (learning
     rate 1, the loss is 1-mixable with equality: the mixture's loss is the mix loss).
 
-    Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`,
-    and its running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of
-    these over the members whose ball holds that of `norm_bound`. N may be large: doubling the grid costs ln 2 nats.
+    Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`, and
+    its running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of these over
+    the members whose ball holds that of `norm_bound`. N may be large: doubling the grid costs :math:`\ln 2` nats.
 
     Cost: N members' time and memory.
 
@@ -214,7 +214,7 @@ class BGrid(KernelForecaster):
 
     @property
     def norm_bounds(self) -> list[float]:
-        """B_1 ... B_N."""
+        r""":math:`B_1, \dots, B_N`."""
         return [self.smallest * self.ratio**i for i in range(self.size)]
 
     def _stacked(self) -> State:

@@ -75,10 +75,10 @@ class KernelAIOLI(Forecaster):
 
     Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` of the bounds). Its
     comparators are the functions of norm at most :math:`2 B` in the kernel's space. The linear functions of the ball
-    are among them for the linear kernel and, scaled down by sqrt(degree), the polynomial one: there `bound` is
-    Theorem 1 in the number of features, or of rounds where that is less, and `certificate` is AIOLI's. A gaussian
-    kernel's space holds no linear function: `bound` is None and `certificate` NaN, and `space_certificate` bounds the
-    regret against the ball of that space.
+    are among them for the linear kernel and, scaled down by :math:`\sqrt{\text{degree}}`, the polynomial one: there
+    `bound` is Theorem 1 in the number of features, or of rounds where that is less, and `certificate` is AIOLI's. A
+    gaussian kernel's space holds no linear function: `bound` is None and `certificate` NaN, and `space_certificate`
+    bounds the regret against the ball of that space.
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an
     update costs two solves); :math:`n^2 / 2` numbers. The arrays grow (their room doubles), which compiled loops
@@ -168,7 +168,7 @@ class KernelAIOLI(Forecaster):
 
     @property
     def feature_radius(self) -> float:
-        """The largest sqrt(k(x, x)): R in the paper."""
+        r"""The largest :math:`\sqrt{k(x, x)}`: R in the paper."""
         R = self.problem.radius
         return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
 
@@ -218,7 +218,9 @@ class KernelAIOLI(Forecaster):
         return certified(total, rounding * float(self.state.dual.n[0]))
 
     def effective_dimension(self, scale: float) -> float:
-        """Return tr(G (G + scale I)^{-1}) for the Gram matrix G of the rounds learnt (scale: lambda in the paper)."""
+        r"""Return :math:`\mathrm{tr}(G (G + \text{scale}\, I)^{-1})` for the Gram matrix G of the rounds learnt (scale:
+        :math:`\lambda` in the paper).
+        """
         dual = self.state.dual
         n = int(dual.n[0])
         X = as_contexts(dual.X[:n])

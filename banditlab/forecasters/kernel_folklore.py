@@ -21,13 +21,13 @@ class KernelFOLKLORE(KernelSpanForecaster):
     the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are kept and others are
     seen through their projection onto the span (Nystroem): a round then costs the same for ever.
 
-    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel`
-    of the bounds). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`, :math:`\|f_k\| \le B`,
+    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` of
+    the bounds). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`, :math:`\|f_k\| \le B`,
     whatever was left out: each context learnt adds :math:`2 B` times the length its feature has outside of the span.
-    Linear functions of the row ball are among the f for the linear kernel and, scaled by 1/sqrt(degree), the
-    polynomial one: there `certificate` is that number and `bound` Theorem 3 in the dimension of the space or the
-    rounds, where that is less. A gaussian kernel's space holds no linear function: `bound` is None and `certificate`
-    NaN.
+    Linear functions of the row ball are among the f for the linear kernel and, scaled by
+    :math:`1/\sqrt{\text{degree}}`, the polynomial one: there `certificate` is that number and `bound` Theorem 3 in the
+    dimension of the space or the rounds, where that is less. A gaussian kernel's space holds no linear function:
+    `bound` is None and `certificate` NaN.
 
     Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, r the contexts kept:
     :math:`K^3 r^2 / 2`. The arrays grow (their room doubles), so rounds go one at a time.

@@ -1,10 +1,12 @@
-"""A learner on quadratic surrogates in the span of kernel features: K > 2 classes, exact or by a Nystroem projection.
+r"""A learner on quadratic surrogates in the span of kernel features: :math:`K > 2` classes, exact or by a Nystroem
+projection.
 
-With X (r, d) the contexts kept and L L' their Gram matrix (Cholesky), phi(x) has the coordinates xi = L^{-1} k(X, x) in their
-span and one more, (k(x, x) - |xi|^2)^{1/2}, along what sets it apart. The learner's own kernels play on these coordinates: it
-sees contexts through inner products only. A context is kept where it stands out by more than `tolerance` times the largest
-norm of a feature, and while fewer than `landmarks` are kept; of another one the learner sees the projection onto the span, in
-forecast and update alike. What that leaves out of the comparators is bounded by its length, which is summed up.
+With X (r, d) the contexts kept and :math:`L L'` their Gram matrix (Cholesky), :math:`\phi(x)` has the coordinates
+:math:`\xi = L^{-1} k(X, x)` in their span and one more, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`, along what sets it apart.
+The learner's own kernels play on these coordinates: it sees contexts through inner products only. A context is kept
+where it stands out by more than `tolerance` times the largest norm of a feature, and while fewer than `landmarks` are
+kept; of another one the learner sees the projection onto the span, in forecast and update alike. What that leaves out
+of the comparators is bounded by its length, which is summed up.
 """
 
 from __future__ import annotations
@@ -34,7 +36,7 @@ FIRST = 16
 
 
 class Span(NamedTuple):
-    """rank (1,) = r, below `capacity`: X (capacity, d) the stored contexts, L (capacity, capacity) the
+    """rank (1,): r, below `capacity`: X (capacity, d) the stored contexts, L (capacity, capacity) the
     factor of their Gram matrix; the first r rows count.
 
     lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out.
@@ -114,7 +116,7 @@ class KernelSpanForecaster(Forecaster):
 
     @property
     def feature_radius(self) -> float:
-        """The largest sqrt(k(x, x)): R of the learner."""
+        r"""The largest :math:`\sqrt{k(x, x)}`: R of the learner."""
         R = self.problem.radius
         return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
 
@@ -217,7 +219,7 @@ class KernelSpanForecaster(Forecaster):
         return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
 
     def effective_dimension(self, X: Floats, scale: float) -> float:
-        """Return tr(G (G + scale I)^{-1}) for the Gram matrix G of contexts X (n, d)."""
+        r"""Return :math:`\mathrm{tr}(G (G + \text{scale}\, I)^{-1})` for the Gram matrix G of contexts X (n, d)."""
         rows = as_rows(X, self.problem)
         values = np.maximum(np.linalg.eigvalsh(self.gram(rows, rows)), 0.0)
         return float((values / (values + scale)).sum())

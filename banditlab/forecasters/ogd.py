@@ -20,9 +20,10 @@ from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    """V (K, d), W but for a scale of each row: W_k = norms.scale[k] V_k.
+    r"""V (K, d), W but for a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
 
-    t (1,): rounds learnt. norm_bound: B. step: eta_1. spent (1,) = sum eta_t ||g_t||^2. s, r (K,) are scratch.
+    t (1,): rounds learnt. norm_bound: B. step: :math:`\eta_1`. spent (1,): :math:`\sum_t \eta_t \|g_t\|^2`. s, r (K,)
+    are scratch.
     """
 
     V: NDArray[np.float64]
@@ -68,7 +69,7 @@ def update_kernel(state, x, y, z):
 
 
 class OGD(KernelForecaster):
-    r"""Projected online gradient descent with steps falling like 1 / sqrt(t).
+    r"""Projected online gradient descent with steps falling like :math:`1/\sqrt{t}`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -137,7 +138,7 @@ class OGD(KernelForecaster):
         return ogd_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.step)
 
     def certificate(self) -> float:
-        """Return D^2 / (2 eta_t) + (1/2) sum eta_t ||g_t||^2, a bound on the regret so far over the row ball."""
+        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row ball."""
         t = int(self.state.t[0])
         diameter = 2.0 * math.sqrt(self.problem.n_classes) * self.norm_bound
         return diameter**2 * math.sqrt(t) / (2.0 * self.step) + 0.5 * float(self.state.spent[0])

@@ -25,10 +25,11 @@ DOUBT, METRIC, LONGEST = range(3)
 
 
 class State(NamedTuple):
-    """W (K, d); P = A^{-1} (Kd, Kd); spent (1,) = sum_t g_t'A_t^{-1} g_t; ball, the projection's.
+    r"""W (K, d); :math:`P = A^{-1}` (Kd, Kd); spent (1,): :math:`\sum_t g_t'A_t^{-1} g_t`; ball, the projection's.
 
-    doubt (3,): by `DOUBT` what rounding may have done to the certificate, `METRIC` eps + sum ||g_t||^2, a bound on A's
-    eigenvalues, `LONGEST` the largest |x|^2 learnt. constants (3,) = B, step, 1 if projected; g, v (Kd,), s (K,) are scratch.
+    doubt (3,): by `DOUBT` what rounding may have done to the certificate, `METRIC` :math:`\epsilon + \sum_t \|g_t\|^2`,
+    a bound on A's eigenvalues, `LONGEST` the largest :math:`\|x\|^2` learnt. constants (3,): B, step, 1 if projected;
+    g, v (Kd,), s (K,) are scratch.
     """
 
     W: NDArray[np.float64]
@@ -50,11 +51,12 @@ def predict_kernel(state, x, z):
 
 @njit
 def note_doubt(state, x, shrink):
-    """Add what rounding and the projection's tolerance may have done to the certificate in a round.
+    r"""Add what rounding and the projection's tolerance may have done to the certificate in a round.
 
-    g sums to 0 over the classes, and so does v = A^{-1} g but for rounding: v is taken to be wrong by `CANARY` times what
-    is left. An error e of W changes the proof's (beta/2) ||W - W*||_A^2 by beta |e|_A |W - W*|_A, and |.|_A^2 is at most
-    METRIC |.|^2, |W - W*| at most 2 sqrt(K) B.
+    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` but for rounding: v is taken to be wrong by `CANARY`
+    times what is left. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
+    :math:`\beta \|e\|_A \|W - W^*\|_A`, and :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`,
+    :math:`\|W - W^*\|` at most :math:`2 \sqrt{K} B`.
     """
     g, v, doubt = state.g, state.v, state.doubt
     B, step, _ = state.constants
@@ -112,8 +114,8 @@ class ONS(KernelForecaster):
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
     Morrison); the projection is solved to 1e-12 in its K multipliers.
 
-    Guarantee (Theorem 2 of 2007 with its constants kept): the loss is alpha-exp-concave on the ball exactly for
-    :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
+    Guarantee (Theorem 2 of 2007 with its constants kept): the loss is :math:`\alpha`-exp-concave on the ball exactly
+    for :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
     :math:`\{W : \|W_k\| \le B\}` is at most
 
     .. math::
@@ -209,7 +211,8 @@ class ONS(KernelForecaster):
         return ons_bound(rounds, d, K, self.norm_bound, R, self.regularization, self.step)
 
     def certificate(self) -> float:
-        """Return K B^2 eps/(2 s) + (s/2) sum_t g_t'A_t^{-1} g_t over the row ball, s the step; NaN where none holds.
+        r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t` over the row ball, s the step; NaN where
+        none holds.
 
         None holds beyond the theorem's settings, where a context was longer than R, and where a projection stalled or
         rounding may have changed more than a small part of it.

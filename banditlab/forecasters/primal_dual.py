@@ -31,7 +31,7 @@ MOST = 4.0
 FIRST = 16
 """Coordinates the arrays hold at first."""
 MOST_RATIO = 2e4
-"""R^2 / lambda above which a learner is refused: logits are right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8."""
+r""":math:`R^2/\lambda` above which a learner is refused: logits are right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8."""
 NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
 """A certificate whose terms rounding may have changed by more than the first of these times the larger of 1 and itself has
 that added; by more than the second, it is NaN."""
@@ -174,7 +174,8 @@ class QuadraticForecaster(KernelForecaster):
         return in_span(super().kernels) if self.dual else super().kernels
 
     def _certified(self) -> float:
-        """Return lambda K B^2 + the sum of the certificate's terms; NaN where they are in doubt, or a context exceeded R.
+        r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms; NaN where they are in doubt, or a
+        context exceeded R.
 
         In the dual form comparators see contexts without the part that was left out, and a loss changes by 2 B times it.
         """
@@ -186,10 +187,10 @@ class QuadraticForecaster(KernelForecaster):
         return certified(total, float(learner.doubt[0]) + lost)
 
     def frobenius_certificate(self, frobenius_bound: float) -> float:
-        """Return the bound on the regret so far over {W : ||W||_F <= D}, in nats; NaN where none holds.
+        r"""Return the bound on the regret so far over :math:`\{W : \|W\|_F \le D\}`, in nats; NaN where none holds.
 
-        Two rows then differ by sqrt(2) D at most, which the curvature has to be admissible for: norm_bound = D / sqrt(2) makes
-        it so. lambda ||W||_F^2 is at most lambda D^2.
+        Two rows then differ by :math:`\sqrt{2} D` at most, which the curvature has to be admissible for: a `norm_bound`
+        of :math:`D/\sqrt{2}` makes it so. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
         """
         D = positive("frobenius_bound", frobenius_bound)
         K, R = self.problem.n_classes, self.problem.radius

@@ -1,9 +1,9 @@
-"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2): y in Delta_K.
+r"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2): y in :math:`\Delta_K`.
 
-The loss at y is the mixture of the K losses with the weights y, so that a surrogate stays a lower bound, its Hessian does not
-depend on y, and its gradient (s - y) (x) x is linear in y. An update with y is then the update with one class, and what
-(e_k - y) (x) x in the place of nothing does to A_t^{-1} G_t; at a vertex of the simplex nothing is left to do, and the numbers
-are those of `update` to the last bit.
+The loss at y is the mixture of the K losses with the weights y, so that a surrogate stays a lower bound, its Hessian
+does not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is then the update
+with one class, and what :math:`(e_k - y) \otimes x` in the place of nothing does to :math:`A_t^{-1} G_t`; at a vertex
+of the simplex nothing is left to do, and the numbers are those of `update` to the last bit.
 """
 
 from __future__ import annotations
@@ -43,15 +43,17 @@ def vertex(y: Floats) -> int | None:
 
 
 def softmax_hessian(s: Floats) -> Floats:
-    """Return S = diag(s) - s s' (K, K)."""
+    r"""Return :math:`S = \mathrm{diag}(s) - s s'` (K, K)."""
     return np.diag(s) - np.outer(s, s)
 
 
 def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> float:
-    """Return T = g'r - c r'S r + (1/2) b'At' b: the loss less what the least value of the surrogates' sum grows by.
+    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`: the loss less what the least value of the
+    surrogates' sum grows by.
 
-    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits that lie r (K,) from the mean; At (K, K) is
-    (1/2) Phi'A^{-1} Phi before the round, At' = (I + 2c At S)^{-1} At after it, b = g - 2c S r. True at any logits.
+    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits that lie r (K,) from the mean;
+    :math:`\tilde{A}` (K, K) is :math:`(1/2) \Phi'A^{-1} \Phi` before the round,
+    :math:`\tilde{A}_+ = (I + 2c\, \tilde{A} S)^{-1} \tilde{A}` after it, :math:`b = g - 2c\, S r`. True at any logits.
     """
     S = softmax_hessian(s)
     after = np.linalg.solve(np.eye(len(s)) + 2.0 * c * At @ S, At)

@@ -26,10 +26,10 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V (K, d), W but for a scale; z, r (K,) scratch.
+    r"""V (K, d), W but for a scale; z, r (K,) scratch.
 
-    step is eta, or B0 where `adaptive`; squares (1,) is sum ||g||_F^2. W = norm.scale[0] V, in a ball of infinite radius.
-    decoding is the place in DECODINGS.
+    step is :math:`\eta`, or :math:`B_0` where `adaptive`; squares (1,) is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]`
+    times V, in a ball of infinite radius. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -203,11 +203,13 @@ class DecodedDescent(ScaledScores, KernelAgent):
 
     @property
     def frobenius_bound(self) -> float:
-        """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
+        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
     def bound(self, rounds: int) -> float | None:
-        """Return D^2/(2 step) + gamma (1 - 1/K) T in bits; None for the adaptive step, a longer one, and gamma = 0."""
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits; None for the adaptive step, a longer one,
+        and :math:`\gamma = 0`.
+        """
         if not isinstance(self.step, float) or self.gamma == 0.0:
             return None
         K, R = self.problem.n_classes, self.problem.radius

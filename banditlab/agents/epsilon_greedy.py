@@ -18,18 +18,18 @@ from banditlab.problem import Problem
 from banditlab.validation import probability, resolve
 
 AUTO_RATE = 1.0
-"""learning_rate = "auto" in units of 1/R."""
+"""learning_rate = "auto" in units of :math:`1/R`."""
 FLOOR = 1e-12
-"""What the sums of squared gradients start at, in units of R^2: keeps 0/0 out."""
+"""What the sums of squared gradients start at, in units of :math:`R^2`: keeps 0/0 out."""
 LEAST = 1e-50
 """Smaller probabilities weigh as much: with R up to 1e100 no square overflows, and the step, which outweighs all before it,
 is the same."""
 
 
 class State(NamedTuple):
-    """V = W / learning rate and G, the sums of squared gradients (K, d).
+    r"""V, W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    settings (2,): gamma, learning rate; z, r (K,) scratch.
+    settings (2,): :math:`\gamma`, learning rate; z, r (K,) scratch.
     """
 
     V: NDArray[np.float64]
@@ -50,7 +50,9 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def adagrad(V, G, k, r, x):
-    """G_k += g^2 and V_k -= g / sqrt(G_k), entry by entry, for the gradient g = r x of row k; g = 0 changes neither."""
+    r""":math:`G_k \mathrel{+}= g^2` and :math:`V_k \mathrel{-}= g / \sqrt{G_k}`, entry by entry, for the gradient
+    :math:`g = r x` of row k; :math:`g = 0` changes neither.
+    """
     for i in range(size(x)):
         j, xj = entry(x, i)
         g = r * xj
@@ -90,8 +92,8 @@ class EpsilonGreedy(KernelAgent):
     Guarantee: the gradient estimates are unbiased, with a second moment of up to :math:`K/\gamma` times the true
     gradient's, so on a ball of radius B the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
     factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves
-    out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss / ln 2, plus
-    :math:`\gamma T`. `bound` answers None.
+    out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
+    :math:`\ln 2`, plus :math:`\gamma T`. `bound` answers None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`2 K d` numbers.

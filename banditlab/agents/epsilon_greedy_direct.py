@@ -19,13 +19,13 @@ from banditlab.problem import Problem
 from banditlab.validation import number, probability, resolve
 
 AUTO_RATE = 0.5
-"""learning_rate = "auto" in units of 1/R."""
+"""learning_rate = "auto" in units of :math:`1/R`."""
 
 
 class State(NamedTuple):
-    """V = W / learning rate and G, the sums of squared gradients (K, d).
+    r"""V, W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    rounds (1,) learnt; settings (2,): gamma, negative for "anytime", and the learning rate; z (K,) scratch.
+    rounds (1,) learnt; settings (2,): :math:`\gamma`, negative for "anytime", and the learning rate; z (K,) scratch.
     """
 
     V: NDArray[np.float64]

@@ -32,7 +32,9 @@ STRETCH = 128
 
 @njit
 def decide(z, u, gamma, rule, p):
-    """Play from the logits z (K,): p = gamma/K + (1 - gamma) h(softmax(z)), h the decoding; return (action, explored)."""
+    r"""Play from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))`, h the decoding; return
+    (action, explored).
+    """
     K = p.shape[0]
     decoded_softmax(rule, z, p)
     explored = u[0] < gamma
@@ -43,7 +45,8 @@ def decide(z, u, gamma, rule, p):
 
 
 def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
-    """Play one block, round t exploring at rate gammas[t], forecasts decoded by the rule; at gamma = 1 none is looked at.
+    """Play one block, round t exploring at rate `gammas[t]`, forecasts decoded by the rule; at rate 1 none is looked
+    at.
 
     Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
     """
@@ -97,7 +100,7 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
 
 
 class Exploration(AroundForecaster, RoundAgent):
-    r"""Any forecaster made a bandit agent by exploring with probability gamma.
+    r"""Any forecaster made a bandit agent by exploring with probability :math:`\gamma`.
 
     Problem: bandit multiclass, adversarial stream.
 
@@ -218,7 +221,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return rates
 
     def _theory_rate(self, T: int, regret: float) -> float:
-        """Return min(1, sqrt(f K Reg(T)/T)): Theorem 9's rate where f = 1."""
+        r"""Return :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`: Theorem 9's rate where :math:`f = 1`."""
         return theorem_9_gamma(T, self.problem.n_classes, self._per_nat * regret)
 
     @property
@@ -232,7 +235,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
-        """Return gamma_t of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
+        r"""Return :math:`\gamma_t` of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
         if not isinstance(self.gamma, str):
             return np.full(n, self.gamma)
         bound, K, factor = self._inner.bound, self.problem.n_classes, self._per_nat
@@ -241,7 +244,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return np.minimum(np.minimum.accumulate(rates), rate)
 
     def _next_rates(self, n: int) -> Floats:
-        """Return gamma_t of the next n rounds, which are about to be acted on."""
+        r"""Return :math:`\gamma_t` of the next n rounds, which are about to be acted on."""
         rates = self._rates(self.acted, self.rate, n)
         self.acted += n
         self.rate = float(rates[-1]) if n else self.rate
@@ -293,18 +296,21 @@ class Exploration(AroundForecaster, RoundAgent):
         return None if regret is None else exploration(rounds, K, self.gamma, self._per_nat * regret)
 
     def certificate(self) -> float:
-        """Return gamma (1 - 1/K) t + (1 - gamma) f (K/gamma) times the forecaster's own certificate, t the rounds so far.
+        r"""Return :math:`\gamma (1 - 1/K) t` plus :math:`(1 - \gamma) f (K/\gamma)` times the forecaster's own
+        certificate, t the rounds so far.
 
         Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates, as it came out, in the
-        place of the worst it may be. A single run's value is no bound by itself. NaN where gamma is 0 or moves, where the
-        forecaster has none, and at decoding = "sample".
+        place of the worst it may be. A single run's value is no bound by itself. NaN where :math:`\gamma` is 0 or
+        moves, where the forecaster has none, and at decoding = "sample".
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":
             return math.nan
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        """Return what `bound` does, for any gamma, on streams whose labels come from the comparator: y ~ softmax(U x)."""
+        r"""Return what `bound` does, for any :math:`\gamma`, on streams whose labels come from the comparator:
+        :math:`y \sim \mathrm{softmax}(U x)`.
+        """
         gammas = self._rates(0, 1.0, rounds)
         if gammas[-1] == 0.0 or self._inner.bound_unit != "nats":
             return None

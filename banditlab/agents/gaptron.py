@@ -32,10 +32,11 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    """V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
+    r"""V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
 
-    loss is the place in LOSSES; step is eta, or B0 where `adaptive` is 1; squares is sum ||g||_F^2.
-    W = norm.scale[0] V; the radius is infinite where nothing is projected. decoding is the place in DECODINGS.
+    loss is the place in LOSSES; step is :math:`\eta`, or :math:`B_0` where `adaptive` is 1; squares is
+    :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is
+    the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -77,7 +78,9 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def decoded(rule, y_star, gamma, payload, u, p):
-    """Write (1 - gamma) h(softmax) + gamma/K into p, h the decoding, and draw from it, by a coin and a draw."""
+    r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, h the decoding, and draw from it, by a coin
+    and a draw.
+    """
     K = p.shape[0]
     for k in range(K):
         p[k] = payload[k] / payload[K]
@@ -91,7 +94,9 @@ def decoded(rule, y_star, gamma, payload, u, p):
 
 @inline
 def hinge_gap(payload, y_star, K, loss):
-    """Return a = 1 - m* if m* <= kappa, else 0, m* = y*'s margin; for the smooth hinge (1 - min(1, m*))^2."""
+    r"""Return :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0, :math:`m^*` the margin of :math:`y^*`; for the
+    smooth hinge :math:`(1 - \min(1, m^*))^2`.
+    """
     m_star = -payload[runner_up(payload, y_star, K)]
     if loss == SMOOTH_HINGE:
         return (1.0 - min(1.0, m_star)) ** 2
@@ -120,7 +125,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @inline
 def logistic_slope(payload, y, weight, K, r):
-    """Write weight (softmax - e_y) into r, the factor of g_t = r x' in the classes; return ||r||^2."""
+    r"""Write :math:`\text{weight}\, (\mathrm{softmax} - e_y)` into r, the factor of :math:`g_t = r x'` in the classes;
+    return :math:`\|r\|^2`.
+    """
     p_star = 1.0 / payload[K]
     squares = 0.0
     for k in range(K):
@@ -132,7 +139,9 @@ def logistic_slope(payload, y, weight, K, r):
 
 @inline
 def hinge_slope(v, y, weight, K, loss, r):
-    """Write weight l'(m) (e_y - e_k~) into r, m = z_y - z_k~ the margin of y, k~ the best other class; return ||r||^2."""
+    r"""Write :math:`\text{weight}\, l'(m) (e_y - e_{\tilde{k}})` into r, :math:`m = z_y - z_{\tilde{k}}` the margin of
+    y, :math:`\tilde{k}` the best other class; return :math:`\|r\|^2`.
+    """
     other = runner_up(v, y, K)
     m = v[y] - v[other]
     if loss == SMOOTH_HINGE:  # l = 1 - 2m, (1 - m)^2, 0
@@ -305,7 +314,7 @@ class Gaptron(ScaledScores, KernelAgent):
 
     @property
     def frobenius_bound(self) -> float:
-        """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
+        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
     def bound(self, rounds: int) -> float | None:
@@ -313,7 +322,8 @@ class Gaptron(ScaledScores, KernelAgent):
         return self.surrogate_bound(rounds) if self.loss == "logistic" else None
 
     def surrogate_bound(self, rounds: int) -> float | None:
-        """Return D^2/(2 step) + gamma (K-1)/K T, what E[M] may exceed the comparator's loss by, in the player's own loss.
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, what :math:`\mathbb{E}[M]` may exceed the
+        comparator's loss by, in the player's own loss.
 
         None for the adaptive step and above the wide step; of another decoding, above its theorem's.
         """

@@ -1,4 +1,4 @@
-"""Newtron (Hazan and Kale, NIPS 2011), exact, O(K d^2) a round."""
+"""Newtron (Hazan and Kale, NIPS 2011), exact, :math:`O(K d^2)` a round."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    """The quadratic programme with W'; z, s (K,) scratch; rates (3,) = (gamma, beta, alpha)."""
+    r"""The quadratic programme with :math:`W'`; z, s (K,) scratch; rates (3,): :math:`\gamma`, :math:`\beta`,
+    :math:`\alpha`.
+    """
 
     programme: Programme
     z: NDArray[np.float64]
@@ -93,7 +95,7 @@ class Newtron(KernelAgent):
 
     Guarantee: regret :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` when
     :math:`\alpha \le (\ln T)/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
-    :math:`T^{-1/2}` for the others. So gamma = "theory", of the last shape, at the default :math:`\alpha = 1` is
+    :math:`T^{-1/2}` for the others. So `gamma = "theory"`, of the last shape, at the default :math:`\alpha = 1` is
     covered from :math:`T = e^{8 R D}` on only, which few runs reach. The constants are not known to us, so `bound`
     answers None; the theorem covers `ball=True` only. The :math:`\beta` used for "theory" is ours: :math:`f_t` lies
     below :math:`l_t` in conditional expectation on the Frobenius ball (:math:`\gamma = 0`; small-step limit,
@@ -173,7 +175,7 @@ class Newtron(KernelAgent):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W' (K, d), a view."""
+        """:math:`W'` (K, d), a view."""
         view: NDArray[np.float64] = self.state.programme.W[:, -self.problem.n_features :]
         return view
 

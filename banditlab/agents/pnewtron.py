@@ -20,13 +20,13 @@ from banditlab.problem import Problem
 from banditlab.validation import nonnegative, number, one_of, positive, probability
 
 PAPER_RADIUS = math.sqrt(55.0)
-"""The largest ||x|| of SynSep, the data on which the published D = 1 was used."""
+r"""The largest :math:`\|x\|` of SynSep, the data on which the published :math:`D = 1` was used."""
 LEAST_NORM, MOST_NORM = 1e-150, 1e150
-"""What norm_bound may be: D^2 is compared with a square."""
+"""What norm_bound may be: :math:`D^2` is compared with a square."""
 
 
 class State(NamedTuple):
-    """A, b and V = -b/A (K, d), W before the rescale; norm, that of V; z, s (K,) are scratch.
+    """A, b and :math:`V = -b/A` (K, d), W before the rescale; norm, that of V; z, s (K,) are scratch.
 
     greedy says whether the exploitation draw is the argmax; the other numbers are the settings.
     """
@@ -81,7 +81,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @reduction
 def update(A, b, V, x, yh, c, weight, step, gains):
-    """A += weight dlt^2, b += step dlt, V = -b/A; gains_k is what that adds to ||V_k||^2."""
+    r""":math:`A \mathrel{+}= \text{weight}\, \delta^2`, :math:`b \mathrel{+}= \text{step}\, \delta`, :math:`V = -b/A`;
+    :math:`\text{gains}_k` is what that adds to :math:`\|V_k\|^2`.
+    """
     stand_alone()
     for k in range(gains.shape[0]):
         e, gain = (1.0 if k == yh else 0.0) - 1.0 / gains.shape[0], 0.0

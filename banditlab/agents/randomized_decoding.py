@@ -27,7 +27,7 @@ from banditlab.validation import number, one_of, positive
 class State(NamedTuple):
     """V (K, d), W but for a scale; z, r (K,) scratch; step (1,).
 
-    W = norm.scale[0] V. decoding is the place in DECODINGS.
+    W is `norm.scale[0]` times V. decoding is the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -162,11 +162,11 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     @property
     def frobenius_bound(self) -> float:
-        """D = sqrt(K) B, the radius of the Frobenius ball around the row ball."""
+        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
     def bound(self, rounds: int) -> float | None:
-        """Return D^2/(2 step) in bits, whatever the rounds; None above the theorem's step."""
+        r"""Return :math:`D^2/(2\, \text{step})` in bits, whatever the rounds; None above the theorem's step."""
         if self.step > self._largest_step() * (1.0 + 1e-12):
             return None
         return randomized_decoding(self.frobenius_bound, self.step)

@@ -26,10 +26,11 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    """V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
+    r"""V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
 
-    scale and floor make the step scale / sqrt(2 (floor + squares)), squares = sum ||G||_F^2. W = norm.scale[0] V; the
-    radius is infinite where nothing is projected. decoding is the place in DECODINGS.
+    scale and floor make the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, squares being
+    :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is
+    the place in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -205,7 +206,9 @@ class RDUE(ScaledScores, KernelAgent):
         return rdue_decoded_gamma(K, self.problem.radius, diameter, T, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        """Return q0 (K-1)/K T + b K B'^2/(2 a q0), in bits; None for the adaptive step, unprojected and at q0 = 0."""
+        """Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, in bits; None for the adaptive step, unprojected and at
+        :math:`q_0 = 0`.
+        """
         if self.step == "adaptive" or not self.project or self.gamma == 0.0:
             return None
         K, R = self.problem.n_classes, self.problem.radius

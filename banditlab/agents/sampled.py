@@ -26,7 +26,7 @@ from banditlab.validation import one_of
 
 @njit
 def decide(z, u, rule, p):
-    """Write softmax(z), decoded, into p (K,) and return a draw from it."""
+    r"""Write :math:`\mathrm{softmax}(z)`, decoded, into p (K,) and return a draw from it."""
     decoded_softmax(rule, z, p)
     return draw(p, u[1])
 
@@ -146,7 +146,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return f times the forecaster's certificate: expected mistakes so far <= f times any comparator's loss + this.
+        """Return f times the forecaster's certificate: expected mistakes so far are at most f times any comparator's
+        loss plus this.
 
         NaN at decoding = "sample".
         """

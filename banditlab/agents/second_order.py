@@ -18,12 +18,14 @@ from banditlab.validation import at_least, one_of
 
 SecondOrder = Literal["auto", "full", "diagonal", "sketch"]
 LARGEST_WHOLE = 2**22
-"""K d^2, numbers in the matrices of all classes, up to which "auto" is "full". There a round of `stackcb` takes 2 ms, of the
-others .1 to .5 ms. Beyond it, at 10 x 1,024, a sketch is 6 to 35 times faster, and made at most 2 points more mistakes in
-2,000 rounds (docs/results/benchmarks.md)."""
+""":math:`K d^2`, numbers in the matrices of all classes, up to which "auto" is "full". There a round of `stackcb` takes
+2 ms, of the others .1 to .5 ms. Beyond it, at :math:`K = 10`, :math:`d = 1024`, a sketch is 6 to 35 times faster, and
+made at most 2 points more mistakes in 2,000 rounds (docs/results/benchmarks.md)."""
 SKETCH_SIZE = 32
-"""sketch_size where nothing is said. Its cost a round, about 2 m d + K m^2 / 2 multiplications, is then that of the K d of the
-scores at K = 50, and 2 m rows of d = 1,024 are half a megabyte, what a core's second cache holds."""
+"""sketch_size where nothing is said. Its cost a round, about :math:`2 m d + K m^2 / 2` multiplications, is then that of
+the :math:`K d` of the scores at :math:`K = 50`, and :math:`2 m` rows of :math:`d = 1024` are half a megabyte, what a
+core's second cache holds.
+"""
 
 
 class Form(NamedTuple):
@@ -33,7 +35,7 @@ class Form(NamedTuple):
     sketch_size: int = SKETCH_SIZE
 
     def models(self, scales: NDArray[np.float64], n_features: int) -> Any:
-        """Return models P_i = scales_i I, h_i = 0, in this form."""
+        r"""Return models :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`, in this form."""
         if self.second_order == "diagonal":
             return diagonal_inverses(scales, n_features)
         if self.second_order == "sketch":
@@ -70,5 +72,7 @@ def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) 
 
 
 def sketch_diagnostics(sketch: Directions) -> dict[str, Any]:
-    """Return how often the basis was turned, and the share of |x|^2 that lay outside of it, over the rounds learnt."""
+    r"""Return how often the basis was turned, and the share of :math:`\|x\|^2` that lay outside of it, over the rounds
+    learnt.
+    """
     return {"sketch_shrinks": int(sketch.counts[SHRINKS]), "sketch_outside": share_outside(sketch)}

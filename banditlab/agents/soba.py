@@ -19,10 +19,10 @@ from banditlab.validation import number, positive, probability
 
 
 class State(NamedTuple):
-    """W (K, d); C (Kd, Kd) = A^{-1}, entry (k, j) of W at k d + j.
+    r"""W (K, d); C (Kd, Kd), :math:`A^{-1}`, entry (k, j) of W at :math:`k d + j`.
 
-    z (K,), v (Kd,) are scratch; gamma (1,); tally (4,) = (S, sum of n z'A^{-1}z, rounds learnt from, 1 if gamma is
-    adaptive).
+    z (K,), v (Kd,) are scratch; :math:`\gamma` (1,); tally (4,): S, :math:`\sum n z'A^{-1}z`, rounds learnt from, 1 if
+    :math:`\gamma` is adaptive.
     """
 
     W: NDArray[np.float64]
@@ -48,7 +48,9 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def accepts(tally, difference, p_y, quadratic):
-    """Whether S + m >= 0, at diff = z_yb - z_y and quadratic = z'A^{-1}z; books m and z'A_t^{-1}z if so."""
+    r"""Whether :math:`S + m \ge 0`, at :math:`\text{diff} = z_{\bar{y}} - z_y` and
+    :math:`\text{quadratic} = z'A^{-1}z`; books m and :math:`z'A_t^{-1}z` if so.
+    """
     m = (difference * difference + 2.0 * difference) / (p_y * (1.0 + quadratic))
     if tally[0] + m < 0.0:
         return False
@@ -135,7 +137,7 @@ class SOBA(LinearScores, KernelAgent):
         a line that stands commented out in the authors' code and explores very much (about 45 % errors at
         :math:`T = 10^6` on SynSep).
     ridge
-        a in the paper, above 0: A starts as a I.
+        a in the paper, above 0: A starts as :math:`a I`.
 
     Raises
     ------
@@ -144,7 +146,8 @@ class SOBA(LinearScores, KernelAgent):
 
     References
     ----------
-    A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with O~(sqrt(T)) regret. ICML 2017.
+    A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with
+    :math:`\tilde{O}(\sqrt{T})` regret. ICML 2017.
     """
 
     id = "soba"

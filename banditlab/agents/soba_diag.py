@@ -18,7 +18,7 @@ from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    """W, C = 1/A and theta (K, d); the others as in SOBA."""
+    r"""W, :math:`C = 1/A` and :math:`\theta` (K, d); the others as in SOBA."""
 
     W: NDArray[np.float64]
     C: NDArray[np.float64]
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 @reduction
 def quadratic_form(C, y, yb, x):
-    """Return x'(C_yb + C_y)x, the C_k diagonal."""
+    r"""Return :math:`x'(C_{\bar{y}} + C_y)x`, the :math:`C_k` diagonal."""
     stand_alone()
     total = 0.0
     for i in range(size(x)):
@@ -41,7 +41,7 @@ def quadratic_form(C, y, yb, x):
 
 @njit
 def move(W, C, theta, k, x, inverse, step):
-    """Update row k, where z^2 = inverse x^2 and -g = step x."""
+    r"""Update row k, where :math:`z^2 = \text{inverse}\, x^2` and :math:`-g = \text{step}\, x`."""
     for i in range(size(x)):
         j, xj = entry(x, i)
         C[k, j] /= 1.0 + inverse * xj * xj * C[k, j]  # A += z^2
@@ -108,7 +108,8 @@ class SOBAdiag(LinearScores, KernelAgent):
 
     References
     ----------
-    A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with O~(sqrt(T)) regret. ICML 2017.
+    A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with
+    :math:`\tilde{O}(\sqrt{T})` regret. ICML 2017.
     """
 
     id = "soba-diag"

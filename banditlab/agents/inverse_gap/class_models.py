@@ -1,8 +1,9 @@
-"""AIOLI models (Jezequel, Gaillard and Rudi 2020) in a row: each answers "would this class be correct?".
+r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) in a row: each answers "would this class be correct?".
 
-Model i is held as P_i = A_i^{-1} and h_i = A_i^{-1} b_i. Its loss of the margin z at the outcome y = +-1 is
-ln(1 + e^{-y z}); w is the weight of the two virtual labels, one of each sign, at the context to predict. P_i and h_i are in one
-of the forms of `numerics.model_forms`, whose x is the context or the sketch that holds it.
+Model i is held as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss of the margin z at the outcome
+:math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`; w is the weight of the two virtual labels, one of each sign, at the
+context to predict. :math:`P_i` and :math:`h_i` are in one of the forms of `numerics.model_forms`, whose x is the
+context or the sketch that holds it.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
 
 class Models(NamedTuple):
-    """inverses, P_i and h_i; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,).
+    """inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,).
 
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """
@@ -48,12 +49,12 @@ def untaught(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: flo
 
 
 LARGEST_VARIANCE = 1.0
-"""The largest q = x'P x at which a challenger's class takes another class's hit for a miss of its own."""
+"""The largest :math:`q = x'P x` at which a challenger's class takes another class's hit for a miss of its own."""
 
 
 @inline
 def sigmoid(z):
-    """Return 1 / (1 + e^{-z}) with full relative precision for either sign of z."""
+    """Return :math:`1 / (1 + e^{-z})` with full relative precision for either sign of z."""
     if z >= 0.0:
         return 1.0 / (1.0 + math.exp(-z))
     e = math.exp(z)
@@ -62,7 +63,9 @@ def sigmoid(z):
 
 @inline
 def margins(models, x, z):
-    """Write into z_0 ... z_{M-1} the margins the models predict at x; the answer is yes with sigmoid(z_i)."""
+    r"""Write into :math:`z_0, \dots, z_{M-1}` the margins the models predict at x; the answer is yes with
+    :math:`\mathrm{sigmoid}(z_i)`.
+    """
     read(models.inverses, x, models.m, models.q)  # m_i = x'h_i, q_i = x'P_i x
     aioli_roots(models.m, models.q, models.w[0], models.z)
     for i in range(models.c.shape[0]):
@@ -71,16 +74,19 @@ def margins(models, x, z):
 
 @njit
 def margin(models, x, i):
-    """Return the margin model i predicts at x, and m = x'h_i and q = x'P_i x."""
+    """Return the margin model i predicts at x, and :math:`m = x'h_i` and :math:`q = x'P_i x`."""
     m, q = recall(models.inverses, x, i)
     return aioli_root(m, q, models.w[0]), m, q
 
 
 @inline
 def update_terms(c, z, y, m, q):
-    """Return (step, weight, down) for the outcome y = +-1 at m = x'h and q = x'P x, the loss expanded at the margin z.
+    r"""Return (step, weight, down) for the outcome :math:`y = \pm 1` at :math:`m = x'h` and :math:`q = x'P x`, the loss
+    expanded at the margin z.
 
-    A += weight x x', so that P -= weight down v v', v = P x, and h += step v; down is 1 / (1 + weight q), c the curvature.
+    :math:`A \mathrel{+}= \text{weight}\, x x'`, so that :math:`P \mathrel{-}= \text{weight}\, \text{down}\, v v'`,
+    :math:`v = P x`, and :math:`h \mathrel{+}= \text{step}\, v`; down is :math:`1 / (1 + \text{weight}\, q)`, c the
+    curvature.
     """
     curvature = c * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)

@@ -12,7 +12,9 @@ from banditlab.numerics.jit import njit
 
 @njit
 def excess(z_best, z):
-    """Return (L - L_best) / L_best = sigmoid(z) expm1(z_best - z), L = sigmoid(-z), where both L may underflow to 0."""
+    r"""Return :math:`(L - L_{\text{best}}) / L_{\text{best}} = \mathrm{sigmoid}(z)\, \mathrm{expm1}(z_{\text{best}} -
+    z)`, :math:`L = \mathrm{sigmoid}(-z)`, where both L may underflow to 0.
+    """
     gap = z_best - z
     if z >= 0.0 or gap < 1.0:
         return sigmoid(z) * math.expm1(gap)
@@ -22,7 +24,9 @@ def excess(z_best, z):
 
 @njit
 def inverse_gap(z, g, p):
-    """Write into p (K,): L_best / (K L_best + g (L_k - L_best)), the rest on the best; a tie with it gets 1/K."""
+    r"""Write into p (K,): :math:`L_{\text{best}} / (K L_{\text{best}} + g (L_k - L_{\text{best}}))`, the rest on the
+    best; a tie with it gets :math:`1/K`.
+    """
     K = p.shape[0]
     best = argmax(z, K)
     rest = 1.0

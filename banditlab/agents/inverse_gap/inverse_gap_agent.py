@@ -1,11 +1,11 @@
-"""Inverse-gap weighting over a per-class probabilistic oracle: what `fastcb` and `squarecb` share.
+r"""Inverse-gap weighting over a per-class probabilistic oracle: what `fastcb` and `squarecb` share.
 
 Oracle and weighting are two axes: each pair is bound into kernels of its own, compiled when first used. Only the class
 that was played learns, from hits and from misses alike.
 
 Two oracles may duel. While that is open, actions are drawn from the mean of their two distributions and both learn; a hit
 in a round where their best classes differ is a point for the oracle whose best class it was. The first to lead by more
-than DUEL_LEAD sqrt(points + 1) plays on alone; the other is neither read nor taught again.
+than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}` plays on alone; the other is neither read nor taught again.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ close_kernel: Any = None
 
 @inline
 def sharpness(schedule, rounds):
-    """Return g_t = K sharpness t^growth, t - 1 the number of outcomes learnt so far."""
+    r"""Return :math:`g_t = K\, \text{sharpness}\, t^{\text{growth}}`, :math:`t - 1` the number of outcomes learnt so far."""
     return schedule[0] * (rounds[0] + 1.0) ** schedule[1]
 
 
@@ -165,7 +165,7 @@ class InverseGapAgent(KernelAgent):
     "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entrywise, :math:`G_i` the sum of
     :math:`(g x)^2` (AdaGrad). "b-grid": grid_size AIOLI per class with
     :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}`, :math:`\lambda = 1 / B_j^2`, mixed with weights
-    exp(-their log losses).
+    :math:`\exp(-\text{loss})`, loss a model's log loss so far.
 
     "aioli" has two sets of models that duel, the second with challenger times the :math:`\lambda`: both learn,
     actions are drawn from the mean of the two p, and a hit where their best classes differ is a point for the set
@@ -189,7 +189,7 @@ class InverseGapAgent(KernelAgent):
     numbers (`numerics.low_rank`): the same play, to rounding. To look ahead takes 64 or :math:`32 K d` numbers more.
     Of "aioli", "diagonal" takes :math:`O(K d)` and :math:`2 K d` numbers a set; "sketch"
     :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers a set beside :math:`3 m d` for the
-    sketch, m = sketch_size.
+    sketch, m the `sketch_size`.
 
     Parameters
     ----------
@@ -349,9 +349,11 @@ class InverseGapAgent(KernelAgent):
         return _bound_look(self.kind) if self.kind.looks_ahead(self.state.oracle) else no_look
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is one.
+        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is
+        one.
 
-        Of a sketch: how often the basis was turned, and the share of |x|^2 that lay outside of it, over the rounds learnt.
+        Of a sketch: how often the basis was turned, and the share of :math:`\|x\|^2` that lay outside of it, over the
+        rounds learnt.
         """
         found: dict[str, Any] = {}
         if self.payload_size > self.problem.n_classes:

@@ -1,9 +1,10 @@
-"""What can tell FastCB and SquareCB how probably each class would be correct: the oracles, an axis of its own.
+r"""What can tell FastCB and SquareCB how probably each class would be correct: the oracles, an axis of its own.
 
 An oracle is a state and two kernels that know nothing of actions' probabilities:
 
-* `margins_kernel(state, x, z)` writes z_k, k = 0 ... K-1, with P(k is correct) = sigmoid(z_k);
-* `learn_kernel(state, x, k, z, y)`: class k was played at the margin z, y = +1 it was right, -1 it was not.
+* `margins_kernel(state, x, z)` writes :math:`z_k`, :math:`k = 0, \dots, K-1`, with
+  :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`;
+* `learn_kernel(state, x, k, z, y)`: class k was played at the margin z, :math:`y = 1` it was right, -1 it was not.
 
 Any two of these compile with any weighting; the others are not compiled.
 """
@@ -104,7 +105,7 @@ class Oracle(ABC):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return how many second-order models a class has, from settings as given: each takes d^2/2 numbers."""
+        """Return how many second-order models a class has, from settings as given: each takes :math:`d^2/2` numbers."""
         return 0.0
 
     @classmethod
@@ -122,9 +123,9 @@ class Oracle(ABC):
 # ----------------------------------------------------------------------------------------------------------------- AIOLI
 
 AUTO_MARGIN = 1.0
-"""norm_bound = "auto" in units of 1/R."""
+"""norm_bound = "auto" in units of :math:`1/R`."""
 AUTO_REGULARIZATION = 0.003
-"""regularization = "auto" in units of R^2, so that contexts in other units give the same play."""
+"""regularization = "auto" in units of :math:`R^2`, so that contexts in other units give the same play."""
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
@@ -188,7 +189,7 @@ class PerClassAIOLI(Oracle):
 
 
 def scales_of(n_classes: int, settings: dict[str, Any]) -> NDArray[np.float64]:
-    """Return 1 / lambda of each class (K,)."""
+    r"""Return :math:`1/\lambda` of each class (K,)."""
     return np.full(n_classes, 1.0 / settings["regularization"])
 
 
@@ -217,11 +218,13 @@ class AIOLIOracle(PerClassAIOLI):
 
 
 AUTO_GRID_MARGIN = 4.0
-"""norm_bound = "auto" of the grid, its smallest, in units of 1/R."""
+"""norm_bound = "auto" of the grid, its smallest, in units of :math:`1/R`."""
 
 
 class GridState(NamedTuple):
-    """models, those of class k at k N ... k N + N - 1; w (K, N) log weights. Scratch: z (K N,), Z (N, 2), both (2,)."""
+    """models, those of class k from :math:`k N` to :math:`k N + N - 1`; w (K, N) log weights. Scratch: z (K N,), Z (N,
+    2), both (2,).
+    """
 
     models: Models
     w: NDArray[np.float64]
@@ -259,7 +262,9 @@ def grid_look(state, X, t, behind):
 
 
 class GridOracle(Oracle):
-    """Per class N AIOLI of norm bounds B_1 ratio^(i-1) and ridges scale / B_i^2, mixed at learning rate 1."""
+    r"""Per class N AIOLI of norm bounds :math:`B_i = B_1 \text{ratio}^{i-1}` and ridges :math:`\text{scale}/B_i^2`,
+    mixed at learning rate 1.
+    """
 
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
     margins_kernel = grid_margins
@@ -268,7 +273,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound (B_1), grid_size and grid_ratio as numbers; curvature may stay a word: each has its own."""
+        """Return norm_bound (:math:`B_1`), grid_size and grid_ratio as numbers; curvature may stay a word: each has its own."""
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / problem.radius})
         curvature = given["curvature"]
         if curvature not in ("simple", "tight"):
@@ -297,7 +302,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> GridState:
-        """Return K N models, the weights of a class equal."""
+        """Return :math:`K N` models, the weights of a class equal."""
         K, N = n_classes, settings["grid_size"]
         B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
         c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])
@@ -308,7 +313,7 @@ class GridOracle(Oracle):
 # ----------------------------------------------------------------------------------------- online logistic regression
 
 AUTO_STEP = 1.0
-"""step = "auto" in units of 1/R."""
+"""step = "auto" in units of :math:`1/R`."""
 
 
 class LogisticState(NamedTuple):

@@ -13,7 +13,9 @@ from banditlab.numerics.jit import njit
 
 @njit
 def inverse_gap(z, g, p):
-    """Write into p (K,): 1 / (K + g (sigmoid(z_best) - sigmoid(z_k))), the rest on the best."""
+    r"""Write into p (K,): :math:`1 / (K + g (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)))`, the rest on
+    the best.
+    """
     K = p.shape[0]
     best = argmax(z, K)
     top, right = z[best], sigmoid(z[best])

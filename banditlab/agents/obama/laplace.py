@@ -17,10 +17,10 @@ from banditlab.numerics.softmax import add_softmax
 
 
 class State(NamedTuple):
-    """The posterior and the average over it.
+    r"""The posterior and the average over it.
 
-    nodes (samples/2, K). gamma (mu in the paper) and eta: the rates. hits (2,): see `tempered`. R (K, K), n, v, qbar (K,)
-    are scratch. decoding is the place in DECODINGS.
+    nodes (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates. hits (2,): see
+    `tempered`. R (K, K), n, v, qbar (K,) are scratch. decoding is the place in DECODINGS.
     """
 
     posterior: Posterior
@@ -41,7 +41,9 @@ class State(NamedTuple):
 
 @njit
 def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
-    """qbar = average of softmax(z + R n) over the nodes n and their mirror images -n, R R' = Sigma."""
+    r"""qbar becomes the average of :math:`\mathrm{softmax}(z + R n)` over the nodes n and their mirror images
+    :math:`-n`, :math:`R R' = \Sigma`.
+    """
     K = z.shape[0]
     cholesky_psd(Sigma, R)
     for k in range(K):
@@ -81,7 +83,7 @@ def initial_state(
     eta: float,
     decoding: int = SAMPLE,
 ) -> State:
-    """Return the prior N(0, deviation^2 I) and its nodes (samples/2, K)."""
+    r"""Return the prior :math:`N(0, \text{deviation}^2 I)` and its nodes (samples/2, K)."""
     K = n_classes
     return State(
         posterior=posterior_state(K, n_features, deviation),

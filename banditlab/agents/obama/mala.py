@@ -1,7 +1,7 @@
-"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact.
+r"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact.
 
-The chains hold W / deviation and see deviation x: the prior is N(0, I), and the limits that the step is kept within mean
-the same whatever the units of the contexts.
+The chains hold :math:`W / \text{deviation}` and see :math:`\text{deviation}\, x`: the prior is :math:`N(0, I)`, and the
+limits that the step is kept within mean the same whatever the units of the contexts.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ Floats = NDArray[np.float64]
 
 
 class State(NamedTuple):
-    """The chains, whose last positions make the average.
+    r"""The chains, whose last positions make the average.
 
-    deviation of the prior; gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. v, qbar (K,) are scratch.
-    decoding is the place in DECODINGS.
+    deviation of the prior; :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates; hits (2,): see
+    `tempered`. v, qbar (K,) are scratch. decoding is the place in DECODINGS.
     """
 
     chains: Chains
@@ -70,7 +70,7 @@ def initial_state(
     eta: float,
     decoding: int = SAMPLE,
 ) -> State:
-    """Return chains at draws from the prior N(0, deviation^2 I); shape = (steps, chains, K, d)."""
+    r"""Return chains at draws from the prior :math:`N(0, \text{deviation}^2 I)`; shape = (steps, chains, K, d)."""
     _, c, K, d = shape
     samples = rng.standard_normal(shape)
     W, V = samples[-1].copy(), np.zeros((K, d))

@@ -22,10 +22,10 @@ REACH = 12.0
 
 
 class State(NamedTuple):
-    """Members M (N, K, d) with log weights w (N,).
+    r"""Members M (N, K, d) with log weights w (N,).
 
-    gamma (mu in the paper) and eta: the rates; hits (2,): see `tempered`. Z (N, K), qbar (K,) are scratch. decoding is the
-    place in DECODINGS.
+    :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates; hits (2,): see `tempered`. Z (N, K), qbar
+    (K,) are scratch. decoding is the place in DECODINGS.
     """
 
     M: Floats
@@ -72,16 +72,18 @@ def initial_state(members: Floats, log_weights: Floats, gamma: float, eta: float
 
 
 def net(n: int, n_classes: int, n_features: int, deviation: float, rng: np.random.Generator) -> tuple[Floats, Floats]:
-    """Return n matrices (n, K, d) drawn from N(0, deviation^2 I), and equal log weights (n,)."""
+    r"""Return n matrices (n, K, d) drawn from :math:`N(0, \text{deviation}^2 I)`, and equal log weights (n,)."""
     return deviation * rng.standard_normal((n, n_classes, n_features)), np.full(n, -math.log(n))
 
 
 def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Floats, Floats]:
-    """Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for N(0, deviation^2 I).
+    r"""Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for
+    :math:`N(0, \text{deviation}^2 I)`.
 
-    Only W less its mean row matters: W = Q theta, the rows of Q' (K-1, K) orthonormal and orthogonal to 1, so the
-    coordinates theta (K-1, d) are N(0, deviation^2 I) too. For a smooth density that decays to nothing at both ends the
-    rule's error falls faster than any power of the spacing, once that is below the posterior's deviation.
+    Only W less its mean row matters: :math:`W = Q \theta`, the rows of :math:`Q'` (K-1, K) orthonormal and orthogonal
+    to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are :math:`N(0, \text{deviation}^2 I)` too. For a
+    smooth density that decays to nothing at both ends the rule's error falls faster than any power of the spacing, once
+    that is below the posterior's deviation.
     """
     size = (n_classes - 1) * n_features
     # Every combination of the nodes of the axes, and the prior's density there.
@@ -98,7 +100,7 @@ def per_axis(n: int, size: int) -> int:
 
 
 def effective_members(state: State) -> float:
-    """Return 1 / sum of the squared weights: how many members carry the average."""
+    """Return 1 over the sum of the squared weights: how many members carry the average."""
     return float(1.0 / np.exp(2.0 * state.w).sum())
 
 

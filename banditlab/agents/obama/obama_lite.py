@@ -105,10 +105,10 @@ class ObamaLite(KernelAgent):
     Raises
     ------
     UsageError
-        A setting outside its range, gamma = 0 where e^{-2BR} is 0 in floating point, or gamma = 0 with
+        A setting outside its range, gamma = 0 where :math:`e^{-2 B R}` is 0 in floating point, or gamma = 0 with
         half-log or sparsemax, which do not play every class.
     IncompatibleError
-        "grid" for (K-1) d above 2, or "mala" for K d above 60.
+        "grid" for :math:`(K-1) d` above 2, or "mala" for :math:`K d` above 60.
     HorizonRequiredError
         gamma = "theory" where the horizon is unknown.
 
@@ -172,7 +172,7 @@ class ObamaLite(KernelAgent):
 
     @property
     def deviation(self) -> float:
-        """B / sqrt(d), the prior's standard deviation."""
+        r""":math:`B/\sqrt{d}`, the prior's standard deviation."""
         return self.norm_bound / math.sqrt(self.problem.n_features)
 
     @classmethod
@@ -233,10 +233,10 @@ class ObamaLite(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return the sampler's name, the hits learnt from, the weights cut to 1, and what the sampler has to report.
 
-        "ess": independent draws of the average ("laplace"), 1 / sum of the squared weights ("net", "grid"), or the
-        effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose root
-        was not found. "resolution", "edge": see above. "acceptance" is over all rounds, "step" the present one, in units
-        of the prior's variance.
+        "ess": independent draws of the average ("laplace"), 1 over the sum of the squared weights ("net", "grid"), or
+        the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose
+        root was not found. "resolution", "edge": see above. "acceptance" is over all rounds, "step" the present one, in
+        units of the prior's variance.
         """
         state = self.state
         found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[HITS]), "cut": int(state.hits[CUT])}

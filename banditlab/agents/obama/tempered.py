@@ -12,7 +12,8 @@ HITS, CUT = range(2)
 
 @inline
 def answer(qbar, rule, gamma, u, p):
-    """Write q_t = (1 - mu) h(qbar) + mu/K into p (K,), h the decoding; return a draw from it, and whether the coin chose it.
+    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), h the decoding; return a draw from it, and
+    whether the coin chose it.
 
     h(qbar) comes in the place of qbar.
     """
@@ -29,7 +30,7 @@ def answer(qbar, rule, gamma, u, p):
 
 @njit
 def hit_weight(eta, hits, p_action):
-    """Return w = eta/q_t(y_t), cut to 1, and count the hit in hits (2,)."""
+    r"""Return :math:`w = \eta/q_t(y_t)`, cut to 1, and count the hit in hits (2,)."""
     w = eta / p_action  # eta L_t = w loss
     hits[HITS] += 1
     if w > 1.0:

@@ -126,7 +126,7 @@ class PickledBySettings:
 
 
 def one_hot(k: int, K: int) -> Floats:
-    """Return e_k of length K."""
+    """Return :math:`e_k` of length K."""
     p = np.zeros(K)
     p[k] = 1.0
     return p

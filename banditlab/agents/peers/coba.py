@@ -17,9 +17,9 @@ from banditlab.validation import positive
 class CobaAgent(PickledBySettings, PeerAgent):
     """A learner of `coba.learners` with one ridge regression of the bit on context times class: K d joint weights.
 
-    A class is the one-hot vector e_k to coba, the features are those of x crossed with it (coba's `features = ["ax"]`), so
-    that W x is what it forecasts. coba is asked for its probabilities and the action is drawn from them here, since the
-    state of its own generator cannot be read, nor pickled.
+    A class is the one-hot vector :math:`e_k` to coba, the features are those of x crossed with it (coba's
+    `features = ["ax"]`), so that :math:`W x` is what it forecasts. coba is asked for its probabilities and the action
+    is drawn from them here, since the state of its own generator cannot be read, nor pickled.
     """
 
     requires = ("coba",)

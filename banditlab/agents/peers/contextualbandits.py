@@ -172,7 +172,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     alpha
         How much it explores, above 0 (:math:`\alpha` in the library, its default 1).
     regularization
-        The ridge, above 0 (lambda_ in the library, its default 1).
+        The ridge, above 0 (`lambda_` in the library, its default 1).
     batch
         Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
@@ -231,9 +231,9 @@ class ContextualBanditsLinTS(LinearAgent):
     Parameters
     ----------
     deviation
-        What a score's standard deviation is multiplied with, above 0 (v_sq in the library, its default 1).
+        What a score's standard deviation is multiplied with, above 0 (`v_sq` in the library, its default 1).
     regularization
-        The ridge, above 0 (lambda_ in the library, its default 1).
+        The ridge, above 0 (`lambda_` in the library, its default 1).
     batch
         Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
 
@@ -287,7 +287,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     Parameters
     ----------
     gamma
-        Exploration rate at the start, strictly between 0 and 1 (explore_prob in the library, its default 0.2).
+        Exploration rate at the start, strictly between 0 and 1 (`explore_prob` in the library, its default 0.2).
     decay
         Factor on the exploration rate after every decision, above 0 and at most 1 (the library's default 0.9999).
     batch

@@ -66,7 +66,7 @@ class VW(PickledBySettings, PeerAgent):
     policies
         How many policies "bag" and "cover" learn, at least 1. The library has no default for it.
     sharpness
-        Of "squarecb": g_t = sharpness :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
+        Of "squarecb": :math:`g_t = \text{sharpness}` :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
     growth
         Of "squarecb" (`--gamma_exponent`), 0 or above.
     mellowness

@@ -17,7 +17,7 @@ from banditlab.validation import nonnegative, resolve
 
 @njit
 def sample_scores(state, x):
-    """Write into z a draw of x'theta_k ~ N(x'mu_k, v^2 x'B_k^{-1}x), independent over the classes."""
+    r"""Write into z a draw of :math:`x'\theta_k \sim N(x'\mu_k, v^2 x'B_k^{-1}x)`, independent over the classes."""
     n, v = state.noise, state.settings[0]
     predict(state, x)
     normals(state.tally[1], state.tally[2], digest(x), n)
@@ -40,7 +40,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 class LinTS(RidgeAgent):
     r"""One ridge regression of the bit per class; play the best class of a draw from their Gaussian posteriors.
 
-    Problem: bandit multiclass. The agent believes P(class k is right | x) to be linear in x, :math:`\theta_k'x`.
+    Problem: bandit multiclass. The agent believes :math:`P(\text{class } k \text{ is right} \mid x)` to be linear in x,
+    :math:`\theta_k'x`.
 
     Update rule (Algorithm 1, a regression of its own for every class): draw
     :math:`\theta_k \sim N(\mu_k, v^2 B_k^{-1})` and play :math:`\arg\max_k \theta_k'x`; for the class played

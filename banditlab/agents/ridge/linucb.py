@@ -31,7 +31,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 class LinUCB(RidgeAgent):
     r"""One ridge regression of the bit per class, and optimism: play the class with the highest upper confidence bound.
 
-    Problem: bandit multiclass. The agent believes P(class k is right | x) to be linear in x, :math:`\theta_k'x`.
+    Problem: bandit multiclass. The agent believes :math:`P(\text{class } k \text{ is right} \mid x)` to be linear in x,
+    :math:`\theta_k'x`.
 
     Update rule (Algorithm 1): play :math:`\arg\max_k \theta_k'x + \alpha \sqrt{x'A_k^{-1}x}`, one of equals at
     random, so that the first rounds favour no class (the paper: "ties broken arbitrarily"); for the class played

@@ -1,13 +1,18 @@
-"""One ridge regression of the bit per class, kept as P_k = A_k^{-1} and w_k: `linucb`, `lints` and `confidit` share it.
+r"""One ridge regression of the bit per class, stored as :math:`P_k = A_k^{-1}` and :math:`w_k`: `linucb`, `lints` and
+`confidit` share it.
 
-A_k = regularization I + sum x x' over the rounds in which k was played, P_k by Sherman and Morrison's formula. An update
-first projects w_k in the norm of A_k onto the slab {w : low <= w'x <= high}, which has a closed form:
+:math:`A_k = \text{regularization}\, I + \sum x x'` over the rounds in which k was played, :math:`P_k` by Sherman and
+Morrison's formula. An update first projects :math:`w_k` in the norm of :math:`A_k` onto the slab
+:math:`\{w : \text{low} \le w'x \le \text{high}\}`, which has a closed form:
 
-    v = P x,  q = x'v,  m = w'x,  c = clip(m, low, high)
-    projection   w' = w + ((c - m)/q) v
-    regression   w <- (A + x x')^{-1} (A w' + target x) = w' + ((target - c)/(1 + q)) v
+.. math::
 
-Without limits w = A^{-1} b with b = sum target x.
+    v &= P x, \quad q = x'v, \quad m = w'x, \quad c = \mathrm{clip}(m, \text{low}, \text{high}) \\
+    \text{projection:} \quad \tilde{w} &= w + ((c - m)/q) v \\
+    \text{regression:} \quad w &\leftarrow (A + x x')^{-1} (A \tilde{w} + \text{target}\, x)
+    = \tilde{w} + ((\text{target} - c)/(1 + q)) v
+
+Without limits :math:`w = A^{-1} b` with :math:`b = \sum \text{target}\, x`.
 """
 
 from __future__ import annotations
@@ -29,16 +34,16 @@ from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
-"""regularization = "auto" in units of R^2."""
+"""regularization = "auto" in units of :math:`R^2`."""
 WHOLE = Form()
 
 
 class State(NamedTuple):
     """What the three agents keep; one type, so that numba compiles the shared kernels once.
 
-    inverses, P_k and h_k = w_k, in one of the forms of `model_forms`; settings, the agent's own numbers; tally (3,): outcomes
-    learnt, the key of the agent's draws, the rounds acted on (counted where there are draws). Scratch, of the context at
-    hand: z (K,) = w_k'x, q (K,) = x'P_k x; noise (K,).
+    inverses, :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`; settings, the agent's own
+    numbers; tally (3,): outcomes learnt, the key of the agent's draws, the rounds acted on (counted where there are
+    draws). Scratch, of the context at hand: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise (K,).
     """
 
     inverses: Any
@@ -61,7 +66,7 @@ def ridge_state(
     key: int = 0,
     form: Form = WHOLE,
 ) -> State:
-    """Return A_k = regularization I, w_k = 0 for every class."""
+    r"""Return :math:`A_k = \text{regularization}\, I`, :math:`w_k = 0` for every class."""
     K = problem.n_classes
     return State(
         inverses=form.models(np.full(K, 1.0 / regularization), problem.n_features),
@@ -91,13 +96,13 @@ class RidgeAgent(KernelAgent):
         return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return of a sketch how often its basis was turned, and the share of |x|^2 that lay outside of it."""
+        r"""Return of a sketch how often its basis was turned, and the share of :math:`\|x\|^2` that lay outside of it."""
         return sketch_diagnostics(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
 
 
 @inline
 def predict(state, x):
-    """Write the means z_k = w_k'x and the variances q_k = x'P_k x."""
+    """Write the means :math:`z_k = w_k'x` and the variances :math:`q_k = x'P_k x`."""
     read(state.inverses, x, state.z, state.q)
     for k in range(state.q.shape[0]):
         state.q[k] = max(state.q[k], 0.0)
@@ -105,7 +110,7 @@ def predict(state, x):
 
 @inline
 def regress(state, k, x, target, low, high):
-    """Update class k with the outcome `target` at x, w_k projected onto the slab [low, high] first."""
+    """Update class k with the outcome `target` at x, :math:`w_k` projected onto the slab [low, high] first."""
     state.tally[0] += 1
     m, q = recall(state.inverses, x, k)
     if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
@@ -117,7 +122,7 @@ def regress(state, k, x, target, low, high):
 
 @njit
 def highest(z, p, u):
-    """Return the largest of z_0 ... z_{K-1}, one of equals by the uniform u; p (K,) is uniform over the equals."""
+    r"""Return the largest of :math:`z_0, \dots, z_{K-1}`, one of equals by the uniform u; p (K,) is uniform over the equals."""
     K = p.shape[0]
     top, ties = z[0], 0
     for k in range(1, K):

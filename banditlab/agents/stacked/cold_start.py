@@ -1,4 +1,4 @@
-"""How StackCB begins: what it does while it has met fewer contexts than they have columns. Ours.
+r"""How StackCB begins: what it does while it has met fewer contexts than they have columns. Ours.
 
 There every linear model fits every outcome, likelihoods tell experts apart by chance, and the stack is a mean of margins that
 differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400 columns
@@ -6,23 +6,28 @@ half of all mistakes were made so. Three things, of which nothing is left after 
 
 * **What a miss is worth.** Exactly one of K classes is right. Told by the corners of a simplex (Y. Mroueh, T. Poggio, L.
   Rosasco, J.-J. Slotine. Multiclass learning with simplex coding. NIPS 2012), so that the classes' mean is 0, it is 1 for the
-  right one and -1/(K-1) for each other. Of that the ridge expert (`ridge_expert`) learns
+  right one and :math:`-1/(K-1)` for each other. Of that the ridge expert (`ridge_expert`) learns
 
-      r = 1 of a hit,        r = -max(0, 1 - n/d) / (K - 1) of a miss,                                                  (1)
+  .. math::
 
-  n the rounds learnt before. After d rounds r is the bit, and what was learnt is learnt again so with the next new scale: kept
-  for good, (1) made 2 points more mistakes on waveforms among 200 columns. Where two classes share a model r = 1/2 or -1/2 says
-  the same at any n.
-* **Where to look.** In rounds 1 to min(d/2, `LONGEST` K) the stacks' logits are joined by the ridge expert's upper confidence
-  bounds, in units of the logit's slope at 1/2,
+      r = 1 \text{ of a hit}, \qquad r = -\max(0, 1 - n/d) / (K - 1) \text{ of a miss}, \tag{1}
 
-      zeta_k += 4 (m_k + min(3, 3 K/10) sqrt(q_k)),        m_k = h_k'x, q_k = x'A_k^{-1}x,                              (2)
+  n the rounds learnt before. After d rounds r is the bit, and what was learnt is learnt again so with the next new
+  scale: kept for good, (1) made 2 points more mistakes on waveforms among 200 columns. Where two classes share a model
+  r, 1/2 or -1/2, says the same at any n.
+* **Where to look.** In rounds 1 to the lesser of :math:`d/2` and `LONGEST` times K the stacks' logits are joined by the
+  ridge expert's upper confidence bounds, in units of the logit's slope at 1/2,
 
-  as in LinUCB (`ridge.linucb`): a class that missed in this direction is less unknown there, so another is tried, and one that
-  hit is played. The stacks keep their say: where one class is right in nine rounds of ten they know it long before directions
-  tell anything. Where two classes share a model there is no width to compare, and m is 2 h'x: 1 and -1 for its r.
+  .. math::
+
+      \zeta_k \mathrel{+}= 4 (m_k + \min(3, 3 K/10) \sqrt{q_k}), \qquad m_k = h_k'x,\; q_k = x'A_k^{-1}x, \tag{2}
+
+  as in LinUCB (`ridge.linucb`): a class that missed in this direction is less unknown there, so another is tried, and
+  one that hit is played. The stacks keep their say: where one class is right in nine rounds of ten they know it long
+  before directions tell anything. Where two classes share a model there is no width to compare, and m is :math:`2 h'x`:
+  1 and -1 for its r.
 * **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
-  While n <= d they are taken anew twice as often.
+  While :math:`n \le d` they are taken anew twice as often.
 
 A change called begins it again. With fewer than `COLUMNS` K columns guessing has fewer hits than that in d rounds, and nothing
 is found sooner: there nothing is different.
@@ -54,7 +59,9 @@ def worth_of_a_miss(n, d, K):
 
 @inline
 def is_due(n, d):
-    """Return whether the scale is taken anew after n rounds, 2 or more: at powers of two, while n <= d between them, too."""
+    r"""Return whether the scale is taken anew after n rounds, 2 or more: at powers of two, while :math:`n \le d`
+    between them, too.
+    """
     power = 1
     while 2 * power <= n:
         power *= 2
@@ -63,7 +70,9 @@ def is_due(n, d):
 
 @inline
 def join_bounds(lifted_m, q, lifted, first, n, d, zeta):
-    """Add (2) to zeta (K,) in round n; lifted_m_k = m_k + lifted q_k, as the room has them, and q_k stand from `first` on."""
+    r"""Add (2) to :math:`\zeta` (K,) in round n; the lifted means :math:`m_k + \text{lifted}\, q_k`, as the room has
+    them, and :math:`q_k` stand from `first` on.
+    """
     K = zeta.shape[0]
     if 2 * n > d or n > LONGEST * K:
         return
@@ -75,6 +84,6 @@ def join_bounds(lifted_m, q, lifted, first, n, d, zeta):
 
 @inline
 def join_shared(m, place, n, d, zeta):
-    """Add (2) to class 0's zeta in round n, where its model, whose h'x is m[place], serves class 1, too."""
+    r"""Add (2) to class 0's :math:`\zeta` in round n, where its model, whose :math:`h'x` is `m[place]`, serves class 1, too."""
     if 2 * n <= d and n <= 2 * LONGEST:
         zeta[0] += SLOPE * 2.0 * m[place]

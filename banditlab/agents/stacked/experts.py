@@ -1,9 +1,9 @@
 """Banks of AIOLI models: N experts of K classes each, over views of one size.
 
-Expert e is `class_models` once more: P_ek = A_ek^{-1}, h_ek = P_ek b_ek. What differs is where q_k = x'P_ek x comes from: an
-expert's own matrices, or those of a neighbour whose view is of the same kind (the `scout`), so that a round reads K matrices
-for several experts. Only the class that was played is read in all of them. Matrices are stored in float32 and all sums are of
-float64: a round of many columns waits for memory.
+Expert e is `class_models` once more: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. What differs is
+where :math:`q_k = x'P_{ek} x` comes from: an expert's own matrices, or those of a neighbour whose view is of the same
+kind (the `scout`), so that a round reads K matrices for several experts. Only the class that was played is read in all
+of them. Matrices are stored in float32 and all sums are of float64: a round of many columns waits for memory.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from banditlab.numerics.tanh_root import aioli_root
 
 
 class Bank(NamedTuple):
-    """P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of 1/lambda.
+    r"""P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of :math:`1/\lambda`.
 
     places (m,): where a packed matrix keeps its diagonal. Scratch: point; v (D,), P x.
     """
@@ -56,7 +56,7 @@ class Bank(NamedTuple):
 
 
 def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
-    """Return untaught experts over views of m numbers, A_0 = lambda_e I for each class."""
+    r"""Return untaught experts over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
     N = len(regularizations)
     made = Bank(
         P=single_zeros(N, n_classes, size_of(width(m))),
@@ -72,7 +72,7 @@ def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
 
 @njit
 def forget(bank):
-    """Bring all models back to A_0."""
+    """Bring all models back to :math:`A_0`."""
     N, K, S = bank.P.shape
     for e in range(N):
         for k in range(K):
@@ -86,7 +86,9 @@ def forget(bank):
 
 @inline
 def read_expert(bank, e, view, m, q, share, scouted):
-    """Write m_k = h_k'x of expert e into m (K,), x its view, and x'P_k x into q (K,), or the scouted ones (K,)."""
+    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and :math:`x'P_k x` into q (K,), or the scouted
+    ones (K,).
+    """
     if share:
         lay(view, bank.point.x)
         for k in range(q.shape[0]):
@@ -99,10 +101,11 @@ def read_expert(bank, e, view, m, q, share, scouted):
 
 @njit
 def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
-    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it was taught at and its own q.
+    r"""Teach class k of expert e the outcome :math:`y = \pm 1` at its view; return the margin it was taught at and its
+    own q.
 
-    The margin is z, or where that is not known (fresh) the root of m + lifted q at the q scouted, its own where that is
-    below 0.
+    The margin is z, or where that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at the q scouted, its
+    own where that is below 0.
     """
     own, v, w, c = bank.point.x, bank.v, settings[0], settings[1]
     lay(view, own)

@@ -1,8 +1,9 @@
-"""The linear experts of StackCB, two AIOLI ones on each of two views: whole matrices, diagonals, or blocks in a sketch.
+r"""The linear experts of StackCB, two AIOLI ones on each of two views: whole matrices, diagonals, or blocks in a
+sketch.
 
-Whole matrices are an `experts.Bank`, whose fifth expert, if it has one, is the ridge expert on the centred view. In the other
-forms a view's two experts are one row of models, `Compact`: M with lambda, then M with the larger one. Over a sketch they share
-that of their view, so that a round takes its coordinates once.
+Whole matrices are an `experts.Bank`, whose fifth expert, if it has one, is the ridge expert on the centred view. In the
+other forms a view's two experts are one row of models, `Compact`: M with :math:`\lambda`, then M with the larger one.
+Over a sketch they share that of their view, so that a round takes its coordinates once.
 
 `read_linear`, `teach_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
 """
@@ -36,7 +37,8 @@ SPARING, MOST_SPARING = 250, 8
 
 
 class Compact(NamedTuple):
-    """standardised, ranged: 2 M models over that view, diagonals or an `OwnSketch`; start (2 M,), 1/lambda of each.
+    r"""standardised, ranged: 2 M models over that view, diagonals or an `OwnSketch`; start (2 M,), :math:`1/\lambda` of
+    each.
 
     lessons (1,): how many rounds were learnt.
     """
@@ -54,7 +56,8 @@ class Compact(NamedTuple):
 def linear_experts(
     regularizations: NDArray[np.float64], n_models: int, m: int, form: Form, ridge: float = 0.0
 ) -> Bank | Compact:
-    """Return untaught experts on views of m numbers, A_0 = lambda I: regularizations (2,), of each view's two experts.
+    r"""Return untaught experts on views of m numbers, :math:`A_0 = \lambda I`: regularizations (2,), of each view's two
+    experts.
 
     ridge: that of the ridge expert; 0: there is none.
     """
@@ -112,7 +115,9 @@ teach_view = by_type("models", {DiagonalInverses: _teach_diagonals, OwnSketch: _
 
 
 def _read_whole(linear, views, size, m, q):
-    """Write m_k = h_k'x and q_k = x'P_k x of the experts' models, one expert's after the other's, x `size` numbers of views."""
+    """Write :math:`m_k = h_k'x` and :math:`q_k = x'P_k x` of the experts' models, one expert's after the other's, x
+    `size` numbers of views.
+    """
     M = linear.P.shape[1]
     for e in range(linear.P.shape[0]):
         view, row = views[(e // 2) * size : (e // 2 + 1) * size], slice(e * M, (e + 1) * M)

@@ -1,17 +1,22 @@
-"""The ridge expert of StackCB: per class a ridge regression of the bit on standardised columns, with no constant behind them.
+r"""The ridge expert of StackCB: per class a ridge regression of the bit on standardised columns, with no constant
+behind them.
 
-A round in which the class was played adds x x' to A and r x to b, where r = 1 for a hit and 0 for a miss; h = A^{-1} b, A_0 =
-ridge I. So a miss draws h'x to 0 where h'x was not there already, and says nothing else: classes are told apart by the
-directions of their hits. With a constant in x the regression would say first that what is played is mostly right, and what is
-not played never. As a margin, with m = h'x, q = x'A^{-1}x and two virtual labels of weight w between them that are yes with
-probability pi, as for the others (`stackcb`): z = 4 ((m + w pi q) / (1 + w q) - 1/2); 4 is the slope of the logit at 1/2.
+A round in which the class was played adds :math:`x x'` to A and :math:`r x` to b, where :math:`r = 1` for a hit and 0
+for a miss; :math:`h = A^{-1} b`, :math:`A_0 = \text{ridge}\, I`. So a miss draws :math:`h'x` to 0 where :math:`h'x` was
+not there already, and says nothing else: classes are told apart by the directions of their hits. With a constant in x
+the regression would say first that what is played is mostly right, and what is not played never. As a margin, with
+:math:`m = h'x`, :math:`q = x'A^{-1}x` and two virtual labels of weight w between them that are yes with probability
+:math:`\pi`, as for the others (`stackcb`): :math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`; 4 is the slope of the logit
+at 1/2.
 
-A context at the centre, x = 0, says nothing, and z = 0: where no column varies the expert would else be a second bias of the
-stack, which makes the play surer of itself (one context for ever: 6 of 1,000 runs stayed on a wrong class of three, not 0).
+A context at the centre, :math:`x = 0`, says nothing, and :math:`z = 0`: where no column varies the expert would else be
+a second bias of the stack, which makes the play surer of itself (one context for ever: 6 of 1,000 runs stayed on a
+wrong class of three, not 0).
 
 At first, while fewer contexts were met than they have columns, r of a miss is below 0 (`cold_start`).
 
-Where one model serves two classes r is 1/2 or -1/2, and z = 4 m / (1 + w q): swapping the classes turns the sign.
+Where one model serves two classes r is 1/2 or -1/2, and :math:`z = 4 m / (1 + w q)`: swapping the classes turns the
+sign.
 """
 
 from __future__ import annotations
@@ -24,7 +29,7 @@ SLOPE = 4.0
 
 @inline
 def ridge_margin(lifted_m, q, w, middle):
-    """Return z, where lifted_m = m + w (pi - 1/2) q; middle: 1/2, or 0 where one model serves two classes."""
+    r"""Return z, where lifted_m is :math:`m + w (\pi - 1/2) q`; middle: 1/2, or 0 where one model serves two classes."""
     return SLOPE * (lifted_m - middle) / (1.0 + w * q) if q > 0.0 else 0.0
 
 

@@ -1,23 +1,29 @@
-"""StackCB's third stack: a softmax over the classes, of what weights of the experts' margins make of each. Ours.
+r"""StackCB's third stack: a softmax over the classes, of what weights of the experts' margins make of each. Ours.
 
 The other two (`stack`) ask of one class at a time whether it would be right. Part of the answer is how sure the experts are at
 this context at all, which is the same for every class and ranks none, and weights that predict it well rank worse. Here
-classes compete: with theta (N,) and s_k = theta'z_k,
+classes compete: with :math:`\theta` (N,) and :math:`s_k = \theta'z_k`,
 
-    p = softmax(s),        and class a is right with the logit    zeta_a = s_a - ln sum_{k != a} exp(s_k),             (1)
+.. math::
 
-in which cancels what is added to all s. Its gradient in theta is that of a logistic regression that reads how far the played
-class's margins are above those of the others, as these compete:
+    p = \mathrm{softmax}(s), \quad \text{and class } a \text{ is right with the logit} \quad
+    \zeta_a = s_a - \ln \sum_{k \ne a} \exp(s_k), \tag{1}
 
-    f_a = z_a - sum_{k != a} w_k z_k,        w_k = exp(s_k) / sum_{j != a} exp(s_j).                                   (2)
+in which cancels what is added to all s. Its gradient in :math:`\theta` is that of a logistic regression that reads how
+far the played class's margins are above those of the others, as these compete:
 
-After class a was played theta learns f_a and the bit by the online Newton step of the others. A hit says what the label is, a
-miss what it is not: the bit's log loss is all that is known either way. Feedback may be late: theta has moved then, and what
-(1) was becomes zeta_a + (theta - theta_then)'f_a.
+.. math::
 
-Its weight beside the other two comes of log losses, as theirs do. It begins `HANDICAP` nats behind the better one: at first
-p = 1/K, a good guess of the hits while all classes are tried, and no ranking. Where rounds are learnt again it stays as it is,
-as far behind, or ahead: (2) takes the margins of all classes, and of those rounds only the played class's are made again.
+    f_a = z_a - \sum_{k \ne a} w_k z_k, \qquad w_k = \exp(s_k) / \sum_{j \ne a} \exp(s_j). \tag{2}
+
+After class a was played :math:`\theta` learns :math:`f_a` and the bit by the online Newton step of the others. A hit
+says what the label is, a miss what it is not: the bit's log loss is all that is known either way. Feedback may be late:
+:math:`\theta` has moved then, and what (1) was becomes :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`.
+
+Its weight beside the other two comes of log losses, as theirs do. It begins `HANDICAP` nats behind the better one: at
+first :math:`p = 1/K`, a good guess of the hits while all classes are tried, and no ranking. Where rounds are learnt
+again it stays as it is, as far behind, or ahead: (2) takes the margins of all classes, and of those rounds only the
+played class's are made again.
 """
 
 from __future__ import annotations
@@ -41,7 +47,8 @@ PRIOR = PRIORS[0]
 
 
 class SoftmaxStack(NamedTuple):
-    """theta (N,); S (N, N), its covariance; behind (1,), nats of log loss more than the better of the other two.
+    r""":math:`\theta` (N,); S (N, N), its covariance; behind (1,), nats of log loss more than the better of the other
+    two.
 
     Scratch: s, e (K,), f, v (N,).
     """
@@ -78,7 +85,7 @@ def begin(softmax, stack):
 
 @inline
 def share(softmax, stack):
-    """Return its weight, of 1: exp(-RATE loss) over the sum of all three's."""
+    r"""Return its weight, of 1: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum of all three's."""
     # The other two, relative to the better one.
     others = math.log1p(math.exp(-RATE * abs(stack.loss[0] - stack.loss[1])))
     return sigmoid(-RATE * softmax.behind[0] - others)
@@ -86,7 +93,7 @@ def share(softmax, stack):
 
 @njit
 def see_scores(softmax, z, K):
-    """Write s_k = theta'z_k of all classes into the scratch; z: margins, an expert's K in a row."""
+    r"""Write :math:`s_k = \theta'z_k` of all classes into the scratch; z: margins, an expert's K in a row."""
     if softmax is None:
         return
     for k in range(K):
@@ -97,7 +104,7 @@ def see_scores(softmax, z, K):
 
 @njit
 def compete(softmax, stack, z, K, zeta):
-    """Make zeta (K,), of the other two, that of all three, in proportion to their weights; z as in `see_scores`."""
+    r"""Make :math:`\zeta` (K,), of the other two, that of all three, in proportion to their weights; z as in `see_scores`."""
     if softmax is None:
         return
     see_scores(softmax, z, K)
@@ -111,7 +118,7 @@ def compete(softmax, stack, z, K, zeta):
 
 @njit
 def log_rest(s, a, K):
-    """Return ln sum_{k != a} exp(s_k)."""
+    r"""Return :math:`\ln \sum_{k \ne a} \exp(s_k)`."""
     largest, total = -math.inf, 0.0
     for k in range(K):
         if k != a:
@@ -124,7 +131,8 @@ def log_rest(s, a, K):
 
 @njit
 def rivals(softmax, z, a, K, out):
-    """Write what is to learn of class a into out (N + 1,): sum_{k != a} w_k z_k, then zeta_a - theta'f_a.
+    r"""Write what is to learn of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
+    :math:`\zeta_a - \theta'f_a`.
 
     The scores are those that were seen last.
     """
@@ -153,7 +161,7 @@ def logit(softmax, stack, read, N):
 
 @njit
 def own_logit(softmax, read, N):
-    """Write f_a into the scratch and return (1) at the theta of now."""
+    r"""Write :math:`f_a` into the scratch and return (1) at the present :math:`\theta`."""
     zeta = read[2 * N]
     for i in range(N):
         softmax.f[i] = read[i] - read[N + i]

@@ -1,13 +1,14 @@
-"""Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
+r"""Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
 
-zeta_k = theta'f_k with f_k = (z_1k, ..., z_Nk, 1). Stack s starts at the mean of the experts (but for a spare one, whose weight
-starts at 0), its covariance at `PRIORS`_s I, and learns by online Newton for the log loss. After class a was played, y = 1 if
-it was right and p = sigmoid(theta_s'f_a): v = S_s f_a, c = p (1 - p), theta_s += v (y - p) / (1 + c f_a'v), S_s -= c v v' /
-(1 + c f_a'v).
+:math:`\zeta_k = \theta'f_k` with :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`. Stack s starts at the mean of the experts
+(but for a spare one, whose weight starts at 0), its covariance at :math:`\text{PRIORS}_s I`, and learns by online
+Newton for the log loss. After class a was played, :math:`y = 1` if it was right and
+:math:`p = \mathrm{sigmoid}(\theta_s'f_a)`: :math:`v = S_s f_a`, :math:`c = p (1 - p)`,
+:math:`\theta_s \mathrel{+}= v (y - p) / (1 + c f_a'v)`, :math:`S_s \mathrel{-}= c v v' / (1 + c f_a'v)`.
 
-theta is the stacks' mean, weighted by exp(-`RATE` times the log loss so far) (Vovk, Aggregating strategies, COLT 1990): the
-tight one, which stays near the experts' mean, for as long as that many weights cannot be learnt from so few rounds. A third
-stack, `softmax_stack`, looks at all classes together.
+:math:`\theta` is the stacks' mean, weighted by :math:`\exp(-\text{RATE}\, \text{loss})`, loss a stack's log loss so far
+(Vovk, Aggregating strategies, COLT 1990): the tight one, which stays near the experts' mean, for as long as that many
+weights cannot be learnt from so few rounds. A third stack, `softmax_stack`, looks at all classes together.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ LEAST = 1e-4
 
 
 class Stack(NamedTuple):
-    """theta (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss (2,).
+    r""":math:`\theta` (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss
+    (2,).
 
     Scratch: v (N + 1,).
     """
@@ -78,7 +80,7 @@ def learn_stack(stack, z, y):
 
 @inline
 def margin(theta, z):
-    """Return theta'f, f the margins z (N,) and 1."""
+    r"""Return :math:`\theta'f`, f the margins z (N,) and 1."""
     N = z.shape[0]
     zeta = theta[N]
     for i in range(N):
@@ -94,9 +96,9 @@ def least_loss(stack):
 
 @njit
 def learn_one(theta, S, z, zeta, y, v):
-    """Do what the module says of one stack whose logit was zeta; return its log loss, in nats.
+    r"""Do what the module says of one stack whose logit was :math:`\zeta`; return its log loss, in nats.
 
-    theta (N + 1,) for f = (z, 1), or (N,) for f = z. v is scratch.
+    :math:`\theta` (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
     """
     n, N, p = theta.shape[0], z.shape[0], sigmoid(zeta)
     c, q = p * (1.0 - p), 0.0

@@ -68,21 +68,23 @@ from banditlab.validation import at_least, nonnegative, number, positive, true_o
 MEMORY = 2048
 """Rounds that are kept for playing them again."""
 LAST_REBUILD = 512
-"""The scale is taken anew at n = 2, 4, 8, ... until here."""
+r"""The scale is taken anew at :math:`n = 2, 4, 8, \dots` until here."""
 KEPT = 2000
 """Most rounds that outlive a change."""
 ALARM = 14.0
 """G above which a change is called."""
 FLOOR = 100
-"""No class's probability is below 1 / (K (n + this))."""
+"""No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
 """g where nothing is learnt by exploring; finite, so that a tie is one."""
 WEAKER = 100.0
-"""Lambda of the second expert on each linear view, in units of the first's."""
+r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
-"""Lambda of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
+r""":math:`\lambda` of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
 LEAST_LAMBDA, LEAST_RIDGE = 1e-6, 1e-3
-"""Far smaller ones drown in float32's rounding: an inverse begins at 1/lambda, and a lesson adds up to c/4, or 1, to A."""
+r"""Far smaller ones drown in float32's rounding: an inverse begins at :math:`1/\lambda`, and an update adds up to
+:math:`c/4`, or 1, to A.
+"""
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
@@ -102,8 +104,8 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch: m, q, z (E M, padded), one expert's models after the other's; zeta (K,); margins, what the stacks read
-    of a class, (E,) or with a third stack (2 E + 1,); views."""
+    r"""Scratch: m, q, z (E M, padded), one expert's models after the other's; :math:`\zeta` (K,); margins, what the
+    stacks read of a class, (E,) or with a third stack (2 E + 1,); views."""
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -116,9 +118,9 @@ class Scratch(NamedTuple):
 class State(NamedTuple):
     """linear, fourier: the experts' banks, M models each; W, the frequencies; by_rank (blocks,), what reads ranks; the rest.
 
-    M = K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
+    M is K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
-    G (1,), the detector's; settings (5,): w, c, g_n's factor, growth, the G that calls a change.
+    G (1,), the detector's; settings (5,): w, c, the factor of :math:`g_n`, growth, the G that calls a change.
     hope (2,): the least share of yes among the virtual labels, and the share of hits lately. softmax: the third stack, None
     where there is none. cold (1,): whether it does what `stacked.cold_start` says.
     """
@@ -205,7 +207,7 @@ def begin_cold(state, n, d):
 
 @inline
 def at_least_once_in(n, best, p):
-    """Raise every p_k to 1/n, at the best's expense."""
+    """Raise every :math:`p_k` to :math:`1/n`, at the best's expense."""
     for k in range(p.shape[0]):
         if k != best and p[k] < 1.0 / n:
             p[best] -= 1.0 / n - p[k]
@@ -226,7 +228,7 @@ def read_experts(state, views, m, M):
 
 @njit
 def margins_of(state):
-    """Write z_ek of every expert and model into the room."""
+    """Write :math:`z_{ek}` of every expert and model into the room."""
     scratch, lifted = state.scratch, lift(state)
     if lifted != 0.0:
         for i in range(scratch.m.shape[0]):
@@ -251,7 +253,9 @@ def middle_of(state):
 
 @inline
 def lift(state):
-    """Return w (pi - 1/2): z = m + w q (pi - sigmoid(z)) is the root of m + w (pi - 1/2) q, as sigmoid - 1/2 = tanh(z/2)/2."""
+    r"""Return :math:`w (\pi - 1/2)`: :math:`z = m + w q (\pi - \mathrm{sigmoid}(z))` is the root of
+    :math:`m + w (\pi - 1/2) q`, as :math:`\mathrm{sigmoid}(z) - 1/2 = \tanh(z/2)/2`.
+    """
     if shares_a_model(state):
         return 0.0  # one model of two classes: what lifts one lowers the other
     return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
@@ -578,9 +582,10 @@ class StackCB(KernelAgent):
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many changes were called, and the rounds that were learnt since the last.
+        r"""Return how many changes were called, and the rounds that were learnt since the last.
 
-        Of sketches: how often the standardised view's turned, and each view's share of |x|^2 outside, over the rounds learnt.
+        Of sketches: how often the standardised view's turned, and each view's share of :math:`\|x\|^2` outside, over
+        the rounds learnt.
         """
         found = {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
         if self.second_order != "sketch":
@@ -602,7 +607,7 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
 
 
 def _lambda(name: str, value: float, least: float) -> float:
-    """Return a lambda that rounding leaves something of."""
+    r"""Return a :math:`\lambda` that rounding leaves something of."""
     if positive(name, value) < least:
         raise UsageError(f"{name} must be {least:g} or more, got {value:g}: smaller ones drown in rounding")
     return float(value)

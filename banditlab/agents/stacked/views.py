@@ -1,16 +1,18 @@
-"""What the experts of StackCB see of a context: linear views and blocks of Fourier features, scaled as columns were seen.
+r"""What the experts of StackCB see of a context: linear views and blocks of Fourier features, scaled as columns were seen.
 
-With mean_j, sd_j, low_j, high_j of column j over the contexts of a memory, n columns that vary, and 1/2 behind each view:
+With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` of column j
+over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
-    standardised    v_j = clip((x_j - mean_j) / sd_j, -3, 3);  the view is v / sqrt(n)
-    by range        clip((x_j - low_j) / (high_j - low_j), -1, 2) / sqrt(n)
-    centred         where there is a ridge expert: as standardised, but with 0 behind it
-    Fourier block   (cos 2 pi t_1, ..., cos 2 pi t_F, sin 2 pi t_1, ..., sin 2 pi t_{F-1}) / sqrt(F),  t_i = w_i'v / m
+* standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
+* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / \sqrt{n}`;
+* centred, where there is a ridge expert: as standardised, but with 0 behind it;
+* a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
+  :math:`t_i = w_i'v / m`.
 
-m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in units of it). Some blocks
-read ranks in place of v: x_j's place among 17 quantiles of the column, between two of them in proportion, standardised as v
-is; few large entries then do not press the others together. A column that does not vary is 0 in all. So a column in another
-unit or with another zero gives the same views.
+In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in
+units of it). Some blocks read ranks in place of v: the place of :math:`x_j` among 17 quantiles of the column, between
+two of them in proportion, standardised as v is; few large entries then do not press the others together. A column that
+does not vary is 0 in all. So a column in another unit or with another zero gives the same views.
 """
 
 from __future__ import annotations
@@ -89,7 +91,7 @@ def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
-    """Return W (n_blocks, size/16, d, 8): w_i of eight features at a time, in turns, for blocks of `size` features."""
+    """Return W (n_blocks, size/16, d, 8): :math:`w_i` of eight features at a time, in turns, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
     W = np.zeros((n_blocks, groups, d, WIDTH))
     for block in range(n_blocks):
@@ -193,7 +195,7 @@ def median_distance(scale, X, first, n, of_ranks):
 
 @inline
 def sort(values, n):
-    """Sort values_0 ... values_{n-1} by insertion at ever smaller distances (Shell 1959): numpy's sort allocates."""
+    """Sort the first n values by insertion at ever smaller distances (Shell 1959): numpy's sort allocates."""
     gap = n // 2
     while gap > 0:
         for i in range(gap, n):
@@ -220,7 +222,7 @@ def ranked(scale, x, j):
 
 @inline
 def angles(W, i, v, d):
-    """Return w'v of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
+    """Return :math:`w'v` of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
     W = borrow(W)
     even = odd = all_lanes(0.0)
     for j in range(0, d - 1, 2):

@@ -74,7 +74,7 @@ class Banditron(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1].
+        `gamma` outside [0, 1].
 
     References
     ----------

@@ -129,10 +129,10 @@ class DecodedDescent(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], norm_bound, step or step_scale not above 0, another decoding, gamma = 0 with the theory's or
-        the wide step (which are 0 then), or the wide step with a decoding that has none.
+        `gamma` outside [0, 1], norm_bound, step or step_scale not above 0, another decoding, `gamma = 0` with the
+        theory's or the wide step (which are 0 then), or the wide step with a decoding that has none.
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
 
     References
     ----------

@@ -18,7 +18,7 @@ from banditlab.problem import Problem
 from banditlab.validation import probability, resolve
 
 AUTO_RATE = 1.0
-"""learning_rate = "auto" in units of :math:`1/R`."""
+"""`learning_rate = "auto"` in units of :math:`1/R`."""
 FLOOR = 1e-12
 """What the sums of squared gradients start at, in units of :math:`R^2`: keeps 0/0 out."""
 LEAST = 1e-50
@@ -109,7 +109,7 @@ class EpsilonGreedy(KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], learning_rate not above 0.
+        `gamma` outside [0, 1], learning_rate not above 0.
 
     References
     ----------

@@ -19,7 +19,7 @@ from banditlab.problem import Problem
 from banditlab.validation import number, probability, resolve
 
 AUTO_RATE = 0.5
-"""learning_rate = "auto" in units of :math:`1/R`."""
+"""`learning_rate = "auto"` in units of :math:`1/R`."""
 
 
 class State(NamedTuple):
@@ -95,7 +95,7 @@ class EpsilonGreedyDirect(KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1] or another word, learning_rate not above 0.
+        `gamma` outside [0, 1] or another word, learning_rate not above 0.
 
     References
     ----------

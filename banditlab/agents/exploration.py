@@ -108,7 +108,7 @@ class Exploration(AroundForecaster, RoundAgent):
     right, pass :math:`(x_t, y_t)` to the forecaster. Tails: play a draw from
     :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, and learn nothing. The probabilities reported are
     those before the coin, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws from
-    the forecast itself: decoding = "sample".
+    the forecast itself: `decoding = "sample"`.
 
     Guarantee: with :math:`\mathrm{Reg}(n)` the forecaster's regret bound after n updates in nats, concave in n, L the
     loss of any W of its ball, and f the mistakes that a nat costs the decoding at most (:math:`f = 1` for a draw,
@@ -122,8 +122,8 @@ class Exploration(AroundForecaster, RoundAgent):
     a draw that is Theorem 9; its statement drops the 2, its proof does not. The rest is ours:
     docs/theory/half-log.md.
 
-    With gamma = "anytime" round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`, the theorem's
-    rate had the run ended there, and no horizon is needed. Where the labels come from the comparator,
+    With `gamma = "anytime"` round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`, the
+    theorem's rate had the run ended there, and no horizon is needed. Where the labels come from the comparator,
     :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and contexts of any kind,
 
     .. math::
@@ -156,10 +156,10 @@ class Exploration(AroundForecaster, RoundAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], another decoding, a forecaster or a setting that does not exist, or gamma = "theory" or
-        "anytime" around a forecaster without a proved bound.
+        `gamma` outside [0, 1], another decoding, a forecaster or a setting that does not exist, or `gamma = "theory"`
+        or "anytime" around a forecaster without a proved bound.
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
     IncompatibleError
         The forecaster cannot meet the problem.
 
@@ -287,7 +287,7 @@ class Exploration(AroundForecaster, RoundAgent):
     def bound(self, rounds: int) -> float | None:
         """Return the mistakes beyond f times the comparator's loss in nats, in expectation; None if the forecaster has none.
 
-        None for gamma = "anytime": see `well_specified_bound`.
+        None for `gamma = "anytime"`: see `well_specified_bound`.
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self._inner.bound_unit != "nats":
             return None
@@ -301,7 +301,7 @@ class Exploration(AroundForecaster, RoundAgent):
 
         Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates, as it came out, in the
         place of the worst it may be. A single run's value is no bound by itself. NaN where :math:`\gamma` is 0 or
-        moves, where the forecaster has none, and at decoding = "sample".
+        moves, where the forecaster has none, and at `decoding = "sample"`.
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":
             return math.nan

@@ -227,11 +227,11 @@ class Gaptron(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        An unknown loss or decoding, another decoding than "thresholded" with a hinge loss or the wide step, gamma outside
-        [0, 1], norm_bound, step or step_scale not above 0, or gamma = 0 with the theory's
+        An unknown loss or decoding, another decoding than "thresholded" with a hinge loss or the wide step, `gamma` outside
+        [0, 1], norm_bound, step or step_scale not above 0, or `gamma = 0` with the theory's
         or the wide step (which are 0 then).
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
 
     References
     ----------

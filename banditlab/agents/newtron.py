@@ -125,7 +125,7 @@ class Newtron(KernelAgent):
     UsageError
         A setting outside its range.
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
 
     References
     ----------

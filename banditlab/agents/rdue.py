@@ -140,9 +140,9 @@ class RDUE(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], norm_bound or step_scale not above 0, or another word for decoding, step or project.
+        `gamma` outside [0, 1], norm_bound or step_scale not above 0, or another word for decoding, step or project.
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
 
     References
     ----------

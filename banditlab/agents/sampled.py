@@ -149,7 +149,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         """Return f times the forecaster's certificate: expected mistakes so far are at most f times any comparator's
         loss plus this.
 
-        NaN at decoding = "sample".
+        NaN at `decoding = "sample"`.
         """
         if self.decoding == "sample":
             return math.nan

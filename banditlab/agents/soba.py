@@ -142,7 +142,7 @@ class SOBA(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], ridge not above 0.
+        `gamma` outside [0, 1], ridge not above 0.
 
     References
     ----------

@@ -104,7 +104,7 @@ class SOBAdiag(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        gamma outside [0, 1], ridge not above 0.
+        `gamma` outside [0, 1], ridge not above 0.
 
     References
     ----------

@@ -45,7 +45,7 @@ class Recipe:
         whole table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1. "rowwise": each
         number x becomes :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x) \ln |2 x|` for large ones,
         then each row is divided by its own norm: no row's context depends on any other row's numbers, past or future.
-        (The lists of categories are the whole table's, and so are means where missing = "mean" fills gaps with them.)
+        (The lists of categories are the whole table's, and so are means where `missing = "mean"` fills gaps with them.)
     missing
         What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
         put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0

@@ -21,7 +21,7 @@ class Step(NamedTuple):
     fill: float = 0.0
     """What is put for a missing number."""
     shares: tuple[float, ...] = ()
-    """(n_categories,), what is put for a missing category where missing = "mean"."""
+    """(n_categories,), what is put for a missing category where `missing = "mean"`."""
     shift: int = 0
     """The exponent of the power of 2 by which numbers are divided first: 0 unless their squares are beyond floats."""
     center: float = 0.0

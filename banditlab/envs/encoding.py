@@ -37,7 +37,7 @@ Floats = NDArray[np.float64]
 EXTREME = 400
 """Binary exponents beyond which a column's squares may leave the floating-point range."""
 RANGE_RATIO = 10.0
-"""scaling = "auto" brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
+"""`scaling = "auto"` brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
 SCALERS = ("standard", "maxabs", "robust")
 """Scikit-learn's scalers, which move a column's zero or unit: the intercept is then one more of the scaled columns."""
 IMPUTING = ("mean", "zero", "indicator")

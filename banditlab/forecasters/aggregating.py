@@ -138,7 +138,7 @@ class Aggregating(Forecaster):
     IncompatibleError
         "quadrature" for another problem than :math:`d = 1`, :math:`K = 2`, or "mala" for :math:`K d > 60`.
     HorizonRequiredError
-        smoothing or nodes = "theory" where the horizon is unknown.
+        `smoothing = "theory"` or `nodes = "theory"` where the horizon is unknown.
     UsageError
         A setting out of its range, or "net" or "mala" without a generator.
 

@@ -171,7 +171,7 @@ class FOLKLORE(QuadraticForecaster):
     Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is no lower bound
     (at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38); its Algorithm 1 leaves out
     :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both are available: curvature =
-    "printed", linear_term = "printed"; neither has a guarantee.
+    "printed", `linear_term = "printed"`; neither has a guarantee.
 
     Guarantee (Theorem 3 with the constants it really has): regret at most
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))` over :math:`\{W : \|W_k\| \le B\}` if

@@ -62,14 +62,14 @@ class FolkloreDirect(Forecaster):
     :math:`\tilde A = (1/2) \Phi'A_{t-1}^{-1} \Phi` and :math:`\text{mean} = -(1/2) \Phi'A_{t-1}^{-1} G` the forecast
     is the root of :math:`z = g - \tilde A\, \mathrm{softmax}(z)`,
 
-    * linear_term = "before" (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`;
-    * linear_term = "after" (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
+    * `linear_term = "before"` (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`;
+    * `linear_term = "after"` (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
       :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S)\, \mathrm{diag}(\tilde A')`,
       :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A`, S the softmax's Hessian at the root itself. A fixed point
       exists (Brouwer: the right side is bounded); Newton's method with differences looks for it from the root of
       "before".
 
-    solver = "gradient" is Appendix E's descent, with as many steps as leave
+    `solver = "gradient"` is Appendix E's descent, with as many steps as leave
     :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4); the surrogate is then expanded at the logits
     forecast.
 
@@ -85,7 +85,7 @@ class FolkloreDirect(Forecaster):
     norm_bound, regularization, curvature
         As for `folklore`.
     linear_term
-        "before" or "after", see above; "after" needs solver = "newton".
+        "before" or "after", see above; "after" needs `solver = "newton"`.
     solver
         "newton", to rounding, or "gradient".
     accuracy
@@ -96,7 +96,7 @@ class FolkloreDirect(Forecaster):
     UsageError
         A setting out of its range.
     HorizonRequiredError
-        accuracy = "theory" for the gradient without a horizon.
+        `accuracy = "theory"` for the gradient without a horizon.
     IncompatibleError
         :math:`A^{-1}` of more than 4 GiB.
 

@@ -266,7 +266,7 @@ class FTRL(Forecaster):
     UsageError
         A setting out of its range.
     HorizonRequiredError
-        regularization = "theory" where the horizon is unknown.
+        `regularization = "theory"` where the horizon is unknown.
 
     References
     ----------

@@ -183,8 +183,8 @@ class GAF(QuadraticForecaster):
     expanded at other points; :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
 
     Errata. Algorithm 1 prints the covariance without 1/2 and the last term of :math:`b_t` with :math:`\theta_t`; the
-    density of (4) and the surrogate (3) give the forms above. Both are available: covariance = "printed", linear_term
-    = "printed". :math:`\mu` has a factor K in the proof of Proposition 3 that its statement lacks.
+    density of (4) and the surrogate (3) give the forms above. Both are available: `covariance = "printed"`,
+    `linear_term = "printed"`. :math:`\mu` has a factor K in the proof of Proposition 3 that its statement lacks.
 
     Guarantee: with :math:`p_t` the forecasts actually made, whatever the nodes, the regret over
     :math:`\{W : \|W_k\| \le B\}` is at most the certificate

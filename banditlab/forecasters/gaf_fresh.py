@@ -19,7 +19,7 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least
 
 PROBABILITY = 0.05
-r""":math:`\delta` of samples = "theory"."""
+r""":math:`\delta` of `samples = "theory"`."""
 
 
 class GAFFresh(Forecaster):
@@ -40,7 +40,7 @@ class GAFFresh(Forecaster):
         As for `gaf`.
     samples
         m, the number of samples a round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
-        :math:`\delta = 1/20`, n the horizon: a million at :math:`n = 50`. smoothing = "theory" is then its
+        :math:`\delta = 1/20`, n the horizon: a million at :math:`n = 50`. `smoothing = "theory"` is then its
         :math:`\mu`.
 
     Raises

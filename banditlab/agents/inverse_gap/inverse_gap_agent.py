@@ -220,7 +220,7 @@ class InverseGapAgent(KernelAgent):
         "auto" is "full" where :math:`K d^2` is at most 4,194,304, else "sketch". Of "aioli".
     sketch_size
         m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of
-        :math:`|x|^2` outside of them. Of second_order = "sketch".
+        :math:`|x|^2` outside of them. Of `second_order = "sketch"`.
     step
         AdaGrad's step in units of weights; "auto" is :math:`1/R`. Of "logistic".
     grid_size, grid_ratio

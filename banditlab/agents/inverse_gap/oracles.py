@@ -123,9 +123,9 @@ class Oracle(ABC):
 # ----------------------------------------------------------------------------------------------------------------- AIOLI
 
 AUTO_MARGIN = 1.0
-"""norm_bound = "auto" in units of :math:`1/R`."""
+"""`norm_bound = "auto"` in units of :math:`1/R`."""
 AUTO_REGULARIZATION = 0.003
-"""regularization = "auto" in units of :math:`R^2`, so that contexts in other units give the same play."""
+"""`regularization = "auto"` in units of :math:`R^2`, so that contexts in other units give the same play."""
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
@@ -218,7 +218,7 @@ class AIOLIOracle(PerClassAIOLI):
 
 
 AUTO_GRID_MARGIN = 4.0
-"""norm_bound = "auto" of the grid, its smallest, in units of :math:`1/R`."""
+"""`norm_bound = "auto"` of the grid, its smallest, in units of :math:`1/R`."""
 
 
 class GridState(NamedTuple):
@@ -313,7 +313,7 @@ class GridOracle(Oracle):
 # ----------------------------------------------------------------------------------------- online logistic regression
 
 AUTO_STEP = 1.0
-"""step = "auto" in units of :math:`1/R`."""
+"""`step = "auto"` in units of :math:`1/R`."""
 
 
 class LogisticState(NamedTuple):

@@ -36,7 +36,7 @@ class ObamaLite(KernelAgent):
     :math:`P_t(W) \exp(-\eta L_t(W))`. With :math:`\eta = \mu/K` every factor is a tempered likelihood
     :math:`\mathrm{softmax}(W x)_y^{w_t}`, :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is :math:`N(0, (B^2/d) I)`:
     :math:`E\|W_k\|^2 = B^2`. Here the average is decoded before it is mixed with :math:`\mu/K`,
-    :math:`h(\mathbb{E}[\mathrm{softmax}])` in its place; decoding = "sample" is the paper's play.
+    :math:`h(\mathbb{E}[\mathrm{softmax}])` in its place; `decoding = "sample"` is the paper's play.
 
     Lite: :math:`P_t` is represented by `sampler`, which `diagnostics()` names.
 
@@ -105,12 +105,12 @@ class ObamaLite(KernelAgent):
     Raises
     ------
     UsageError
-        A setting outside its range, gamma = 0 where :math:`e^{-2 B R}` is 0 in floating point, or gamma = 0 with
+        A setting outside its range, `gamma = 0` where :math:`e^{-2 B R}` is 0 in floating point, or `gamma = 0` with
         half-log or sparsemax, which do not play every class.
     IncompatibleError
         "grid" for :math:`(K-1) d` above 2, or "mala" for :math:`K d` above 60.
     HorizonRequiredError
-        gamma = "theory" where the horizon is unknown.
+        `gamma = "theory"` where the horizon is unknown.
 
     References
     ----------

@@ -164,7 +164,7 @@ class ContextualBanditsLinUCB(LinearAgent):
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: :math:`O(K d^2)` a round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly Python's way
+    Cost: :math:`O(K d^2)` a round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes; :math:`K d^2` numbers in single precision.
 
     Parameters
@@ -225,7 +225,7 @@ class ContextualBanditsLinTS(LinearAgent):
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: :math:`O(K d^2)` a round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly Python's way
+    Cost: :math:`O(K d^2)` a round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes. :math:`K d^2` numbers.
 
     Parameters
@@ -281,7 +281,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: :math:`O(K d)` a round; 2 ms at :math:`d = 65`, :math:`K = 10` with batch = 1, nearly all of it
+    Cost: :math:`O(K d)` a round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it
     scikit-learn's checks of K predictions and a step. :math:`K (d + 1)` numbers.
 
     Parameters

@@ -100,8 +100,8 @@ class MABWiserLinUCB(MABWiserAgent):
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: 1.3 ms a round at :math:`d = 65`, :math:`K = 10` with batch = 1, mostly copies, checks and the inverse of
-    :math:`A_k` anew; with batch = 50 a twentieth of it. :math:`2 K d^2` numbers.
+    Cost: 1.3 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly copies, checks and the inverse of
+    :math:`A_k` anew; with `batch = 50` a twentieth of it. :math:`2 K d^2` numbers.
 
     Parameters
     ----------
@@ -148,7 +148,7 @@ class MABWiserLinTS(MABWiserAgent):
 
     Guarantee: none is claimed here; `bound` answers None.
 
-    Cost: 1.8 ms a round at :math:`d = 65`, :math:`K = 10` with batch = 1: copies, checks, the inverse of :math:`A_k`
+    Cost: 1.8 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`: copies, checks, the inverse of :math:`A_k`
     anew, and for each class the singular value decomposition that its draw begins with, which a larger batch does not
     save. :math:`2 K d^2` numbers.
 

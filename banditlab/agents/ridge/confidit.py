@@ -75,7 +75,7 @@ class Confidit(RidgeAgent):
     Raises
     ------
     UsageError
-        alpha outside (-1, 1], eta below 0.
+        `alpha` outside (-1, 1], eta below 0.
 
     References
     ----------

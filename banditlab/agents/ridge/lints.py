@@ -86,7 +86,7 @@ class LinTS(RidgeAgent):
         contexts span at most sketch_size directions that is "full", to rounding. "auto" is "full" where :math:`K d^2`
         is at most 4,194,304, else "sketch".
     sketch_size
-        m, directions of the sketch, 1 or more. Of second_order = "sketch".
+        m, directions of the sketch, 1 or more. Of `second_order = "sketch"`.
 
     Raises
     ------

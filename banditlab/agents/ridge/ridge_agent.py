@@ -34,7 +34,7 @@ from banditlab.players.rounds import no_look
 from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
-"""regularization = "auto" in units of :math:`R^2`."""
+"""`regularization = "auto"` in units of :math:`R^2`."""
 WHOLE = Form()
 
 

@@ -402,8 +402,9 @@ class StackCB(KernelAgent):
     against its class, confidence bounds of the ridge expert are added to :math:`\zeta`, and scales are taken more
     often (`stacked.cold_start`).
 
-    With changes = true a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what was
-    learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from there.
+    With `changes = true` a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what
+    was learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from
+    there.
 
     Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for :math:`K > 2`; `bound` is
     None. What holds for every stream, adversarial ones included, is that every class is played infinitely often:
@@ -447,16 +448,16 @@ class StackCB(KernelAgent):
     second_order
         What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent
         directions of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at
-        most sketch_size directions (one more for the constant), "sketch" is "full" at ridge = 0, to rounding. "auto"
+        most sketch_size directions (one more for the constant), "sketch" is "full" at `ridge = 0`, to rounding. "auto"
         is "full" where :math:`K d^2` is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
     sketch_size
         Directions of a sketch, 1 or more; beyond :math:`d + 1` it is "full" without the ridge expert, slowly. Of
-        second_order = "sketch".
+        `second_order = "sketch"`.
     optimism
         The least :math:`\pi`, in [0, 1/2]; 1/2 is AIOLI's :math:`\pi`.
     ridge
         :math:`\lambda` of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none. Its
-        weight in the stack begins at 0. Of second_order = "full": elsewhere there is none.
+        weight in the stack begins at 0. Of `second_order = "full"`: elsewhere there is none.
     softmax
         Whether there is a third stack, in which classes compete; where one model serves both of two classes
         there is none.

@@ -15,7 +15,7 @@ GRACE_PERIODS = (5, 20)
 LOOSENESS = (0.01, 0.9)
 """Ranges of "random" in the experiments of Jung, Goetz and Tewari: the grace period's, and the other two's."""
 FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)
-"""weight_scale = "random": the first learner's factor, and the range the others' are drawn from."""
+"""`weight_scale = "random"`: the first learner's factor, and the range the others' are drawn from."""
 TUNED = ("grace_period", "split_confidence", "tie_threshold")
 
 

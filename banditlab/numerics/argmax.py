@@ -7,7 +7,9 @@ from banditlab.numerics.jit import inline
 
 @inline
 def argmax(z, K):
-    """Return the first of the largest of z_0 ... z_{K-1}; NaN is never larger, and where z_0 is NaN nothing is."""
+    r"""Return the first of the largest of :math:`z_0, \dots, z_{K-1}`; NaN is never larger, and where :math:`z_0` is
+    NaN nothing is.
+    """
     # Selections, no branch: which score is larger cannot be predicted.
     best, top = 0, z[0]
     for k in range(1, K):
@@ -19,7 +21,7 @@ def argmax(z, K):
 
 @inline
 def runner_up(v, y, K):
-    """Return the first of the largest of v_0 ... v_{K-1} but v_y."""
+    r"""Return the first of the largest of :math:`v_0, \dots, v_{K-1}` but :math:`v_y`."""
     best = 1 if y == 0 else 0
     top = v[best]
     for k in range(best + 1, K):

@@ -1,11 +1,13 @@
-"""Models in a row, each a matrix P_i = A_i^{-1} and a vector h_i: what second-order agents keep of every class.
+r"""Models in a row, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`: what second-order agents keep of
+every class.
 
-A round reads m_i = h_i'x and q_i = x'P_i x of all models (`read`). A model that learns is asked for its own (`recall`) and
-moved, h_i += step v and P_i -= s v v' with v = P_i x (`move`). Small problems do so context by context, with whole matrices.
+A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read`). A model that learns is asked for its
+own (`recall`) and moved, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
+:math:`v = P_i x` (`move`). Small problems do so context by context, with whole matrices.
 
-Large models begin as rows, P_i = p I - F'F, and become whole after some d / 2 lessons (see `low_rank`). Where the contexts to
-come are known, `look` prepares a stretch of rounds, in which the three answer from m x m matrices (see `lookahead`). Either way
-the numbers are the same but for rounding.
+Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
+Where the contexts to come are known, `look` prepares a stretch of rounds, in which the three answer from
+:math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same but for rounding.
 """
 
 from __future__ import annotations
@@ -51,15 +53,16 @@ from banditlab.numerics.packed_symmetric import (
 LONG_STRETCH, SHORT_STRETCH = 64, 32
 """Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
 DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
-"""Share of entries other than 0, and how many a context, below both of which a stretch is not looked at: context by context
-reads what they name alone. Measured at K = 10: even at a share of 0.25 for d = 256, at 0.04 (40 entries) for d = 1,024."""
+"""Share of entries other than 0, and how many a context, below both of which a stretch is not looked at: context by
+context reads what they name alone. Measured at :math:`K = 10`: even at a share of 0.25 for :math:`d = 256`, at 0.04 (40
+entries) for :math:`d = 1024`."""
 
 
 class Inverses(NamedTuple):
-    """P (M, S), packed, or rows where `low` says so; H (M, D), the rows h_i, padded.
+    """P (M, S), packed, or rows where `low` says so; H (M, D), the rows :math:`h_i`, padded.
 
     ahead and low are None for small models, whose kernels then know nothing of them. Scratch: point, the context at hand;
-    v (D,), P_i x.
+    v (D,), :math:`P_i x`.
     """
 
     P: Floats
@@ -78,7 +81,7 @@ class Inverses(NamedTuple):
 
 
 def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
-    """Return models P_i = scales_i I of size d, h_i = 0."""
+    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`."""
     M, D = len(scales), width(d)
     P = zeros(M, size_of(D))
     if 8 * M * size_of(D) < LARGE:
@@ -89,7 +92,7 @@ def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
 
 
 def dense_inverses(inverses: Inverses, d: int) -> Floats:
-    """Return the matrices P_i (M, d, d), however they are kept."""
+    """Return the matrices :math:`P_i` (M, d, d), however they are kept."""
     P, low = dense(inverses.P, d), inverses.low
     if low is not None:
         for i in range(len(P)):
@@ -101,7 +104,7 @@ def dense_inverses(inverses: Inverses, d: int) -> Floats:
 
 @inline
 def read(inverses, x, m, q):
-    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
     if not read_ahead(inverses.ahead, m, q):
         see(inverses.point, x)
         rows_times(inverses.H, inverses.point.x, m)
@@ -110,7 +113,7 @@ def read(inverses, x, m, q):
 
 @inline
 def recall(inverses, x, i):
-    """Return m_i and q_i, ready for `move` at the same x."""
+    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x."""
     looked, m, q = recall_ahead(inverses.ahead, i)
     if looked:
         return m, q
@@ -124,7 +127,9 @@ def recall(inverses, x, i):
 
 @inline
 def move(inverses, i, step, s):
-    """h_i += step v and P_i -= s v v', s >= 0, v = P_i x at the x of `recall`; once a round at most for each model."""
+    r""":math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'`, :math:`s \ge 0`, :math:`v = P_i x`
+    at the x of `recall`; once a round at most for each model.
+    """
     if not move_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)
         any_downdate(inverses.P[i], inverses.low, i, inverses.v, s)
@@ -132,7 +137,8 @@ def move(inverses, i, step, s):
 
 @inline
 def look(inverses, X, t, behind):
-    """Context t of X (n, d - e) comes next, with the e numbers `behind` under it; t = n: none, and P and H are up to date.
+    """Context t of X (n, d - e) comes next, with the e numbers `behind` under it; :math:`t = n`: none, and P and H are
+    up to date.
 
     A loop calls it before every round. Whether a stretch is worth looking at is asked once a stretch.
     """

@@ -21,9 +21,9 @@ def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     are scaled by numbers above 0 or shifted, as long as different numbers stay different, and rows with a constant column more;
     dense and sparse rows alike.
 
-    The order is that of a 64-bit hash of the ranks of a row's entries in their columns: of the target and as many columns (1,
-    3, 7, ...) as tell all rows apart, else all. Two rows of the same hash would keep the order given: among 10^6 rows that
-    happens with probability 3e-8.
+    The order is that of a 64-bit hash of the ranks of a row's entries in their columns: of the target and as many
+    columns (1, 3, 7, ...) as tell all rows apart, else all. Two rows of the same hash would keep the order given: among
+    a million rows that happens with probability 3e-8.
 
     Cost: a sort of each column that is looked at, of which most samples with numbers in them need one or three.
     """
@@ -48,7 +48,7 @@ def _varying(X: Any) -> NDArray[np.int64]:
 
 
 def _dense(X: Any, first: int) -> Words:
-    """Return the sum of the hashes of the entries of each row (n,), modulo 2^64."""
+    """Return the sum of the hashes of the entries of each row (n,), modulo :math:`2^{64}`."""
     total = np.zeros(len(X), np.uint64)
     for j in range(X.shape[1]):
         total += _hashes(_ranks(X[:, j]), np.array([first + j], np.uint64))

@@ -1,9 +1,10 @@
-"""The contexts a learner keeps, an array (capacity, d) or sparse (`Stored`), and what it asks of them: functions of either.
+r"""The contexts a learner keeps, an array (capacity, d) or sparse (`Stored`), and what it asks of them: functions of either.
 
-    products, products_many   X x, and X Y' for many contexts
-    begin, take, finish       v = x, then v -= X'w, then |v|^2: what is left of x beside the contexts kept
-    seen_by                   X v
-    keep                      one more row
+* `products`, `products_many`: :math:`X x`, and :math:`X Y'` for many contexts;
+* `begin`, `take`, `finish`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`: what is left of x
+  beside the contexts kept;
+* `seen_by`: :math:`X v`;
+* `keep`: one more row.
 
 Each chooses between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A context is
 spread over it, so that its product with a row kept costs that row's entries, whichever kind of context it is.
@@ -52,7 +53,7 @@ class Stored(NamedTuple):
 
 
 def _spread(x, v):
-    """Write x into v (d,), which is 0; return |x|^2."""
+    r"""Write x into v (d,), which is 0; return :math:`\|x\|^2`."""
     square = 0.0
     for j in range(x.shape[0]):
         v[j] = x[j]
@@ -94,7 +95,7 @@ def products_spread(X, r, v, out):
 
 
 def _products(X, x, r, v, out):
-    """Write X x for the first r contexts kept into out; return |x|^2."""
+    r"""Write :math:`X x` for the first r contexts kept into out; return :math:`\|x\|^2`."""
     np.dot(X[:r], x, out[:r])
     return dot(x, x)
 
@@ -108,7 +109,7 @@ def _products_sparse(X, x, r, v, out):
 
 
 def _products_many(X, Y, r, v, out, W, squares):
-    """Write X Y' into W (r, n) and the n |y|^2 into squares, Y n contexts."""
+    r"""Write :math:`X Y'` into W (r, n) and the n :math:`\|y\|^2` into squares, Y n contexts."""
     np.dot(X[:r], Y.T, W)  # one matrix product
     for t in range(Y.shape[0]):
         squares[t] = dot(Y[t], Y[t])
@@ -132,7 +133,7 @@ def _begin_sparse(X, x, v):
 
 
 def _take(X, r, w, v):
-    """Take X'w off v for the first r contexts kept, w (r,)."""
+    """Take :math:`X'w` off v for the first r contexts kept, w (r,)."""
     for i in range(r):
         weight, kept = w[i], X[i]
         for j in range(v.shape[0]):
@@ -151,7 +152,7 @@ def _seen_by(X, r, v, out):
 
 
 def _finish(X, x, r, v):
-    """Return |v|^2; v is free again (and 0, if contexts are sparse)."""
+    r"""Return :math:`\|v\|^2`; v is free again (and 0, if contexts are sparse)."""
     square = 0.0
     for j in range(v.shape[0]):
         square += v[j] * v[j]

@@ -1,16 +1,20 @@
-"""Decoding in kernels: from a forecast to the distribution that is played, by six rules.
+r"""Decoding in kernels: from a forecast to the distribution that is played, by six rules.
 
-s is the forecast, a distribution over K classes, s* = s_{j*} its largest probability, j* the first class that has it.
+s is the forecast, a distribution over K classes, :math:`s^* = s_{j^*}` its largest probability, :math:`j^*` the first
+class that has it.
 
 * sample: s itself.
-* half-log: q_k = max(0, 1 + (1/2) log2 s_k) for k != j*, what is left of mass 1 for j*.
-* sparsemax: q_k = max(0, 1 + (1/2) log2 s_k + v), v >= 0 such that they sum to 1: what half-log has left, spread evenly. It
-  is the point of the simplex nearest to (1/2) log2 s (Martins and Astudillo, ICML 2016).
-* randomized: with probability r = min(1, 2 (1 - s*)) a draw from s, else j*.
-* gap: with probability a = min(1, -log2 s*) a uniform class, else j*.
-* thresholded: with probability a = 1 - s* where s* >= 1/2, else 1, a uniform class, else j*.
+* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, what is left of mass 1 for :math:`j^*`.
+* sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, :math:`v \ge 0` such that they sum to 1: what half-log has
+  left, spread evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and Astudillo, ICML
+  2016).
+* randomized: with probability :math:`r = \min(1, 2 (1 - s^*))` a draw from s, else :math:`j^*`.
+* gap: with probability :math:`a = \min(1, -\log_2 s^*)` a uniform class, else :math:`j^*`.
+* thresholded: with probability a a uniform class, else :math:`j^*`; :math:`a = 1 - s^*` where :math:`s^* \ge 1/2`, else
+  1.
 
-Each makes the probability of a mistake at most (1 - c) (-log2 s_y) for every label y: `banditlab.bounds.decoding` has the c.
+Each makes the probability of a mistake at most :math:`(1 - c) (-\log_2 s_y)` for every label y:
+`banditlab.bounds.decoding` has the c.
 """
 
 from __future__ import annotations
@@ -36,7 +40,9 @@ SLACK = 1e-9
 
 @njit
 def decoded_softmax(rule, z, q):
-    """Write what `rule` plays from the forecast softmax(z) into q (K,), for z (K,); NaN where there is no softmax."""
+    r"""Write what `rule` plays from the forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); NaN where there
+    is no softmax.
+    """
     if rule == HALF_LOG:
         half_log_of_softmax(z, q)
     else:
@@ -80,7 +86,7 @@ def decode(rule, best, q):
 
 @inline
 def half_log(best, q):
-    """q_k = 1 + (1/2) log2 s_k where that is above 0 and k is not the best, what is left of 1 for the best."""
+    r""":math:`q_k = 1 + (1/2) \log_2 s_k` where that is above 0 and k is not the best, what is left of 1 for the best."""
     left = 1.0
     for k in range(q.shape[0]):
         # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
@@ -92,7 +98,9 @@ def half_log(best, q):
 
 @inline
 def half_log_of_softmax(z, q):
-    """`half_log` of softmax(z) in one go: only classes above 1/4, and those that may be the largest, are divided by the sum."""
+    r"""`half_log` of :math:`\mathrm{softmax}(z)` in one go: only classes above 1/4, and those that may be the largest,
+    are divided by the sum.
+    """
     top = z[0]
     for k in range(1, z.shape[0]):
         top = max(top, z[k])
@@ -121,7 +129,9 @@ def half_log_of_softmax(z, q):
 
 @inline
 def sparsemax(best, q):
-    """q_k = max(0, (1/2) log2(s_k/s*) + w), w in (0, 1] such that they sum to 1, by dropping classes until none is below 0."""
+    r""":math:`q_k = \max(0, (1/2) \log_2(s_k/s^*) + w)`, w in (0, 1] such that they sum to 1, by dropping classes until
+    none is below 0.
+    """
     K, top = q.shape[0], q[best]
     # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
     for k in range(K):
@@ -144,7 +154,7 @@ def sparsemax(best, q):
 
 @inline
 def greedy_share(best, a, q):
-    """q = (1 - a) e_best + a/K."""
+    r""":math:`q = (1 - a) e_{\text{best}} + a/K`."""
     K = q.shape[0]
     for k in range(K):
         q[k] = a / K

@@ -13,7 +13,7 @@ from banditlab.numerics.packed_symmetric import step_along
 
 @njit
 def fill(A, factor, B):
-    """A = factor B for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
+    r""":math:`A = \text{factor}\, B` for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
@@ -21,7 +21,7 @@ def fill(A, factor, B):
 
 @njit
 def row_times(x, A, out):
-    """out = x'A for A (d, m), four rows at a time."""
+    r""":math:`\text{out} = x'A` for A (d, m), four rows at a time."""
     d, m = A.shape
     for j in range(m):
         out[j] = 0.0
@@ -64,7 +64,7 @@ def invert(A):
 
 @njit
 def cholesky_psd(A, R):
-    """Write R lower triangular with R R' = A (K, K); a direction without variance (to rounding) gets a zero column."""
+    """Write R lower triangular with :math:`R R' = A` (K, K); a direction without variance (to rounding) gets a zero column."""
     K = A.shape[0]
     for k in range(K):
         # R_kk = sqrt(A_kk - sum_c R_kc^2)

@@ -1,8 +1,11 @@
-"""FOLKLORE's root z = g - At softmax(z) by gradient descent (Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Appendix E).
+r"""FOLKLORE's root :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by gradient descent (Agarwal, Kale and Zimmert, ALT
+2022, Theorem 4, Appendix E).
 
-With z = At^{1/2} zt the root minimises (E.1), (1/2)|zt|^2 - <zt, At^{-1/2} g> + ln sum_k exp((At^{1/2} zt)_k), which is
-1-strongly convex and (1 + lmax(At)/2)-smooth, as the Hessian of the last term is At^{1/2} S At^{1/2} and S is at most 1/2.
-Here zt is written At^{-1/2} g - v, so that no inverse is needed: z = g - At^{1/2} v, v from 0.
+With :math:`z = \tilde{A}^{1/2} \tilde{z}` the root minimises (E.1), :math:`(1/2) \|\tilde{z}\|^2 - \langle \tilde{z},
+\tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`, which is 1-strongly convex and
+:math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, as the Hessian of the last term is
+:math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. Here :math:`\tilde{z}` is written
+:math:`\tilde{A}^{-1/2} g - v`, so that no inverse is needed: :math:`z = g - \tilde{A}^{1/2} v`, v from 0.
 """
 
 from __future__ import annotations
@@ -16,16 +19,18 @@ Floats = NDArray[np.float64]
 
 
 def softmax(z: Floats) -> Floats:
-    """Return exp(z_k) / sum_j exp(z_j) for z (K,)."""
+    r"""Return :math:`\exp(z_k) / \sum_j \exp(z_j)` for z (K,)."""
     shifted: Floats = np.exp(z - z.max())
     return shifted / shifted.sum()
 
 
 def descent_steps(largest: float, accuracy: float) -> int:
-    """Return how many steps leave |z - root|^2 at most `accuracy`, `largest` the largest eigenvalue that At may have.
+    r"""Return how many steps leave :math:`\|z - \text{root}\|^2` at most `accuracy`, `largest` (l below) the largest
+    eigenvalue that :math:`\tilde{A}` may have.
 
-    A step of 1/(1 + largest/2) takes |v - v*|^2 down by the factor 1 - 1/(1 + largest/2) at least; it begins at
-    |At^{1/2} softmax|^2 <= largest, and |z - root|^2 <= largest |v - v*|^2.
+    A step of :math:`1/(1 + l/2)` takes :math:`\|v - v^*\|^2` down by the factor :math:`1 - 1/(1 + l/2)` at least; it
+    begins at :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and
+    :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """
     if largest <= 0.0 or largest**2 <= accuracy:
         return 0
@@ -33,7 +38,9 @@ def descent_steps(largest: float, accuracy: float) -> int:
 
 
 def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
-    """Return z (K,) after `steps` steps from z = g, for At (K, K) positive semidefinite of eigenvalues at most `largest`."""
+    r"""Return z (K,) after `steps` steps from :math:`z = g`, for :math:`\tilde{A}` (K, K) positive semidefinite of
+    eigenvalues at most `largest`.
+    """
     values, vectors = np.linalg.eigh(At)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # At^{1/2}
     v, step = np.zeros_like(g), 1.0 / (1.0 + 0.5 * largest)
@@ -44,7 +51,9 @@ def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
 
 
 def newton_root(g: Floats, At: Floats) -> tuple[Floats, float]:
-    """Return the root z (K,) of z = g - At softmax(z) and its residual max |.| / (1 + max |g|), by damped Newton steps."""
+    r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` and its residual, the largest absolute
+    value over :math:`1 + \max |g|`, by damped Newton steps.
+    """
     K = len(g)
     z, scale = g - At @ np.full(K, 1.0 / K), 1.0 + float(np.abs(g).max())
     s = softmax(z)

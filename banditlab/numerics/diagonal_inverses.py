@@ -1,11 +1,16 @@
-"""Models in a row as `class_inverses` keeps them, P_i = A_i^{-1} and h_i, but of A_i the diagonal alone.
+r"""Models in a row as `class_inverses` keeps them, :math:`P_i = A_i^{-1}` and :math:`h_i`, but of :math:`A_i` the
+diagonal alone.
 
-    q_i = sum_j P_ij x_j^2,        h_i += step v, v_j = P_ij x_j,        1 / P_ij <- 1 / P_ij + w x_j^2 for A_i += w x x'.
+.. math::
 
-As in AdaGrad (Duchi, Hazan and Singer 2011). The other choice is the diagonal of the inverse (Crammer, Kulesza and Dredze,
-Adaptive regularization of weight vectors, NIPS 2009, have both); on streams of low rank and noise it made more mistakes.
+    q_i = \sum_j P_{ij} x_j^2, \qquad h_i \mathrel{+}= \text{step}\, v,\; v_j = P_{ij} x_j, \qquad
+    1/P_{ij} \leftarrow 1/P_{ij} + w x_j^2 \text{ for } A_i \mathrel{+}= w x x'.
 
-Cost: 2 M d multiplications a round, d divisions, 2 M d numbers.
+As in AdaGrad (Duchi, Hazan and Singer 2011). The other choice is the diagonal of the inverse (Crammer, Kulesza and
+Dredze, Adaptive regularization of weight vectors, NIPS 2009, have both); on streams of low rank and noise it made more
+mistakes.
+
+Cost: :math:`2 M d` multiplications a round, d divisions, :math:`2 M d` numbers.
 """
 
 from __future__ import annotations
@@ -31,7 +36,7 @@ class DiagonalInverses(NamedTuple):
 
 
 def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
-    """Return models P_i = scales_i I of size d, h_i = 0."""
+    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`."""
     M, D = len(scales), width(d)
     made = DiagonalInverses(zeros(M, D), zeros(M, D), zeros(D), zeros(D))
     made.P[:] = np.asarray(scales)[:, None]
@@ -40,7 +45,7 @@ def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
 
 @njit
 def forget(inverses, scales):
-    """Bring all models back to P_i = scales_i I, h_i = 0."""
+    r"""Bring all models back to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`."""
     clear(inverses.H)
     for i in range(inverses.P.shape[0]):
         for j in range(inverses.P.shape[1]):
@@ -49,7 +54,7 @@ def forget(inverses, scales):
 
 @njit
 def read(inverses, x, m, q):
-    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
     own, v = borrow(inverses.x), borrow(inverses.v)
     lay(x, own)
     times(inverses.H, own, m)
@@ -60,7 +65,7 @@ def read(inverses, x, m, q):
 
 @njit
 def recall(inverses, x, i):
-    """Return m_i and q_i, ready for `move` at the same x."""
+    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x."""
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     lay(x, own)
     for j in range(0, own.shape[0], WIDTH):
@@ -70,7 +75,9 @@ def recall(inverses, x, i):
 
 @njit
 def move(inverses, x, i, step, weight, down):
-    """h_i += step v, v = P_i x, and the diagonal of A_i += weight x x', at the x of `recall`; down is not asked for."""
+    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and the diagonal of
+    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `recall`; down is not asked for.
+    """
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     step_along(inverses.H[i], step, v)
     one = all_lanes(1.0)

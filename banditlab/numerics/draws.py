@@ -13,7 +13,8 @@ FEW = 16
 
 @njit
 def draw(p: NDArray[np.float64], u: float) -> int:
-    """Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with u < p_0 + ... + p_k.
+    r"""Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with
+    :math:`u < p_0 + \dots + p_k`.
 
     p may be a multiple of a distribution; u is the same multiple of a uniform then.
     """
@@ -38,7 +39,7 @@ def draw(p: NDArray[np.float64], u: float) -> int:
 
 @njit
 def draw_uniform(n_classes: int, u: float) -> int:
-    """Return a uniform draw over 0 ... n_classes-1 from u in [0, 1)."""
+    r"""Return a uniform draw over :math:`0, \dots, K-1`, K being `n_classes`, from u in [0, 1)."""
     k = int(u * n_classes)  # rounds up to n_classes where u is next to 1
     return min(k, n_classes - 1)
 
@@ -58,7 +59,9 @@ def is_answer(a, p):
 
 @inline
 def greedy_or_uniform(best, gamma, u, p):
-    """Write P = (1 - gamma) e_best + gamma/K into p and draw from it, by a coin and a uniform class; say whether explored."""
+    r"""Write :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K` into p and draw from it, by a coin and a uniform
+    class; say whether explored.
+    """
     K = p.shape[0]
     # P_k = gamma/K, and 1 - gamma more for the best
     for k in range(K):

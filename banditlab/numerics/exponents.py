@@ -12,12 +12,14 @@ SMALL, LARGE = 1e-100, 1e100
 
 
 def exponent(largest: Any) -> NDArray[np.int64]:
-    """Return e with largest 2^-e in [1/2, 1), entry by entry; 0 where `largest` is 0 or between SMALL and LARGE."""
+    r"""Return e with :math:`\text{largest}\, 2^{-e}` in [1/2, 1), entry by entry; 0 where `largest` is 0 or between
+    `SMALL` and `LARGE`.
+    """
     top = np.asarray(largest, dtype=np.float64)
     plain = (top == 0.0) | ((top >= SMALL) & (top <= LARGE))
     return np.where(plain, 0, np.frexp(top)[1]).astype(np.int64)
 
 
 def divided(X: Any, e: Any) -> Any:
-    """Return X 2^-e; X itself where every e is 0."""
+    r"""Return :math:`X\, 2^{-e}`; X itself where every e is 0."""
     return np.ldexp(X, -e) if np.any(e) else X

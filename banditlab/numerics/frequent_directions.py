@@ -1,31 +1,42 @@
-"""Frequent directions (Liberty, 2013) of the contexts learnt so far: a sketch of m rows instead of d x d numbers.
+r"""Frequent directions (Liberty, 2013) of the contexts learnt so far: a sketch of m rows instead of :math:`d \times d`
+numbers.
 
-Problem. Contexts x_t in R^d come one by one. Wanted is an orthonormal basis Q (r, d), r <= m, of the directions in which they
-lie most, and what it catches of them, M (r, r): Q'M Q lies below sum x_t x_t', by at most sum |x_t|^2 / m in any direction.
+Problem. Contexts :math:`x_t \in \mathbb{R}^d` come one by one. Wanted is an orthonormal basis Q (r, d),
+:math:`r \le m`, of the directions in which they lie most, and what it catches of them, M (r, r): :math:`Q'M Q` lies
+below :math:`\sum x_t x_t'`, by at most :math:`\sum \|x_t\|^2/m` in any direction.
 
 Update. A round sees a context as its coordinates and what is left,
 
-    a = Q x,        rest = |x|^2 - |a|^2.                                                                            (1)
+.. math::
 
-While r < m a context that leaves the span adds its own direction to Q (`widen`). So up to m dimensions nothing is lost, and
-M is exact. From then on a context with a rest is held back as it is, and M += a a' takes the others. Once m contexts
-x_i = Q'a_i + E'l_i are held, E orthonormal and beside Q, L the rows l_i,
+    a = Q x, \qquad \text{rest} = \|x\|^2 - \|a\|^2. \tag{1}
 
-    L L' = X X' - A A'   (Cholesky),        T = [M + A'A, A'L; L'A, L'L]   (2m, 2m).                                 (2)
+While :math:`r < m` a context that leaves the span adds its own direction to Q (`widen`). So up to m dimensions nothing
+is lost, and M is exact. From then on a context with a rest is held back as it is, and :math:`M \mathrel{+}= a a'` takes
+the others. Once m contexts :math:`x_i = Q'a_i + E'l_i` are held, E orthonormal and beside Q, L the rows :math:`l_i`,
 
-T = V'diag(w) V with w_1 >= w_2 >= ...; the m first rows (R, S) of V are the new basis, what came m + 1st is taken off all
-(`shrink`):
+.. math::
 
-    Q <- R Q + S E = (R - W A) Q + W X,   W L = S;        M <- diag(w_i - w_{m+1}).                                  (3)
+    L L' = X X' - A A' \text{ (Cholesky)}, \qquad
+    T = [M + A'A,\, A'L;\; L'A,\, L'L] \quad (2m \times 2m). \tag{2}
 
-R = Q_new Q_old' rotates coordinates: numbers that are stored in them are rotated between `shrink` and `replace_basis`. With
-2 m rows, so that a shrink comes every m rounds at most (E. Liberty's fast form), it costs O(m d + m^2) a round.
+:math:`T = V'\mathrm{diag}(w) V` with :math:`w_1 \ge w_2 \ge \dots`; the m first rows (R, S) of V are the new basis,
+what came at place :math:`m + 1` is taken off all (`shrink`):
 
-Rounding. E is known to rounding times |x_i|^2 / l_ii^2; what gathers is counted (DRIFT), and Q is made orthonormal again
-before it is 1e-10. A context of a rest below 1e-6 |x|^2 is never held back, and counts for M as if it lay in the span; from
-1e-12 |x|^2 downwards, a multiple of the rounding of (1), the rest is 0.
+.. math::
 
-Cost: m d multiplications for (1), about as many for a context learnt, 2 m^2 + 2 m d numbers.
+    Q \leftarrow R Q + S E = (R - W A) Q + W X, \quad W L = S; \qquad M \leftarrow \mathrm{diag}(w_i - w_{m+1}). \tag{3}
+
+:math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates: numbers that are stored in them are rotated between
+`shrink` and `replace_basis`. With :math:`2 m` rows, so that a shrink comes every m rounds at most (E. Liberty's fast
+form), it costs :math:`O(m d + m^2)` a round.
+
+Rounding. E is known to rounding times :math:`\|x_i\|^2/l_{ii}^2`; what gathers is counted (DRIFT), and Q is made
+orthonormal again before it is 1e-10. A context of a rest below :math:`10^{-6} \|x\|^2` is never held back, and counts
+for M as if it lay in the span; from :math:`10^{-12} \|x\|^2` downwards, a multiple of the rounding of (1), the rest is
+0.
+
+Cost: :math:`m d` multiplications for (1), about as many for a context learnt, :math:`2 m^2 + 2 m d` numbers.
 
 References
 ----------
@@ -50,24 +61,26 @@ from banditlab.numerics.simd import WIDTH, eight, how_many
 
 EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-12
-"""Share of |x|^2 up to which a rest is rounding."""
+r"""Share of :math:`\|x\|^2` up to which a rest is rounding."""
 LEAST = 1e-250
-"""A context with a smaller |x|^2 shows no new direction: squares of its parts are no numbers any more."""
+r"""A context with a smaller :math:`\|x\|^2` shows no new direction: squares of its parts are no numbers any more."""
 HELD_BACK = 1e-6
-"""Share of |x|^2 from which on a context is held back for the next shrink."""
+r"""Share of :math:`\|x\|^2` from which on a context is held back for the next shrink."""
 DEPENDENT = 1e-6
 """Share of its rest that a context held back must have beside the others held."""
 MOST_DRIFT = 1e-10
-"""Error of Q Q' = I at which Q is made orthonormal again."""
+"""Error of :math:`Q Q' = I` at which Q is made orthonormal again."""
 
 ROWS, HELD, FRESH, SHRINKS = range(4)
 """Slots of `Directions.counts`: r; contexts held back; 1 where `a` and REST are those of `x`; shrinks so far."""
 REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
-"""Slots of `Directions.numbers`: rest and |x|^2 of the context at hand; DRIFT; sums of both over the contexts learnt."""
+r"""Slots of `Directions.numbers`: rest and :math:`\|x\|^2` of the context at hand; DRIFT; sums of both over the
+contexts learnt.
+"""
 
 
 class Scratch(NamedTuple):
-    """Scratch of a shrink, N = 2 mp: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
+    """Scratch of a shrink, :math:`N = 2 m_p`: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
 
     T: Floats
     C: Floats
@@ -223,7 +236,9 @@ def count_context(sketch):
 
 @njit(arrays="new")
 def shrink(sketch):
-    """Find (2) and (3) for the m contexts held back: R, W and lost = I - R R' in `scratch`, and M; Q is still the old one."""
+    r"""Find (2) and (3) for the m contexts held back: R, W and :math:`\text{lost} = I - R R'` in `scratch`, and M; Q is
+    still the old one.
+    """
     scratch = sketch.scratch
     mp, m = sketch.M.shape[0], sketch.most
     factor(sketch)
@@ -268,7 +283,7 @@ def factor(sketch):
 
 @njit
 def fill(sketch):
-    """Write T of (2): the rows (a_i, l_i) times themselves, and M."""
+    """Write T of (2): the rows :math:`(a_i, l_i)` times themselves, and M."""
     T, C, L, A, m = sketch.scratch.T, sketch.scratch.C, sketch.scratch.L, sketch.A, sketch.most
     mp = A.shape[0]
     clear(T)
@@ -307,7 +322,7 @@ def choose(sketch, trace, w, V):
 
 @njit
 def solve(sketch):
-    """Turn S in W into W of (3), and write lost = I - R R'."""
+    r"""Turn S in W into W of (3), and write :math:`\text{lost} = I - R R'`."""
     scratch, m = sketch.scratch, sketch.most
     W, L, R = scratch.W, scratch.L, scratch.R
     for k in range(m - 1, -1, -1):
@@ -346,6 +361,6 @@ def replace_basis(sketch):
 
 
 def share_outside(sketch: Directions) -> float:
-    """Return the share of |x|^2 outside of the basis, over the contexts learnt."""
+    r"""Return the share of :math:`\|x\|^2` outside of the basis, over the contexts learnt."""
     outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
     return outside / whole if whole > 0.0 else 0.0

@@ -1,21 +1,31 @@
-"""The quadratic programme behind Newtron: K coupled d x d quadratics, zero column sums, a Frobenius ball.
+r"""The quadratic programme behind Newtron: K coupled :math:`d \times d` quadratics, zero column sums, a Frobenius ball.
 
-    minimise  sum_k (1/2) W_k' C_k W_k + b_k' W_k     over W (K, d) with  sum_k W_k = 0,  ||W||_F <= D
+.. math::
 
-Subproblem solved here, every round, to machine accuracy. With a multiplier nu >= 0 of the ball and mu (d,) of the sum,
+    \text{minimise } \sum_k (1/2) W_k' C_k W_k + b_k' W_k \text{ over } W \in \mathbb{R}^{K \times d} \text{ with }
+    \sum_k W_k = 0,\; \|W\|_F \le D
 
-    (C_k + nu I) W_k = mu - b_k,    sum_k W_k = 0,    and  ||W||_F = D  or  nu = 0.                      (KKT)
+Subproblem solved here, every round, to machine accuracy. With a multiplier :math:`\nu \ge 0` of the ball and
+:math:`\mu` (d,) of the sum,
 
-Solving (KKT) by Newton on 1/||W|| costs a Cholesky factor of every C_k per step, O(K d^3). Instead the inverses
-N_k = (C_k + nu0 I)^{-1} and M = (sum_k N_k)^{-1} are kept at a *reference* multiplier nu0 by rank-one updates. Let G map r
-to the minimiser of sum_k (1/2) W_k'(C_k + nu0 I) W_k - r_k'W_k over zero column sums. It is then two passes over N, and
+.. math::
 
-    W(nu) = (I + (nu - nu0) G)^{-1} v,     v = W(nu0) = -G b.
+    (C_k + \nu I) W_k = \mu - b_k, \quad \sum_k W_k = 0, \quad \text{and } \|W\|_F = D \text{ or } \nu = 0. \tag{KKT}
 
-Krylov spaces of G do not change with nu: a Lanczos basis V of m steps, G V = V T + remainder, gives *every* W(nu) at
-once. So the secular equation ||W(nu)|| = D is solved on the m x m tridiagonal T, and the remainder bounds the error of
-W. The error falls by about ((nu - nu0)/(nu0 + 1/D)/4)^2 a step; when steps become many, nu0 moves to nu (O(K d^3),
-rarely).
+Solving (KKT) by Newton on :math:`1/\|W\|` costs a Cholesky factor of every :math:`C_k` per step, :math:`O(K d^3)`.
+Instead the inverses :math:`N_k = (C_k + \nu_0 I)^{-1}` and :math:`M = (\sum_k N_k)^{-1}` are kept at a *reference*
+multiplier :math:`\nu_0` by rank-one updates. Let G map r to the minimiser of
+:math:`\sum_k (1/2) W_k'(C_k + \nu_0 I) W_k - r_k'W_k` over zero column sums. It is then two passes over N, and
+
+.. math::
+
+    W(\nu) = (I + (\nu - \nu_0) G)^{-1} v, \qquad v = W(\nu_0) = -G b.
+
+Krylov spaces of G do not change with :math:`\nu`: a Lanczos basis V of m steps, :math:`G V = V T + \text{remainder}`,
+gives *every* :math:`W(\nu)` at once. So the secular equation :math:`\|W(\nu)\| = D` is solved on the :math:`m \times m`
+tridiagonal T, and the remainder bounds the error of W. The error falls by about
+:math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2` a step; when steps become many, :math:`\nu_0` moves to :math:`\nu`
+(:math:`O(K d^3)`, rarely).
 """
 
 from __future__ import annotations
@@ -58,24 +68,27 @@ STEPS = 24
 SOLUTION_ERROR = 1e-12
 """Largest estimated error of W, relative to D."""
 CHECK = 256
-"""Rounds between two checks of the kept inverses against the C_k themselves."""
+"""Rounds between two checks of the kept inverses against the :math:`C_k` themselves."""
 DRIFT = 1e-11
-"""Largest error of W, relative to min(D, ||W||), such a check may find before the inverses are computed anew."""
+r"""Largest error of W, relative to :math:`\min(D, \|W\|)`, such a check may find before the inverses are computed anew."""
 MOVES = 60
 """Most moves of nu0 within one solve."""
 
 ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
-"""Slots of `Programme.tally`: solves; those with nu > 0; applications of G; moves of nu0; solves that ran out of moves;
-the applications beyond two a round since nu0 last moved."""
+r"""Slots of `Programme.tally`: solves; those with :math:`\nu > 0`; applications of G; moves of :math:`\nu_0`; solves
+that ran out of moves; the applications beyond two a round since :math:`\nu_0` last moved."""
 REFERENCE, SOLUTION, WORST_DRIFT = range(3)
-"""Slots of `Programme.nu`: nu0, at which the inverses are kept; nu, of the solution W; the largest drift seen."""
+r"""Slots of `Programme.nu`: :math:`\nu_0`, at which the inverses are kept; :math:`\nu`, of the solution W; the largest
+drift seen.
+"""
 
 
 class Scratch(NamedTuple):
-    """Scratch of one solve, nothing of which outlives it; rows are padded as those of `Programme`.
+    r"""Scratch of one solve, nothing of which outlives it; rows are padded as those of `Programme`.
 
-    V (STEPS + 1, K, d): the Lanczos basis. alpha, beta (STEPS + 1,): diagonal and side diagonal of T. y (STEPS + 1,): the
-    solution in that basis; s, t (STEPS + 1,): its derivative, and the solver's quotients. x, mu, g (d,), square (d, d).
+    V (STEPS + 1, K, d): the Lanczos basis. alpha, beta (STEPS + 1,): diagonal and side diagonal of T.
+    y (STEPS + 1,): the solution in that basis; s, t (STEPS + 1,): its derivative, and the solver's quotients. x, mu, g
+    (d,), square (d, d).
     """
 
     V: Floats
@@ -91,11 +104,12 @@ class Scratch(NamedTuple):
 
 
 class Programme(NamedTuple):
-    """The programme's data, its solution, its kept inverses, and scratch.
+    r"""The programme's data, its solution, its kept inverses, and scratch.
 
-    C (K, S), packed, and b (K, d): the quadratics. W (K, d): the solution. N (K, S) and M (S,), packed, and h (K, d) with
-    h_k = N_k b_k: kept at nu0. Rows have zeros in front up to a multiple of eight. radius: D, infinite without a ball.
-    nu (3,) and tally (6,): see their slots. low_C, low_N, low_M: of large problems, which matrices are few rows yet.
+    C (K, S), packed, and b (K, d): the quadratics. W (K, d): the solution. N (K, S) and M (S,), packed, and h (K, d)
+    with :math:`h_k = N_k b_k`: kept at :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius: D,
+    infinite without a ball. :math:`\nu` (3,) and tally (6,): see their slots. low_C, low_N, low_M: of large problems,
+    which matrices are few rows yet.
     """
 
     C: Floats
@@ -122,7 +136,9 @@ class Programme(NamedTuple):
 def programme_state(
     n_classes: int, n_features: int, ridge: float, radius: float, *, rows_first: bool = True
 ) -> Programme:
-    """Return the state for C_k = ridge I, b = 0 and D = radius (math.inf: no ball); large ones begin as rows, if they may."""
+    r"""Return the state for :math:`C_k = \text{ridge}\, I`, :math:`b = 0` and D the radius (math.inf: no ball); large
+    ones begin as rows, if they may.
+    """
     K, d, wide = n_classes, n_features, width(n_features)
     scratch = Scratch(
         V=zeros(STEPS + 1, K, wide),
@@ -161,7 +177,9 @@ def programme_state(
 
 @njit
 def add(qp, i, x, weight, step):
-    """C_i += weight x x', b_i += step x; N_i and M follow by Sherman and Morrison, O(d^2)."""
+    r""":math:`C_i \mathrel{+}= \text{weight}\, x x'`, :math:`b_i \mathrel{+}= \text{step}\, x`; :math:`N_i` and M
+    follow by Sherman and Morrison, :math:`O(d^2)`.
+    """
     N_i, own = qp.N[i], qp.scratch.x
     lay(x, own)
     any_product(N_i, qp.low_N, i, own, qp.scratch.mu)
@@ -172,7 +190,9 @@ def add(qp, i, x, weight, step):
 
 @inline
 def add_to_class(qp, i, weight):
-    """C_i += weight x x' for the x in scratch.x, and N_i follows; scratch.mu is u = N_i x. Returns f of N_i' = N_i - f u u'."""
+    r""":math:`C_i \mathrel{+}= \text{weight}\, x x'` for the x in scratch.x, and :math:`N_i` follows; scratch.mu is
+    :math:`u = N_i x`. Returns f of :math:`N_i - f u u'`, the new :math:`N_i`.
+    """
     own, u = qp.scratch.x, qp.scratch.mu
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)
     f = weight / (1.0 + weight * inner(u, own))
@@ -182,7 +202,7 @@ def add_to_class(qp, i, weight):
 
 @inline
 def add_to_sum(qp, f):
-    """M follows N_i - f u u' for the u in scratch.mu; scratch.g gets M u of before. Returns u'M u."""
+    """M follows :math:`N_i - f u u'` for the u in scratch.mu; scratch.g gets :math:`M u` of before. Returns :math:`u'M u`."""
     M, u, Mu = qp.M, qp.scratch.mu, qp.scratch.g
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
@@ -193,7 +213,7 @@ def add_to_sum(qp, f):
 
 @njit
 def inverse(C, nu, A, N):
-    """Write (C + nu I)^{-1} into N, both packed; A (D, D) is scratch. The zeros in front of C stay zeros."""
+    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is scratch. The zeros in front of C stay zeros."""
     D = A.shape[0]
     unpack(C, A)
     # A 1 on the diagonal of the padding, so that there is an inverse; 0 again in the end.
@@ -211,7 +231,9 @@ def inverse(C, nu, A, N):
 
 @njit
 def refactor(qp, nu0):
-    """Move the reference multiplier to nu0 and compute N_k = (C_k + nu0 I)^{-1}, M and h from the C_k."""
+    r"""Move the reference multiplier to :math:`\nu_0` and compute :math:`N_k = (C_k + \nu_0 I)^{-1}`, M and h from the
+    :math:`C_k`.
+    """
     C, N, M, A = qp.C, qp.N, qp.M, qp.scratch.square
     all_whole(C, qp.low_C)
     none_as_rows(qp.low_N)
@@ -245,7 +267,9 @@ def add_up(rows, total):
 
 @njit
 def couple(qp, out, sign):
-    """out_k = sign (out_k - N_k mu) with mu = M sum_k out_k: the step that makes the columns sum to zero."""
+    r""":math:`\text{out}_k` becomes :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with
+    :math:`\mu = M \sum_k \text{out}_k`: the step that makes the columns sum to zero.
+    """
     K, d = out.shape
     g, mu = qp.scratch.g, qp.scratch.mu
     # mu = M sum_k out_k
@@ -260,7 +284,7 @@ def couple(qp, out, sign):
 
 @njit
 def apply(qp, r, out):
-    """out = G r, two passes over N; r and out (K, d)."""
+    r""":math:`\text{out} = G r`, two passes over N; r and out (K, d)."""
     for k in range(r.shape[0]):
         any_product(qp.N[k], qp.low_N, k, r[k], out[k])
     couple(qp, out, 1.0)
@@ -269,14 +293,14 @@ def apply(qp, r, out):
 
 @njit
 def slack_solution(qp, out):
-    """Write W(nu0) = -G b into out (K, d): one pass over N because h_k = N_k b_k is kept."""
+    r"""Write :math:`W(\nu_0) = -G b` into out (K, d): one pass over N because :math:`h_k = N_k b_k` is stored."""
     fill(out, 1.0, qp.h)
     couple(qp, out, -1.0)
 
 
 @njit
 def reference_solution(qp):
-    """V[0] = W(nu0); returns its norm."""
+    r"""`V[0]` becomes :math:`W(\nu_0)`; returns its norm."""
     V = qp.scratch.V[0]
     slack_solution(qp, V)
     return math.sqrt(inner(V, V))
@@ -287,7 +311,9 @@ def reference_solution(qp):
 
 @njit
 def shifted_solve(qp, m, shift, r, out):
-    """out = (I + shift T)^{-1} r for the leading m x m block of T, positive definite for nu0 + shift >= 0."""
+    r""":math:`\text{out} = (I + \text{shift}\, T)^{-1} r` for the leading :math:`m \times m` block of T, positive
+    definite for :math:`\nu_0 + \text{shift} \ge 0`.
+    """
     a, e, c = qp.scratch.alpha, qp.scratch.beta, qp.scratch.t
     # Elimination down the diagonal (Thomas), no pivoting: the matrix is positive definite.
     pivot = 1.0 + shift * a[0]
@@ -304,7 +330,7 @@ def shifted_solve(qp, m, shift, r, out):
 
 @njit
 def short_dot(y, s, m):
-    """Return y's over the first m entries."""
+    """Return :math:`y's` over the first m entries."""
     total = 0.0
     for i in range(m):
         total += y[i] * s[i]
@@ -313,9 +339,11 @@ def short_dot(y, s, m):
 
 @njit
 def secular(qp, m, norm, shift):
-    """Return the shift >= -nu0 at which ||y|| = D, y = norm (I + shift T)^{-1} e_1, or -nu0 if ||y|| <= D there.
+    r"""Return the shift, at least :math:`-\nu_0`, at which :math:`\|y\| = D`,
+    :math:`y = \text{norm}\, (I + \text{shift}\, T)^{-1} e_1`, or :math:`-\nu_0` if :math:`\|y\| \le D` there.
 
-    1/||y|| is concave and increasing in the shift, so Newton on 1/||y|| = 1/D climbs to the root from its left.
+    :math:`1/\|y\|` is concave and increasing in the shift, so Newton on :math:`1/\|y\| = 1/D` climbs to the root from
+    its left.
     """
     D, y, s, rhs = qp.radius, qp.scratch.y, qp.scratch.s, qp.scratch.s
     a, e = qp.scratch.alpha, qp.scratch.beta
@@ -354,7 +382,9 @@ def secular(qp, m, norm, shift):
 
 @njit
 def lanczos(qp, norm):
-    """Write the solution into W and nu from V[0] = W(nu0) of this norm; False if STEPS were not enough."""
+    r"""Write the solution into W and :math:`\nu` from :math:`W(\nu_0)` in `V[0]`, of this norm; False if STEPS were not
+    enough.
+    """
     V, a, e, y, nu, D = qp.scratch.V, qp.scratch.alpha, qp.scratch.beta, qp.scratch.y, qp.nu, qp.radius
     fill(V[0], 1.0 / norm, V[0])
     shift = nu[SOLUTION] - nu[REFERENCE]
@@ -386,7 +416,7 @@ def lanczos(qp, norm):
 
 @njit
 def solve(qp):
-    """Write the minimiser into W and its multiplier into nu[SOLUTION]."""
+    """Write the minimiser into W and its multiplier into `nu[SOLUTION]`."""
     W, nu, D, tally = qp.W, qp.nu, qp.radius, qp.tally
     tally[ROUNDS] += 1
     if tally[EXCESS] > qp.scratch.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
@@ -430,7 +460,7 @@ def centre(W, mean):
 
 @njit
 def check_drift(qp):
-    """Measure the error of W by a step of iterative refinement on the C_k; renew the inverses if it is large."""
+    """Measure the error of W by a step of iterative refinement on the :math:`C_k`; renew the inverses if it is large."""
     W, nu, V = qp.W, qp.nu, qp.scratch.V
     K, d = W.shape
     # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would mend it.

@@ -1,22 +1,34 @@
-"""A Gaussian N(M, C) over K x d matrices, updated by implicit steps of the weighted logistic loss (an EKF).
+r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic loss
+(an EKF).
 
-Subproblem. With J = I_K (x) x' (so J vec(W) = W x), the step for weight w and label y is
+Subproblem. With :math:`J = I_K \otimes x'` (so :math:`J\, \mathrm{vec}(W) = W x`), the step for weight w and label y
+goes to :math:`M_+` and :math:`C_+`,
 
-    M' = argmin over M' of  (1/2) vec(M' - M)' C^{-1} vec(M' - M) + w loss(M'x, y)           (proximal)
-    C'^{-1} = C^{-1} + w J' S J,     S = diag(s) - s s', s = softmax(M'x)                    (Laplace at the new mean)
+.. math::
 
-Everything a round needs is K-dimensional. With Sigma = J C J' and V = C J' (Kd x K), z = M'x is the root of
+    M_+ &= \arg\min_N\; (1/2)\, \mathrm{vec}(N - M)' C^{-1} \mathrm{vec}(N - M) + w\, \mathrm{loss}(N x, y)
+    && \text{(proximal)} \\
+    C_+^{-1} &= C^{-1} + w J' S J, \quad S = \mathrm{diag}(s) - s s',\; s = \mathrm{softmax}(M_+ x)
+    && \text{(Laplace at the new mean)}
 
-    z = M x - w Sigma (s(z) - e_y),    and then    M' = M - V w (s - e_y).
+Everything a round needs is K-dimensional. With :math:`\Sigma = J C J'` and :math:`V = C J'` (Kd, K), :math:`z = M_+ x`
+is the root of
 
-The covariance follows with S = G G', G (K, K-1) in closed form:
+.. math::
 
-    C' = C - V Q V',   Q = w G (I + w G' Sigma G)^{-1} G'
-       = C - Y Y',     Y = V F (Kd, K-1),  F = sqrt(w) G L^{-T},  L L' = I + w G' Sigma G.
+    z = M x - w \Sigma (s(z) - e_y), \quad \text{and then} \quad M_+ = M - V w (s - e_y).
 
-Storage. S 1 = 0, so sums over classes never change: sum_l C_kl = sigma^2 I and sum_k M_k = 0. The last class need not be
-stored. Of the other n = K - 1 classes C is kept as a base minus Y Y' of the last few steps. The base holds its upper block
-rows: row k has the blocks C_kl, k <= l < n, as one d x (n-k)d matrix. The waiting steps are subtracted together as matrix
+The covariance follows with :math:`S = G G'`, G (K, K-1) in closed form:
+
+.. math::
+
+    C_+ &= C - V Q V', && Q = w G (I + w G' \Sigma G)^{-1} G' \\
+    &= C - Y Y', && Y = V F,\; F = \sqrt{w}\, G (L')^{-1},\; L L' = I + w G' \Sigma G,
+
+Y (Kd, K-1). Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I`
+and :math:`\sum_k M_k = 0`. The last class need not be stored. Of the other :math:`n = K - 1` classes C is stored as a
+base minus :math:`Y Y'` of the last few steps. The base holds its upper block rows: row k has the blocks :math:`C_{kl}`,
+:math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. The waiting steps are subtracted together as matrix
 products, at the speed of those instead of the memory's. The numbers are those of the dense form but for rounding.
 """
 
@@ -44,10 +56,12 @@ ROOT_ERROR = 1e-10
 
 
 class LogitLaw(NamedTuple):
-    """The law N(z0, Sigma) of the logits W x at the context x (d,) asked last; n = K - 1, r = DELAYED n.
+    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the context x (d,) asked last; :math:`n = K - 1`, r
+    is `DELAYED` times n.
 
-    z0 (K,) = M x. Sigma (K, K) = J C J'. Vt (K, nd) = J C, of which `logit_law` writes the base's upper blocks and
-    `cross_covariance` the rest. JY (n, r) = J Y. fresh (1,) is 1 while they belong to x and the present posterior.
+    z0 (K,), :math:`M x`. Sigma (K, K), :math:`J C J'`. Vt (K, nd), :math:`J C`, of which `logit_law`
+    writes the base's upper blocks and `cross_covariance` the rest. JY (n, r), :math:`J Y`. fresh (1,) is 1 while they
+    belong to x and the present posterior.
     """
 
     x: Floats
@@ -63,10 +77,11 @@ class LogitLaw(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    """Scratch of one step, nothing of which outlives it; n = K - 1.
+    r"""Scratch of one step, nothing of which outlives it; :math:`n = K - 1`.
 
-    z, g (K,), At (K, K) and root: the equation of the implicit step. G, SG (K, n), L (n, n): the Laplace step's core.
-    Ft (n, K), VF (n, nd): F' and (V F)'. wide (n n d,), tall (n d d,): products on their way.
+    z, g (K,), At, which is :math:`\Sigma` times the weight (K, K), root: the equation of the implicit step. G, SG (K,
+    n), L (n, n): the Laplace step's core. Ft (n, K), VF (n, nd): :math:`F'` and :math:`(V F)'`. wide (n n d,), tall (n
+    d d,): products on their way.
     """
 
     z: Floats
@@ -83,10 +98,10 @@ class Scratch(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    """N(M, C), n = K - 1 stored classes: what is learnt, the law at the last context, and scratch.
+    r""":math:`N(M, C)`, :math:`n = K - 1` stored classes: what is learnt, the law at the last context, and scratch.
 
-    M (K, d). variance: sigma^2 of the prior. rows (n(n+1)/2 d d,): the base's upper block rows, one after the other.
-    Y (nd, DELAYED n): what waits to be subtracted, unused columns 0. tally (2,): see WAITING and UNSOLVED.
+    M (K, d). variance: :math:`\sigma^2` of the prior. rows (n(n+1)/2 d d,): the base's upper block rows, one after the
+    other. Y (nd, DELAYED n): what waits to be subtracted, unused columns 0. tally (2,): see WAITING and UNSOLVED.
     """
 
     M: Floats
@@ -105,7 +120,7 @@ class Posterior(NamedTuple):
 
 
 def posterior_state(n_classes: int, n_features: int, deviation: float) -> Posterior:
-    """Return N(0, deviation^2 I)."""
+    r"""Return :math:`N(0, \text{deviation}^2 I)`."""
     K, d = n_classes, n_features
     n = K - 1
     rows = np.zeros((n * K // 2) * d * d)
@@ -172,7 +187,9 @@ def block_row(rows, n, d, k):
 
 @njit(arrays="new")
 def logit_law(post, x):
-    """Write z0 = M x and Sigma = J C J' for x (d,), the law N(z0, Sigma) of the logits; remembered for the same x."""
+    r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the law :math:`N(z_0, \Sigma)` of the logits;
+    remembered for the same x.
+    """
     law = post.law
     own, Vt, JY = law.x, law.Vt, law.JY
     K, d = post.M.shape
@@ -197,7 +214,7 @@ def logit_law(post, x):
 
 @njit
 def logit_covariance(law, waiting, variance):
-    """Write Sigma (K, K) from the base's part of Vt and JY."""
+    r"""Write :math:`\Sigma` (K, K) from the base's part of Vt and JY."""
     own, Vt, JY, Sigma = law.x, law.Vt, law.JY, law.Sigma
     n, d = JY.shape[0], own.shape[0]
     square = 0.0
@@ -225,7 +242,7 @@ def logit_covariance(law, waiting, variance):
 
 @njit(arrays="new")
 def cross_covariance(post):
-    """Complete Vt = J C (K, nd) for the context of `logit_law`: lower blocks, waiting columns, the last class."""
+    """Complete Vt, :math:`J C` (K, nd), for the context of `logit_law`: lower blocks, waiting columns, the last class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
     K, d = post.M.shape
     n = K - 1
@@ -258,7 +275,7 @@ def cross_covariance(post):
 
 @njit
 def implicit_logits(post, w, y):
-    """Write z, the root of z = z0 - w Sigma (s(z) - e_y), and root.s = softmax(z)."""
+    r"""Write z, the root of :math:`z = z_0 - w \Sigma (s(z) - e_y)`, and :math:`\mathrm{softmax}(z)` into root.s."""
     law, scratch = post.law, post.scratch
     g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]
@@ -277,7 +294,9 @@ def implicit_logits(post, w, y):
 
 @njit
 def multinomial_factor(s, G):
-    """Write G (K, K-1), lower trapezoidal, with G G' = diag(s) - s s': products and quotients only, no cancellation."""
+    r"""Write G (K, K-1), lower trapezoidal, with :math:`G G' = \mathrm{diag}(s) - s s'`: products and quotients only,
+    no cancellation.
+    """
     K = s.shape[0]
     tail = s[K - 1]
     for k in range(K - 2, -1, -1):
@@ -294,7 +313,7 @@ def multinomial_factor(s, G):
 
 @njit
 def core(post, w):
-    """Write G for s, SG = Sigma G, and the Cholesky factor L of I + w G' Sigma G."""
+    r"""Write G for s, SG, :math:`\Sigma G`, and the Cholesky factor L of :math:`I + w G' \Sigma G`."""
     Sigma, G, L, SG = post.law.Sigma, post.scratch.G, post.scratch.L, post.scratch.SG
     K = Sigma.shape[0]
     multinomial_factor(post.scratch.root.s, G)
@@ -335,7 +354,7 @@ def learn_label(post, x, y, w):
 
 @njit
 def move_mean(post, y, w):
-    """M' = M - V w (s - e_y); the last class's mean is what makes the classes sum to zero."""
+    r""":math:`M \mathrel{-}= V w (s - e_y)`; the last class's mean is what makes the classes sum to zero."""
     M, Vt, s = post.M, post.law.Vt, post.scratch.root.s
     K, d = M.shape
     n = K - 1
@@ -353,7 +372,7 @@ def move_mean(post, y, w):
 
 @njit(arrays="new")
 def wait(post, w):
-    """Add the columns Y = V F of C' = C - Y Y' to those that wait."""
+    """Add the columns :math:`Y = V F` of :math:`C - Y Y'`, the new covariance, to those that wait."""
     Ft, L, G, VF = post.scratch.Ft, post.scratch.L, post.scratch.G, post.scratch.VF
     K, d = post.M.shape
     n = K - 1
@@ -375,7 +394,7 @@ def wait(post, w):
 
 @njit(arrays="new")
 def subtract_waiting(post):
-    """Subtract Y Y' from the base, block row by block row, and empty Y."""
+    """Subtract :math:`Y Y'` from the base, block row by block row, and empty Y."""
     Y, JY = post.Y, post.law.JY
     K, d = post.M.shape
     n = K - 1

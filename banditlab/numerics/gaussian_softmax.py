@@ -35,7 +35,9 @@ class Nodes(NamedTuple):
 
 
 def cubature(K: int) -> Nodes:
-    """Return the 2 K points +-sqrt(K) e_k with equal weights: exact for polynomials of degree 3, closed under renaming."""
+    r"""Return the :math:`2 K` points :math:`\pm \sqrt{K} e_k` with equal weights: exact for polynomials of degree 3,
+    closed under renaming.
+    """
     points = math.sqrt(K) * np.concatenate([np.eye(K), -np.eye(K)])
     return Nodes.of(points, np.full(2 * K, 0.5 / K))
 
@@ -107,7 +109,8 @@ def symmetric_root(C, V, root):
 
 @njit
 def log_mean_softmax(mean, C, nodes, mu, z):
-    """Write ln((1 - mu) E softmax(mean + N(0, C)) + mu/K) into z (K,), the expectation by the nodes; C is overwritten.
+    r"""Write :math:`\ln((1 - \mu)\, \mathbb{E}[\mathrm{softmax}(\text{mean} + N(0, C))] + \mu/K)` into z (K,), the
+    expectation by the nodes; C is overwritten.
 
     Weights may be uneven but must be 0 or above.
     """
@@ -137,7 +140,7 @@ def log_mean_softmax(mean, C, nodes, mu, z):
 
 @njit
 def _shifted(mean, root, point, w):
-    """Write mean + root point, less its largest entry, into w (K,); return that entry."""
+    r"""Write :math:`\text{mean} + \text{root}\, \text{point}`, less its largest entry, into w (K,); return that entry."""
     K = w.shape[0]
     top = -math.inf
     for k in range(K):

@@ -1,16 +1,20 @@
-"""A learner in the span of the contexts it has learnt: coordinates there, from the contexts' Gram matrix.
+r"""A learner in the span of the contexts it has learnt: coordinates there, from the contexts' Gram matrix.
 
-A learner whose answers depend on the contexts through their inner products only, and whose A is lambda I where it has
-learnt nothing, answers the same in any orthonormal coordinates. With X (r, d) independent contexts learnt and
-L L' = X X' (Cholesky), the rows of Q = L^{-1} X are such coordinates of their span, and a context has
+A learner whose answers depend on the contexts through their inner products only, and whose A is :math:`\lambda I` where
+it has learnt nothing, answers the same in any orthonormal coordinates. With X (r, d) independent contexts learnt and
+:math:`L L' = X X'` (Cholesky), the rows of :math:`Q = L^{-1} X` are such coordinates of their span, and a context has
 
-    xi = Q x = L^{-1} X x,     and one more, |x - Q'xi| = (|x|^2 - |xi|^2)^{1/2}, along what sets it apart from the span.
+.. math::
 
-The quadratic is then that of K (r + 1) numbers, not of K d. Nothing is approximated; Q itself is never formed, so that X
-may be sparse. A factor of X X' alone would square the condition of X: coordinates of contexts that are learnt, and with
-them the rows of L, are corrected once by what is left outside of the span (the corrected seminormal equations: Björck,
-Linear Algebra and its Applications 88/89, 1987). The inner products that the learner sees are then those of the contexts to
-about 1e-11 where contexts a part of 1e-6 apart are learnt, and to about 1e-8 where such a part is too small to be kept.
+    \xi = Q x = L^{-1} X x, \quad \text{and one more, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
+    \text{ along what sets it apart from the span.}
+
+The quadratic is then that of :math:`K (r + 1)` numbers, not of :math:`K d`. Nothing is approximated; Q itself is never
+formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition of X: coordinates of contexts
+that are learnt, and with them the rows of L, are corrected once by what is left outside of the span (the corrected
+seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). The inner products that the learner sees
+are then those of the contexts to about 1e-11 where contexts a part of 1e-6 apart are learnt, and to about 1e-8 where
+such a part is too small to be kept.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ contexts kept, each times what of it there is in the context. Beyond that one co
 
 
 class Span(NamedTuple):
-    """rank (1,) = r, below or at `capacity`: X, the contexts, (capacity, d) or `Stored`;
+    """rank (1,): r, below or at `capacity`: X, the contexts, (capacity, d) or `Stored`;
     L (capacity, capacity); r rows of them count.
 
     lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others
@@ -109,14 +113,14 @@ class Spanned(NamedTuple):
 
 @njit
 def solve(L, r, w):
-    """Overwrite the first r entries of w with L^{-1} w."""
+    """Overwrite the first r entries of w with :math:`L^{-1} w`."""
     for i in range(r):
         w[i] = (w[i] - dot(L[i, :i], w[:i])) / L[i, i]
 
 
 @njit
 def solve_transposed(L, r, w):
-    """Overwrite the first r entries of w with L'^{-1} w."""
+    """Overwrite the first r entries of w with :math:`(L')^{-1} w`."""
     for i in range(r - 1, -1, -1):
         w[i] /= L[i, i]
         for j in range(i):
@@ -125,7 +129,7 @@ def solve_transposed(L, r, w):
 
 @njit(arrays="new")
 def locate(span, x):
-    """Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return |x|^2."""
+    r"""Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return :math:`\|x\|^2`."""
     L, xi, r = span.L, span.xi, span.rank[0]
     square = products(span.X, x, r, span.v, xi)
     solve(L, r, xi)
@@ -141,7 +145,7 @@ def locate(span, x):
 
 @njit(arrays="new")
 def locate_many(span, X, n):
-    """Write the coordinates of the n <= BATCH contexts X into the first n rows of Xi."""
+    """Write the coordinates of the n contexts X, at most `BATCH`, into the first n rows of Xi."""
     L, Xi, rest, r = span.L, span.Xi, span.rest, span.rank[0]
     capacity = Xi.shape[1]
     W = span.W[: r * n].reshape(r, n)
@@ -161,7 +165,7 @@ def locate_many(span, X, n):
 
 @njit
 def solve_row(l, i, W):
-    """Row i of W = L^{-1} W, l the row of L, the rows before it being done."""
+    """Row i of :math:`L^{-1} W` in the place of W, l the row of L, the rows before it being done."""
     w = W[i]
     whole = i // 4 * 4
     for j in range(0, whole, 4):

@@ -1,12 +1,13 @@
-"""The inverse of a Kd x Kd matrix A = lambda I + c (H_1 + ... + H_t), H_s = S_s (x) x_s x_s', kept as d x d blocks.
+r"""The inverse of a :math:`K d \times K d` matrix :math:`A = \lambda I + c (H_1 + \dots + H_t)`,
+:math:`H_s = S_s \otimes x_s x_s'`, stored as :math:`d \times d` blocks.
 
-Learners on quadratic surrogates of the multiclass logistic loss share it. Block (l, k) of the symmetric A^{-1} is the
-transpose of block (k, l), so the K (K + 1) / 2 blocks with k <= l are kept, row by row; the blocks off the diagonal are
-not symmetric themselves.
+Learners on quadratic surrogates of the multiclass logistic loss share it. Block (l, k) of the symmetric :math:`A^{-1}`
+is the transpose of block (k, l), so the :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row by row; the
+blocks off the diagonal are not symmetric themselves.
 
-A Woodbury step takes a sum of squares f f' off A^{-1}. Its rows f are kept beside the blocks, A^{-1} = M - F'F, until
-their arrays are full, and are then taken off in one set of matrix products: an update costs the same arithmetic, at
-the speed of the processor instead of that of its memory.
+A Woodbury step takes a sum of squares :math:`f f'` off :math:`A^{-1}`. Its rows f are kept beside the blocks,
+:math:`A^{-1} = M - F'F`, until their arrays are full, and are then taken off in one set of matrix products: an update
+costs the same arithmetic, at the speed of the processor instead of that of its memory.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from banditlab.numerics.softmax_root import core_factor
 BATCH = 128
 """Contexts whose quadratic forms are computed by one set of matrix products."""
 UPDATES = 8
-"""Updates that wait, at most: A^{-1} is then read and written once for all of them."""
+"""Updates that wait, at most: :math:`A^{-1}` is then read and written once for all of them."""
 EPSILON = 2.0**-52
 CANARY = 4.0
 """Times the error seen where the value is known: what the entries that are not known are taken to be wrong by."""
@@ -34,12 +35,13 @@ CANARY = 4.0
 class Blocks(NamedTuple):
     """M, F and rows are what changes from round to round, the others are scratch.
 
-    M (K(K+1)/2, d, d): the blocks; F (K, capacity K, d): rows[0] pending rows f, F[k, i] = block k of f_i; capacity = how many
-    updates wait. At (K, K) = (1/2) x' (A^{-1})_kl x and V (K, K, d), V[k, l] = (A^{-1})_kl x, at the last context;
-    Fx (capacity K, K), Fx[i, k] = F[k, i]'x; FxFx (K, K) = Fx'Fx. seen (d,), at (1,): the context that At, the upper half of
-    V and Fx belong to, 1 if there is one. f (capacity K,), C (K, d), D (d, d): one column of Fx, one row of blocks of F'Fx,
-    one block of F'F. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH),
-    Ats (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
+    M (K(K+1)/2, d, d): the blocks; F (K, capacity K, d): rows[0] pending rows f, `F[k, i]` is block k of :math:`f_i`;
+    capacity is how many updates wait. At (K, K), :math:`(1/2) x' (A^{-1})_{kl} x`, and V (K, K, d), `V[k, l]` is
+    :math:`(A^{-1})_{kl} x`, at the last context; Fx (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K), `Fx`
+    transposed times `Fx`. seen (d,), at (1,): the context that At, the upper half of V and Fx belong to, 1 if there is
+    one. f (capacity K,), C (K, d), D (d, d): one column of Fx, one row of blocks of :math:`F'` times `Fx`, one block of
+    :math:`F'F`. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH), Ats
+    (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
     """
 
     M: NDArray[np.float64]
@@ -68,7 +70,7 @@ class Blocks(NamedTuple):
 
     @classmethod
     def initial(cls, K: int, d: int, regularization: float) -> Blocks:
-        """Return A^{-1} = I / lambda."""
+        r"""Return :math:`A^{-1} = I/\lambda`."""
         n = K * (K + 1) // 2
         capacity = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
         M = np.zeros((n, d, d))
@@ -96,11 +98,11 @@ class Blocks(NamedTuple):
 
     @staticmethod
     def size(K: int, d: int) -> int:
-        """Return about how many bytes the arrays take: A^{-1}'s blocks and what the pending updates need."""
+        """Return about how many bytes the arrays take: the blocks of :math:`A^{-1}` and what the pending updates need."""
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:
-        """Return the same with coordinates to d added, in which A = lambda I still; no rows are pending."""
+        r"""Return the same with coordinates to d added, in which :math:`A = \lambda I` still; no rows are pending."""
         flush(self)
         K, _, n = self.F.shape
         wide = Blocks.initial(K, d, regularization)
@@ -108,7 +110,7 @@ class Blocks(NamedTuple):
         return wide
 
     def rotated(self, Q: NDArray[np.float64], regularization: float) -> Blocks:
-        """Return A^{-1} in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
+        """Return :math:`A^{-1}` in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
         flush(self)
         K, (r, d) = self.F.shape[0], Q.shape
         whole = Blocks.initial(K, d, regularization)
@@ -118,7 +120,7 @@ class Blocks(NamedTuple):
 
 
 def dense(blocks: Blocks) -> NDArray[np.float64]:
-    """Return A^{-1} (Kd, Kd)."""
+    """Return :math:`A^{-1}` (Kd, Kd)."""
     K, _, d = blocks.F.shape
     full = np.empty((K, d, K, d))
     for block, k, l in zip(blocks.M, *np.triu_indices(K), strict=True):
@@ -203,7 +205,7 @@ def subtract(A, D):
 
 @njit(arrays="new")
 def form_many(blocks, X):
-    """Write (1/2) x_t' (A^{-1})_p x_t into Ats[p, t] for every block p and context X (n, d), n <= BATCH."""
+    """Write :math:`(1/2) x_t' (A^{-1})_p x_t` into `Ats[p, t]` for every block p and context X (n, d), n at most `BATCH`."""
     M, Ats = blocks.M, blocks.Ats
     n, d = X.shape
     Xt, MXt = blocks.Xt[: d * n].reshape(d, n), blocks.MXt[: d * n].reshape(d, n)
@@ -228,7 +230,9 @@ def form_many(blocks, X):
 
 @njit
 def add_products(A, B, factor, sums):
-    """Add factor sum_i A[i, t] B[i, t] to sums[t]: contexts innermost, whose sums are independent and vectorise."""
+    r"""Add :math:`\text{factor} \sum_i A_{it} B_{it}` to `sums[t]`: contexts innermost, whose sums are independent and
+    vectorise.
+    """
     for i in range(A.shape[0]):
         a, b = A[i], B[i]
         for t in range(sums.shape[0]):
@@ -250,10 +254,10 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    """A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
+    r"""A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
 
-    A^{-1} -= V Qc V' (Woodbury), Qc = c S (I + 2c At S)^{-1}: a sum of squares f f', the K rows f of
-    sqrt(c) L^{-1} Y' V', L L' = I + 2c Y'At Y.
+    :math:`A^{-1} \mathrel{-}= V Q_c V'` (Woodbury), :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`: a sum of squares
+    :math:`f f'`, the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
     """
     V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
     K = blocks.At.shape[0]
@@ -268,18 +272,20 @@ def add_hessian(blocks, c, root):
 
 @njit
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
-    """Return by how much a round's term T of a certificate (`forecasters.soft_labels.surrogate_term`) may be wrong.
+    r"""Return by how much a round's term T of a certificate (`forecasters.soft_labels.surrogate_term`) may be wrong.
 
-    Along what all classes have in common A is lambda I for ever, so At 1 = |x|^2 / (2 lambda) 1: how far At is from that
-    is what rounding has done to A^{-1} at x, and its other entries are taken to be wrong by `CANARY` times as much.
-    T changes by u'r - (1/2) u'dAt u - u'dmean, u (K,) the round's coefficients of h, r the root's residual.
+    Along what all classes have in common A is :math:`\lambda I` for ever, so
+    :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`: how far :math:`\tilde{A}` is from that is what
+    rounding has done to :math:`A^{-1}` at x, and its other entries are taken to be wrong by `CANARY` times as much. T
+    changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`, u (K,) the round's coefficients of
+    h, r the root's residual.
 
     Parameters
     ----------
     centre
-        |sum_k mean_k|, which is 0 but for rounding.
+        :math:`|\sum_k \text{mean}_k|`, which is 0 but for rounding.
     residual
-        max |r_k|.
+        :math:`\max_k |r_k|`.
     terms
         The sum of the sizes of what T was summed from.
     """
@@ -299,7 +305,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
 
 @njit(arrays="new")
 def flush(blocks):
-    """M -= F'F; no rows are pending then."""
+    r""":math:`M \mathrel{-}= F'F`; no rows are pending then."""
     M, F, rows = blocks.M, blocks.F, blocks.rows
     K = F.shape[0]
     p = 0
@@ -313,7 +319,7 @@ def flush(blocks):
 
 @njit
 def half_root(s, q, L, scale, T):
-    """Write scale L^{-1} Y' into T (K, K): the column solves of `half_solve`, all of them at once."""
+    r"""Write :math:`\text{scale}\, L^{-1} Y'` into T (K, K): the column solves of `half_solve`, all of them at once."""
     K = T.shape[0]
     for i in range(K):
         weight = scale * q[i]

@@ -1,12 +1,16 @@
-"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix: it grows with the rounds learnt.
+r"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix: it grows with the rounds learnt.
 
-A = lambda I + sum_s kappa_s phi_s phi_s' and b = sum_s beta_s phi_s, phi_s the feature of the context x_s. With
-D = diag(kappa), G the Gram matrix and L L' = D^{1/2} G D^{1/2} + lambda I,
+:math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, :math:`\phi_s` the feature
+of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, G the Gram matrix and
+:math:`L L' = D^{1/2} G D^{1/2} + \lambda I`,
 
-    a = L^{-1} D^{1/2} k_x,   phi' A^{-1} phi = (k(x, x) - a'a) / lambda,   phi' A^{-1} b = (k_x' beta - a'r) / lambda,
+.. math::
 
-r = L^{-1} D^{1/2} G beta. A round adds a row to L, sqrt(kappa) a and what completes it, and moves r by a beta_t: one
-triangular solve a round and no matrix but L.
+    a = L^{-1} D^{1/2} k_x, \quad \phi' A^{-1} \phi = (k(x, x) - a'a)/\lambda, \quad
+    \phi' A^{-1} b = (k_x' \beta - a'r)/\lambda,
+
+:math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and what completes it, and moves
+r by a :math:`\beta_t`: one triangular solve a round and no matrix but L.
 """
 
 from __future__ import annotations
@@ -25,14 +29,15 @@ from banditlab.numerics.symmetric import dot
 FIRST_ROOM = 64
 """Rounds the arrays hold at first; the capacity doubles whenever they are full."""
 LINEAR, GAUSSIAN, POLYNOMIAL = range(3)
-"""The kernels: x'y, exp(-||x - y||^2 / (2 parameter^2)), (1 + x'y)^parameter."""
+r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2))`, :math:`(1 + x'y)^{\text{parameter}}`."""
 
 
 class Dual(NamedTuple):
-    """The quadratic in its dual form, for at most so many rounds.
+    r"""The quadratic in its dual form, for at most so many rounds.
 
-    n (1,): rounds learnt. X (capacity, d): their contexts; s = sqrt(kappa), beta, r (capacity,); L packed by rows. kernel and
-    parameter: see `kernel_value`. regularization: lambda. k, a (capacity,) are scratch.
+    n (1,): rounds learnt. X (capacity, d): their contexts; s, :math:`\sqrt{\kappa}`, :math:`\beta`, r (capacity,); L
+    packed by rows. kernel and parameter: see `kernel_value`. regularization: :math:`\lambda`. k, a (capacity,) are
+    scratch.
     """
 
     n: NDArray[np.int64]
@@ -75,7 +80,9 @@ class Dual(NamedTuple):
 
 @njit
 def kernel_value(x, y, kernel, parameter):
-    """Return k(x, y) for x, y (d,): LINEAR, GAUSSIAN with parameter = bandwidth, or POLYNOMIAL with parameter = degree."""
+    """Return :math:`k(x, y)` for x, y (d,): LINEAR, GAUSSIAN with the bandwidth as its parameter, or POLYNOMIAL with
+    the degree.
+    """
     if kernel == GAUSSIAN:
         square = 0.0
         for j in range(x.shape[0]):
@@ -88,7 +95,7 @@ def kernel_value(x, y, kernel, parameter):
 
 @njit
 def dual_form(dual, x):
-    """Return m = phi'A^{-1} b and q = phi'A^{-1} phi at x (d,); leaves k_x and a in the scratch."""
+    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,); leaves :math:`k_x` and a in the scratch."""
     dual, x = borrow(dual), borrow(x)
     k, a, s, L = dual.k, dual.a, dual.s, dual.L
     lam, kernel, parameter = dual.regularization, dual.kernel, dual.parameter
@@ -107,7 +114,9 @@ def dual_form(dual, x):
 
 @njit
 def dual_add(dual, x, q, kappa, beta):
-    """A += kappa phi phi', b += beta phi for the x (d,) that `dual_form` has just been given, q its second answer."""
+    r""":math:`A \mathrel{+}= \kappa \phi \phi'`, :math:`b \mathrel{+}= \beta \phi` for the x (d,) that `dual_form` has
+    just been given, q its second answer.
+    """
     dual, x = borrow(dual), borrow(x)
     n, k, a, r = dual.n[0], dual.k, dual.a, dual.r
     lam = dual.regularization

@@ -1,10 +1,18 @@
-"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, its prior uniform on the row ball or Gaussian.
+r"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, its prior uniform on the row ball or Gaussian.
 
-The target is exp(-U(W)) on {W : ||W_k|| <= B}. U is the sum of the losses so far (weighted, where the counts are sums of
-weights) plus (ridge/2) ||W||^2. With B infinite that is the Gaussian prior N(0, I/ridge). One step of size e:
+The target is :math:`\exp(-U(W))` on :math:`\{W : \|W_k\| \le B\}`. U is the sum of the losses so far (weighted, where
+the counts are sums of weights) plus :math:`(\text{ridge}/2) \|W\|^2`. With B infinite that is the Gaussian prior
+:math:`N(0, I/\text{ridge})`. One step of size e:
 
-    V = W - e grad U(W) + sqrt(2 e) noise                                                                     (proposal)
-    accept V with probability min(1, e^{U(W) - U(V)} q(W | V) / q(V | W)),  -ln q(V | W) = ||V - W + e grad U(W)||^2/(4 e)
+.. math::
+
+    V = W - e \nabla U(W) + \sqrt{2 e}\, \text{noise}
+
+is proposed and accepted with probability
+
+.. math::
+
+    \min(1, e^{U(W) - U(V)} q(W \mid V)/q(V \mid W)), \qquad -\ln q(V \mid W) = \|V - W + e \nabla U(W)\|^2/(4 e).
 
 A proposal outside the ball is rejected, which keeps the target exact. Nothing is clipped.
 """
@@ -26,7 +34,9 @@ from banditlab.numerics.symmetric import dot
 ACCEPTANCE_RATE = 0.574
 """Acceptance rate the step size is steered to, the optimal one for smooth targets in many dimensions."""
 GAIN, DECAY = 0.5, 0.25
-"""The step's logarithm moves by GAIN (round)^-DECAY times (rate - ACCEPTANCE_RATE) after each round."""
+r"""The step's logarithm moves by :math:`\text{GAIN}\, \text{round}^{-\text{DECAY}}` times the difference of the rate
+and `ACCEPTANCE_RATE` after each round.
+"""
 LEAST_STEP, MOST_STEP = 1e-12, 1e2  # in units of B^2 (of the prior's variance where there is no ball)
 PROPOSALS, ACCEPTANCES = range(2)
 """Slots of `Chains.tally`."""
@@ -35,7 +45,7 @@ PROPOSALS, ACCEPTANCES = range(2)
 class Chains(NamedTuple):
     """W (c, K, d) positions; U (c,) potentials and G (c, K, d) their gradients there.
 
-    samples (S, c, K, d): positions after each of the last round's S steps. step (1,) = e. tally (2,): PROPOSALS and
+    samples (S, c, K, d): positions after each of the last round's S steps. step (1,): e. tally (2,): PROPOSALS and
     ACCEPTANCES. V, H (K, d) and z (K,) are scratch: a proposal, its gradient, the logits of a context.
     """
 

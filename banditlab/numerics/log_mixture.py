@@ -1,8 +1,9 @@
-"""The aggregating algorithm at learning rate 1: forecasts mixed with weights proportional to e^{-loss}.
+r"""The aggregating algorithm at learning rate 1: forecasts mixed with weights proportional to :math:`e^{-\text{loss}}`.
 
-With members' logits Z (N, K) and log weights w (N,), sum e^w = 1, the mixture predicts z_k = ln sum_i e^{w_i}
-softmax(Z_i)_k. Its loss is -ln sum_i e^{w_i - loss_i}: the logarithmic loss is 1-mixable, with equality. The members are
-any forecasters, whose log softmax `mix` takes, or matrices, whose logits `mix_linear` computes.
+With members' logits Z (N, K) and log weights w (N,), :math:`\sum_i e^{w_i} = 1`, the mixture predicts
+:math:`z_k = \ln \sum_i e^{w_i} \mathrm{softmax}(Z_i)_k`. Its loss is :math:`-\ln \sum_i e^{w_i - \mathrm{loss}_i}`: the
+logarithmic loss is 1-mixable, with equality. The members are any forecasters, whose log softmax `mix` takes, or
+matrices, whose logits `mix_linear` computes.
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ def mix(w, Z, z):
 
 @njit
 def mix_linear(M, w, x, Z, z):
-    """Write ln sum_i e^{w_i} softmax(M_i x) into z (K,), and each ln softmax(M_i x) into Z (N, K).
+    r"""Write :math:`\ln \sum_i e^{w_i} \mathrm{softmax}(M_i x)` into z (K,), and each
+    :math:`\ln \mathrm{softmax}(M_i x)` into Z (N, K).
 
     M (N, K, d) are the members, w (N,) their log weights, x (d,) is the context.
     """
@@ -62,7 +64,7 @@ def reweigh(w, Z, y):
 
 @njit
 def smooth(z, mu):
-    """Overwrite log probabilities z (K,) with ln((1 - mu) e^{z_k} + mu/K)."""
+    r"""Overwrite log probabilities z (K,) with :math:`\ln((1 - \mu) e^{z_k} + \mu/K)`."""
     if mu > 0.0:
         for k in range(z.shape[0]):
             z[k] = math.log((1.0 - mu) * math.exp(z[k]) + mu / z.shape[0])

@@ -1,40 +1,56 @@
-"""A stretch of contexts looked at together: packed matrices P_i and vectors h_i read once for m rounds, not once a round.
+r"""A stretch of contexts looked at together: packed matrices :math:`P_i` and vectors :math:`h_i` read once for m
+rounds, not once a round.
 
-Problem. Models i = 1 ... M keep P_i = A_i^{-1} (see `packed_symmetric`) and h_i. Round t reads m_i = h_i'x_t and
-q_i = x_t'P_i x_t of all of them, and moves a few: with v = P_i x_t
+Problem. Models :math:`i = 1, \dots, M` keep :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
+reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all of them, and moves a few: with :math:`v = P_i x_t`
 
-    h_i <- h_i + step v,        P_i <- P_i - s v v',    s >= 0.                                                      (1)
+.. math::
 
-Once the M d^2 / 2 numbers fit in no near cache, a round waits for memory. The next n <= m contexts, the columns of X (d, n),
-are known, and nothing in these rounds leaves their span. What is read and moved is
+    h_i \leftarrow h_i + \text{step}\, v, \qquad P_i \leftarrow P_i - s v v', \quad s \ge 0. \tag{1}
 
-    G_i = X'P_i X (n, n),       g_i = X'h_i (n,).                                                                    (2)
+Once the :math:`M d^2/2` numbers fit in no near cache, a round waits for memory. The next :math:`n \le m` contexts, the
+columns of X (d, n), are known, and nothing in these rounds leaves their span. What is read and moved is
 
-Column t of G_i is c = X'v. So round t reads q_i = G_i[t, t] and m_i = g_i[t]. Multiplied by X' from the left and X from the
-right, (1) has no d x d matrix in it:
+.. math::
 
-    g_i <- g_i + step c,        G_i <- G_i - s c c',                                                                 (3)
+    G_i = X'P_i X \quad (n \times n), \qquad g_i = X'h_i. \tag{2}
 
-Only the rounds to come are needed of it: row t stays as it was in round t. After the stretch, model i, which has learnt in
-the rounds t_1 < ... < t_r, is brought up to date. The v_a of (1) follow from the P_i of the beginning,
+Column t of :math:`G_i` is :math:`c = X'v`. So round t reads :math:`q_i = (G_i)_{tt}` and :math:`m_i = (g_i)_t`.
+Multiplied by :math:`X'` from the left and X from the right, (1) has no :math:`d \times d` matrix in it:
 
-    v_a = P_i x_{t_a} - sum_{b<a} s_b c_b[t_a] v_b,       c_b[t_a] = G_i[t_b, t_a] as it was left standing,            (4)
+.. math::
 
-a product with r contexts at once. Then h_i += sum_a step_a v_a and, with f_a = sqrt(s_a) v_a,
+    g_i \leftarrow g_i + \text{step}\, c, \qquad G_i \leftarrow G_i - s c c'. \tag{3}
 
-    P_i <- P_i - sum_a f_a f_a',                                                                                     (5)
+Only the rounds to come are needed of it: row t stays as it was in round t. After the stretch, model i, which has learnt
+in the rounds :math:`t_1 < \dots < t_r`, is brought up to date. The :math:`v_a` of (1) follow from the :math:`P_i` of
+the beginning,
 
-eight rows of P_i at a time, which the next stretch's (2) reads while they are near. With L the lower block triangle,
-P = L + L' and G = X'L X + (X'L X)'. L X is kept for (4): of P x = L x + L'x the second half is left to do.
+.. math::
 
-A model that has learnt little is kept as rows, P_i = p I - F'F (see `low_rank`): G_i = p X'X - (F X)'(F X), P_i x is a product
-with F twice, and (5) appends the rows f_a.
+    v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad
+    (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ as it was left standing}, \tag{4}
 
-Exact but for rounding. q is a difference: where a context comes again it falls from ||x||^2/lambda to about 1, in (3) as in
-x'P x with P from (1). Either way the error is a few units of rounding of the q it fell from.
+a product with r contexts at once. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
+:math:`f_a = \sqrt{s_a} v_a`,
 
-Cost of a round: d^2 + 2 n d operations a model for (2), as a matrix product, and 2 d^2 a model that learns. Of memory, P_i is
-read once in n rounds, once more for every sixteen contexts that it learnt from (or one or two left over), and written once.
+.. math::
+
+    P_i \leftarrow P_i - \sum_a f_a f_a', \tag{5}
+
+eight rows of :math:`P_i` at a time, which the next stretch's (2) reads while they are near. With L the lower block
+triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is kept for (4): of :math:`P x = L x + L'x`
+the second half is left to do.
+
+A model that has learnt little is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
+:math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is a product with F twice, and (5) appends the rows :math:`f_a`.
+
+Exact but for rounding. q is a difference: where a context comes again it falls from :math:`\|x\|^2/\lambda` to about 1,
+in (3) as in :math:`x'P x` with P from (1). Either way the error is a few units of rounding of the q it fell from.
+
+Cost of a round: :math:`d^2 + 2 n d` operations a model for (2), as a matrix product, and :math:`2 d^2` a model that
+learns. Of memory, :math:`P_i` is read once in n rounds, once more for every sixteen contexts that it learnt from (or
+one or two left over), and written once.
 """
 
 from __future__ import annotations
@@ -70,16 +86,17 @@ ACTIVE, POSITION, LENGTH, HALF = range(4)
 """Slots of `Ahead.place`: 1 in a stretch that was looked at, else 0; the round at hand, counted from the stretch's first; the
 stretch's length; which half of X is in use."""
 MEAN, STEP, WEIGHT = range(3)
-"""Rows of `Ahead.terms[i]`: g_i; the step_a and the s_a of the rounds learnt."""
+r"""Rows of `Ahead.terms[i]`: :math:`g_i`; the :math:`\text{step}_a` and the :math:`s_a` of the rounds learnt."""
 
 
 class Ahead(NamedTuple):
-    """What is known of M models in a stretch of up to m contexts.
+    r"""What is known of M models in a stretch of up to m contexts.
 
-    place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and t_1 ... t_r of every model. G (M, m, m): of row t
-    what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as columns, sixteen after sixteen,
-    of the last stretch and, in the other half, of the one before. LX (M, D, m): L X of every model that is whole. Scratch:
-    V (m, D), the v_a, then the f_a, of one model; room; pair (2 D 16,), contexts as columns and their products.
+    place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and :math:`t_1, \dots, t_r` of every model. G
+    (M, m, m): of row t what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as
+    columns, sixteen after sixteen, of the last stretch and, in the other half, of the one before. LX (M, D, m):
+    :math:`L X` of every model that is whole. Scratch: V (m, D), the :math:`v_a`, then the :math:`f_a`, of one model;
+    room; pair (2 D 16,), contexts as columns and their products.
     """
 
     place: NDArray[np.int64]
@@ -122,7 +139,9 @@ def ahead(M: int, d: int, m: int) -> Ahead:
 
 @inline
 def read_ahead(ahead, m, q):
-    """Write m_i = h_i'x and q_i = x'P_i x of the round at hand, if it was looked at, and return whether it was."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of the round at hand, if it was looked at, and return whether
+    it was.
+    """
     if ahead is None:  # settled when the kernel is compiled: small models have none
         return False
     if ahead.place[ACTIVE] == 0:
@@ -135,7 +154,7 @@ def read_ahead(ahead, m, q):
 
 @inline
 def recall_ahead(ahead, i):
-    """Return whether the round at hand was looked at, and m_i and q_i if it was."""
+    """Return whether the round at hand was looked at, and :math:`m_i` and :math:`q_i` if it was."""
     if ahead is None:
         return False, 0.0, 0.0
     if ahead.place[ACTIVE] == 0:
@@ -216,7 +235,7 @@ def lay_contexts(own, X, behind):
 
 @njit
 def append_and_look(P, low, X, ahead, i, n):
-    """Take (5) off model i's P, of few lessons, as rows of their own, and write (2) for n contexts, X (m/16, D, 16)."""
+    """Take (5) off model i's P, of few updates, as rows of their own, and write (2) for n contexts, X (m/16, D, 16)."""
     for a in range(ahead.rounds[i, 0]):
         append(P, low, i, 1.0, ahead.V[a])
     m = ahead.G.shape[1]
@@ -225,7 +244,9 @@ def append_and_look(P, low, X, ahead, i, n):
 
 @njit
 def complete(P, low, h, X, ahead, i):
-    """Write the f_a of model i, (4) and (5), into V, so many rows of zeros after them as make fours, and move h (D,)."""
+    """Write the :math:`f_a` of model i, (4) and (5), into V, so many rows of zeros after them as make fours, and move h
+    (D,).
+    """
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
     t = ahead.rounds[i, 1 : 1 + r]
@@ -272,7 +293,7 @@ def column(X, t, x):
 
 @njit
 def products(P, low, i, X, LX, rounds, pair, V):
-    """Write P x_t for the contexts of up to sixteen `rounds` into as many rows of V (m, D), P model i's."""
+    """Write :math:`P x_t` for the contexts of up to sixteen `rounds` into as many rows of V (m, D), P model i's."""
     if low.ranks[i] == WHOLE:
         whole_products(P, X, LX, rounds, pair, V)
         return
@@ -303,7 +324,9 @@ def from_lanes(columns, n, V):
 
 @njit
 def whole_products(P, X, LX, rounds, pair, V):
-    """Write L x_t + L'x_t, of which L x_t stands in LX (D, m), for a whole P: up to eight contexts side by side, or sixteen."""
+    """Write :math:`L x_t + L'x_t`, of which :math:`L x_t` stands in LX (D, m), for a whole P: up to eight contexts side
+    by side, or sixteen.
+    """
     wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
     few, out = as_lanes(X, rounds, wide, pair, V.shape[1])
     for j in range(out.shape[0]):
@@ -315,7 +338,9 @@ def whole_products(P, X, LX, rounds, pair, V):
 
 @njit
 def add_other_half(P, X, out):
-    """Add L'X to out for P (S,), X and out (D, wide): a block row of L at a time takes rows I of X to all before them."""
+    """Add :math:`L'X` to out for P (S,), X and out (D, wide): a block row of L at a time takes rows I of X to all
+    before them.
+    """
     P, X, out = borrow(P), borrow(X), borrow(out)
     i, wide = 0, X.shape[1]
     for I in range(0, X.shape[0], WIDTH):
@@ -329,7 +354,9 @@ def add_other_half(P, X, out):
 
 @njit
 def take_off_and_look(P, X, ahead, i, n):
-    """Take (5) off P, model i's, write (2) and L X for n contexts, X (m/16, D, 16): one pass over P, eight rows after eight."""
+    """Take (5) off P, model i's, write (2) and :math:`L X` for n contexts, X (m/16, D, 16): one pass over P, eight rows
+    after eight.
+    """
     P, X, ahead = borrow(P), borrow(X), borrow(ahead)
     V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]
     # G = 0
@@ -360,7 +387,7 @@ def take_off_and_look(P, X, ahead, i, n):
 
 @njit
 def means(h, X, g, n):
-    """Write h'x_t into g for the first n contexts of X (m/16, D, 16)."""
+    """Write :math:`h'x_t` into g for the first n contexts of X (m/16, D, 16)."""
     h, X, g = borrow(h), borrow(X), borrow(g)
     for t in range(0, n, TILE):
         a, b, o = all_lanes(0.0), all_lanes(0.0), t * h.shape[0]

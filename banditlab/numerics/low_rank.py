@@ -1,23 +1,30 @@
-"""Matrices P = p I - F'F that have learnt little: r rows F (r, D) instead of D (D + 8) / 2 numbers.
+r"""Matrices :math:`P = p I - F'F` that have learnt little: r rows F (r, D) instead of :math:`D (D + 8)/2` numbers.
 
-Problem. A model begins at P = p I, and every lesson subtracts s v v' with v = P x. After r lessons
+Problem. A model begins at :math:`P = p I`, and every update subtracts :math:`s v v'` with :math:`v = P x`. After r
+updates
 
-    P = p I - F'F,        row a of F:  f_a = sqrt(s_a) v_a,        P <- P - s v v' appends a row.                        (1)
+.. math::
 
-(Of a matrix A that grows by w x x' the same holds with the other sign, A = p I + F'F.)
+    P = p I - F'F, \quad \text{row } a \text{ of } F \text{ being } f_a = \sqrt{s_a} v_a; \quad
+    P \leftarrow P - s v v' \text{ appends a row.} \tag{1}
 
-Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about D / 2:
+(Of a matrix A that grows by :math:`w x x'` the same holds with the other sign, :math:`A = p I + F'F`.)
 
-    x'P y = p x'y - (F x)'(F y),        P x = p x - F'(F x).                                                           (2)
+Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about :math:`D/2`:
 
-So of many classes, or of many features, a class that has met few rounds costs what it has met. x'P x is a difference; the
-same one that (1) makes of P entry by entry, so its rounding is that of p |x|^2 either way.
+.. math::
 
-Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole (`make_whole`,
-O(r D^2), once). They lie in blocks of eight, each by columns (see `row_tiles`); rows from r on are zeros.
+    x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
-Cost: 2 r D operations for x'P x, 4 r D for x'P y and for a product; r D numbers are read, and memory that no row has reached
-is not touched.
+So of many classes, or of many features, a class that has met few rounds costs what it has met. :math:`x'P x` is a
+difference; the same one that (1) makes of P entry by entry, so its rounding is that of :math:`p \|x\|^2` either way.
+
+Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole
+(`make_whole`, :math:`O(r D^2)`, once). They lie in blocks of eight, each by columns (see `row_tiles`); rows from r on
+are zeros.
+
+Cost: :math:`2 r D` operations for :math:`x'P x`, :math:`4 r D` for :math:`x'P y` and for a product; :math:`r D` numbers
+are read, and memory that no row has reached is not touched.
 """
 
 from __future__ import annotations
@@ -53,8 +60,8 @@ WHOLE = -1
 class LowRank(NamedTuple):
     """How M matrices are kept: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
 
-    sign: -1, or 1 for p I + F'F. Functions that are given None for it have whole matrices before them.
-    Scratch: gram (m, m), X'X of the m contexts of a stretch, what stands on and right of the diagonal.
+    sign: -1, or 1 for :math:`p I + F'F`. Functions that are given None for it have whole matrices before them.
+    Scratch: gram (m, m), :math:`X'X` of the m contexts of a stretch, what stands on and right of the diagonal.
     """
 
     scales: Floats
@@ -70,7 +77,7 @@ class LowRank(NamedTuple):
 
 
 def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -1.0) -> LowRank:
-    """Return P_i = scales_i I, for stretches of m contexts."""
+    r"""Return :math:`P_i = \text{scales}_i I`, for stretches of m contexts."""
     return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, sign, zeros(m, m))
 
 
@@ -97,7 +104,7 @@ def rows(low: LowRank, P: Floats, i: int) -> Floats:
 
 @njit
 def all_forms(P, low, point, q):
-    """Write q_i = x'P_i x into q (M,) for P (M, S), however each is kept."""
+    """Write :math:`q_i = x'P_i x` into q (M,) for P (M, S), however each is kept."""
     if low is None:  # settled when a kernel is compiled
         forms(P, point, q)
         return
@@ -118,7 +125,7 @@ def all_forms(P, low, point, q):
 
 @njit
 def squares(P, r, point):
-    """Return |F x|^2."""
+    r"""Return :math:`\|F x\|^2`."""
     P, point = borrow(P), borrow(point)
     zero = all_lanes(0.0)
     D, n, found = point.x.shape[0], point.upto[-1], zero
@@ -139,7 +146,7 @@ def squares(P, r, point):
 
 @njit
 def any_product(P, low, i, x, out):
-    """Write P_i x into out (D,) for P = P_i (S,) and x (D,), however it is kept."""
+    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) and x (D,), however it is kept."""
     if low is None:
         product(P, x, out)
         return
@@ -151,7 +158,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add P_i x to out (D,) for P = P_i (S,) and x (D,), however it is kept; room (D,) is scratch."""
+    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is kept; room (D,) is scratch."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -161,7 +168,7 @@ def any_step(P, low, i, x, scratch, out):
 
 @njit
 def rows_product(P, r, scale, sign, x, out):
-    """Write p x + sign F'(F x) into out (D,)."""
+    r"""Write :math:`p x + \text{sign}\, F'(F x)` into out (D,)."""
     for j in range(out.shape[0]):
         out[j] = 0.0
     rows_step(P, r, scale, sign, x, out)
@@ -169,7 +176,7 @@ def rows_product(P, r, scale, sign, x, out):
 
 @njit
 def rows_step(P, r, scale, sign, x, out):
-    """Add p x + sign F'(F x) to out (D,)."""
+    r"""Add :math:`p x + \text{sign}\, F'(F x)` to out (D,)."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     D = x.shape[0]
     step_along(out, scale, x)
@@ -188,7 +195,7 @@ def rows_step(P, r, scale, sign, x, out):
 
 @inline
 def add_back(P, i, y, out):
-    """Add F'y to out (D,) for the eight rows F that begin at i, y in lanes: eight columns at a time."""
+    """Add :math:`F'y` to out (D,) for the eight rows F that begin at i, y in lanes: eight columns at a time."""
     for J in range(0, out.shape[0], WIDTH):
         o = i + WIDTH * J
         p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
@@ -198,7 +205,9 @@ def add_back(P, i, y, out):
 
 @njit
 def any_downdate(P, low, i, v, s):
-    """Subtract s v v' from P = P_i (S,), v (D,): a row more, where there is room for one; s has not the sign of `low`."""
+    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,): a row more, where there is room for one; s has not
+    the sign of `low`.
+    """
     if low is None:
         downdate(P, v, s)
         return
@@ -213,7 +222,7 @@ def any_downdate(P, low, i, v, s):
 
 @njit
 def append(P, low, i, factor, v):
-    """Append the row factor v to F of P = P_i (S,), v (D,)."""
+    r"""Append the row :math:`\text{factor}\, v` to F of :math:`P_i` as P (S,), v (D,)."""
     P, v = borrow(P), borrow(v)
     r = low.ranks[i]
     o = r // WIDTH * WIDTH * v.shape[0] + r % WIDTH
@@ -224,7 +233,7 @@ def append(P, low, i, factor, v):
 
 @njit(arrays="new")
 def make_whole(P, low, i):
-    """Write p I + sign F'F over the rows of P = P_i (S,)."""
+    r"""Write :math:`p I + \text{sign}\, F'F` over the rows of :math:`P_i` as P (S,)."""
     r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]
     D = -(-d // WIDTH) * WIDTH
     # A copy of the rows, as rows, so many zeros after them as make fours. Once in a model's life: it is made here.
@@ -270,7 +279,7 @@ def none_as_rows(low):
 
 @njit
 def rows_product_of_eight(P, r, scale, X, out):
-    """Write p X - F'(F X) into out for X and out (D, 8): contexts as lanes."""
+    """Write :math:`p X - F'(F X)` into out for X and out (D, 8): contexts as lanes."""
     P, X, out = borrow(P), borrow(X), borrow(out)
     D = X.shape[0]
     for j in range(0, WIDTH * D, WIDTH):
@@ -285,7 +294,9 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    """Write x_a'x_b, a <= b, of n contexts, X (m/16, D, 16), into low.gram, if a matrix is there that asks for them."""
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts, X (m/16, D, 16), into low.gram, if a matrix is there that
+    asks for them.
+    """
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE
@@ -303,7 +314,9 @@ def products_of_contexts(low, X, n):
 
 @njit
 def rows_look(P, low, i, X, G, strip, n):
-    """Write x_a'P x_b, a <= b, of n contexts, X (m/16, D, 16), into G (m, m) for P = P_i (S,); strip (8, m) is scratch."""
+    r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts, X (m/16, D, 16), into G (m, m) for :math:`P_i` as P
+    (S,); strip (8, m) is scratch.
+    """
     P, X, G, gram, strip = borrow(P), borrow(X), borrow(G), borrow(low.gram), borrow(strip)
     D, m, r, scale = X.shape[1], G.shape[1], low.ranks[i], low.scales[i]
     # p X'X, then for eight rows at a time - (F X)'(F X)

@@ -1,4 +1,5 @@
-"""Models in a row, P_i = A_i^{-1} and h_i, in any form: whole matrices, diagonals, or blocks in a sketch, shared or their own.
+"""Models in a row, :math:`P_i = A_i^{-1}` and :math:`h_i`, in any form: whole matrices, diagonals, or blocks in a
+sketch, shared or their own.
 
 `read`, `recall`, `move` and `forget` choose their form by the type of `inverses` when a kernel is compiled. Their x is the
 context (d,), but for `SketchedInverses`, whose sketch is shared: there it is the sketch, which holds the context at hand.
@@ -17,7 +18,9 @@ from banditlab.numerics.sketched_inverses import SketchedInverses
 
 @inline
 def _move_whole(inverses, x, i, step, weight, down):
-    """h_i += step v, v = P_i x, and A_i += weight x x' at the x of `recall`; down is 1 / (1 + weight q_i)."""
+    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
+    at the x of `recall`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    """
     class_inverses.move(inverses, i, step, weight * down)
 
 

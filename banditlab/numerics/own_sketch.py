@@ -30,13 +30,13 @@ class OwnSketch(NamedTuple):
 
 
 def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
-    """Return models P_i = scales_i I of size d, h_i = 0, over an empty sketch of m rows."""
+    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`, over an empty sketch of m rows."""
     return OwnSketch(directions(d, m), sketched_inverses(scales, d, m))
 
 
 @njit
 def read(inverses, x, m, q):
-    """Write m_i = h_i'x and q_i = x'P_i x of all models."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
     see(inverses.sketch, x)
     read_all(inverses.inverses, inverses.sketch, m, q)
 
@@ -61,20 +61,24 @@ def close(inverses):
 
 @njit
 def forget(inverses, scales):
-    """Bring sketch and models back to where they began, P_i = scales_i I."""
+    r"""Bring sketch and models back to where they began, :math:`P_i = \text{scales}_i I`."""
     forget_contexts(inverses.sketch)
     forget_lessons(inverses.inverses, scales)
 
 
 @njit
 def recall(inverses, x, i):
-    """Return m_i and q_i, ready for `move` at the same x, whose direction the basis gets while there is room."""
+    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x, whose direction the basis gets while there is
+    room.
+    """
     begin_context(inverses, x)
     return recall_one(inverses.inverses, inverses.sketch, i)
 
 
 @njit
 def move(inverses, x, i, step, weight, down):
-    """h_i += step v, v = P_i x, and A_i += weight x x' in the sketch's family; the sketch learns x."""
+    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
+    in the sketch's family; the sketch learns x.
+    """
     move_one(inverses.inverses, inverses.sketch, i, step, weight, down)
     close(inverses)

@@ -1,14 +1,16 @@
-"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `simd`).
+r"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `simd`).
 
-A d x d matrix is padded in front to D x D, D the next multiple of eight. Kept are its 8 x 8 blocks up to the diagonal, one
-block row after the other, each block by columns, so that a column of a block is eight numbers in a row. For D = 24:
+A :math:`d \times d` matrix is padded in front to :math:`D \times D`, D the next multiple of eight. Stored are its
+:math:`8 \times 8` blocks up to the diagonal, one block row after the other, each block by columns, so that a column of
+a block is eight numbers in a row. For :math:`D = 24`:
 
     block 0                   rows 0 ... 7
     block 1   block 2         rows 8 ... 15
     block 3   block 4   block 5
 
-Diagonal blocks are kept halved. So with L the lower block triangle, A = L + L', and x'A x = 2 x'L x is one sweep. A sweep
-reads only the columns in which the context is not zero, and no block row in which it is zero throughout.
+Diagonal blocks are kept halved. So with L the lower block triangle, :math:`A = L + L'`, and :math:`x'A x = 2 x'L x` is
+one sweep. A sweep reads only the columns in which the context is not zero, and no block row in which it is zero
+throughout.
 """
 
 from __future__ import annotations
@@ -58,7 +60,7 @@ def diagonal(d: int) -> NDArray[np.int64]:
 
 
 def identities(scales: Floats, d: int) -> Floats:
-    """Return the matrices scales_k I of size d as P (K, S), S = D (D + 8) / 2."""
+    r"""Return the matrices :math:`\text{scales}_k I` of size d as P (K, S), :math:`S = D (D + 8) / 2`."""
     P = zeros(len(scales), size_of(width(d)))
     P[:, diagonal(d)] = 0.5 * np.asarray(scales)[:, None]
     return P
@@ -156,7 +158,7 @@ def see(point, x):
 
 @njit
 def forms(P, point, q):
-    """Write q_k = x'A_k x for all of P (K, S): four matrices at a time, so that a look at x serves four."""
+    """Write :math:`q_k = x'A_k x` for all of P (K, S): four matrices at a time, so that a look at x serves four."""
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape
@@ -173,7 +175,7 @@ def forms(P, point, q):
 
 @inline
 def _four_sweeps(P, i, S, point):
-    """Return x'L x, summed by lanes, of the four matrices from entry i on, S entries each."""
+    """Return :math:`x'L x`, summed by lanes, of the four matrices from entry i on, S entries each."""
     zero = all_lanes(0.0)
     qa = qb = qc = qe = zero
     start = 0
@@ -198,7 +200,7 @@ def _four_sweeps(P, i, S, point):
 
 @inline
 def _two_sweeps(P, i, k, point):
-    """Return x'L x, summed by lanes, of the matrices from the entries i and k on; even columns apart from odd ones."""
+    """Return :math:`x'L x`, summed by lanes, of the matrices from the entries i and k on; even columns apart from odd ones."""
     zero = all_lanes(0.0)
     qa = qb = zero
     start = 0
@@ -256,7 +258,7 @@ def product(P, x, out):
 
 @njit
 def downdate(P, v, s):
-    """Subtract s v v' from P (S,), v (D,) with zeros in front."""
+    """Subtract :math:`s v v'` from P (S,), v (D,) with zeros in front."""
     P, v = borrow(P), borrow(v)
     i = 0
     for I in range(0, v.shape[0], WIDTH):
@@ -272,7 +274,7 @@ def downdate(P, v, s):
 
 @njit
 def inner(x, y):
-    """Return the sum of x_i y_i for x, y (D,) or (K, D)."""
+    """Return the sum of :math:`x_i y_i` for x, y (D,) or (K, D)."""
     x, y = borrow(x), borrow(y)
     a = all_lanes(0.0)
     for J in range(0, x.size, WIDTH):
@@ -282,7 +284,7 @@ def inner(x, y):
 
 @njit
 def rows_times(H, x, z):
-    """Write h_k'x into z_k for H (K, D), x (D,)."""
+    """Write :math:`h_k'x` into :math:`z_k` for H (K, D), x (D,)."""
     H, x, z = borrow(H), borrow(x), borrow(z)
     for k in range(H.shape[0]):
         z[k] = inner(H[k], x)

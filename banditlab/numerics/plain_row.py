@@ -7,11 +7,11 @@ from banditlab.numerics.jit import njit
 
 @njit
 def fill_row(numbers, centers, scales, places, most, divisor, root, hair, constant, x):
-    """Write the context of p numbers into x (d,), whose nominal features are there already, and return True.
+    r"""Write the context of p numbers into x (d,), whose nominal features are there already, and return True.
 
-    Number v_j goes to x[places[j]]: x = ((v_j - center_j) / scale_j) / divisor / root * hair. The last entry is `constant`
-    but where that is NaN. Returns False, with x left as it may be, where the square of the norm before `divisor` is not below
-    `most`, as that of NaN.
+    Number :math:`v_j` goes to `x[places[j]]`: :math:`v_j - \text{center}_j`, divided by :math:`\text{scale}_j`, the
+    divisor and the root in turn, times hair. The last entry is `constant` but where that is NaN. Returns False, with x
+    left as it may be, where the square of the norm before `divisor` is not below `most`, as that of NaN.
     """
     size = x.shape[0]
     if constant == constant:

@@ -1,17 +1,23 @@
-"""The projection behind Online Newton Step: onto the product of K row balls, in the norm of a matrix A.
+r"""The projection behind Online Newton Step: onto the product of K row balls, in the norm of a matrix A.
 
-    minimise  (W - V)'A (W - V)     over W (K, d) with  ||W_k|| <= B for every k
+.. math::
 
-Subproblem solved here with P = A^{-1} (Kd, Kd) at hand. With multipliers nu_k >= 0, N = diag(nu) (x) I_d and r = sqrt(nu),
-the minimiser of the Lagrangian is
+    \text{minimise } (W - V)'A (W - V) \text{ over } W \in \mathbb{R}^{K \times d} \text{ with } \|W_k\| \le B
+    \text{ for every } k
 
-    W(nu) = (A + N)^{-1} A V = V - P r C^{-1} r V,      C = I + r P r                                    (W)
+Subproblem solved here with :math:`P = A^{-1}` (Kd, Kd) at hand. With multipliers :math:`\nu_k \ge 0`,
+:math:`N = \mathrm{diag}(\nu) \otimes I_d` and :math:`r = \sqrt{\nu}`, the minimiser of the Lagrangian is
 
-and nu maximises the concave dual D(nu) = (1/2) sum_k nu_k (W_k'V_k - B^2), whose gradient is (||W_k||^2 - B^2)/2 and
-whose Hessian is -H, H_kj = W_k'[(A + N)^{-1}]_kj W_j. Newton's method on 1/B - 1/||W_k|| = 0, nearly linear in nu, takes
-some 4 to 7 steps; they are halved until D rises or the residual halves, and where that fails or hardly helps each row
-moves by its own step, along which D always rises. Rows strictly inside (nu_k = 0) drop out: a step costs a Cholesky
-factor of order |F| d, F the rows on the sphere.
+.. math::
+
+    W(\nu) = (A + N)^{-1} A V = V - P r C^{-1} r V, \qquad C = I + r P r \tag{W}
+
+and :math:`\nu` maximises the concave dual :math:`D(\nu) = (1/2) \sum_k \nu_k (W_k'V_k - B^2)`, whose gradient is
+:math:`(\|W_k\|^2 - B^2)/2` and whose Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. Newton's
+method on :math:`1/B - 1/\|W_k\| = 0`, nearly linear in :math:`\nu`, takes some 4 to 7 steps; they are halved until D
+rises or the residual halves, and where that fails or hardly helps each row moves by its own step, along which D always
+rises. Rows strictly inside (:math:`\nu_k = 0`) drop out: a step costs a Cholesky factor of order :math:`|F| d`, F the
+rows on the sphere.
 """
 
 from __future__ import annotations
@@ -28,8 +34,10 @@ from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.symmetric import dot
 
 TOLERANCE = 1e-12
-"""Residual at which Newton's method stops: the largest excess ||W_k|| / B - 1, or min(1 - ||W_k|| / B, nu_k p_k) inside,
-p_k the mean diagonal of P's block k (what is left of a multiplier that should be 0, as a relative change of W_k)."""
+r"""Residual at which Newton's method stops: the largest excess :math:`\|W_k\|/B - 1`, or
+:math:`\min(1 - \|W_k\|/B, \nu_k p_k)` inside, :math:`p_k` the mean diagonal of P's block k (what is left of a
+multiplier that should be 0, as a relative change of :math:`W_k`).
+"""
 ROUNDING = 1e-8
 """Below this residual D no longer tells better from worse: a step must halve the residual, or it is the last."""
 STALLED = 1e-6
@@ -45,7 +53,7 @@ BOUND, NEWTON, STALLS = range(3)
 
 
 class MetricBall(NamedTuple):
-    """nu (K,) is the warm start, tally (3,) counts; the rest is scratch.
+    r""":math:`\nu` (K,) is the warm start, tally (3,) counts; the rest is scratch.
 
     V (Kd,) the point to project, W (Kd,) as in (W), C (Kd, Kd) a Cholesky factor, free (K,) the rows in F, norm, old,
     move, alone, pinned (K,), H, L (K, K), scale (K,) the mean diagonal of P's blocks, u (Kd,), Y (K, Kd), left (Kd Kd,)
@@ -133,14 +141,14 @@ def cholesky_by_panels(C, m, left, product):
 
 @njit
 def forward(C, m, v):
-    """Overwrite v[:m] with L^{-1} v, L from `cholesky`."""
+    """Overwrite v[:m] with :math:`L^{-1} v`, L from `cholesky`."""
     for i in range(m):
         v[i] = (v[i] - dot(C[i, :i], v[:i])) * C[i, i]
 
 
 @njit
 def backward(C, m, v):
-    """Overwrite v[:m] with L'^{-1} v, L from `cholesky`."""
+    """Overwrite v[:m] with :math:`(L')^{-1} v`, L from `cholesky`."""
     for i in range(m - 1, -1, -1):
         v[i] *= C[i, i]
         for j in range(i):
@@ -161,7 +169,7 @@ def active_rows(ball, B):
 
 @njit(arrays="new")
 def factor(ball, P, count, d):
-    """Factor C = I + r P r on the rows F."""
+    """Factor :math:`C = I + r P r` on the rows F."""
     for a in range(count):
         ka = ball.free[a]
         ra = math.sqrt(ball.nu[ka])
@@ -178,7 +186,7 @@ def factor(ball, P, count, d):
 
 @njit
 def row_norms(ball, B, d):
-    """Write ||W_k|| into ball.norm; return (the residual, the dual value D(nu))."""
+    r"""Write :math:`\|W_k\|` into ball.norm; return (the residual, the dual value :math:`D(\nu)`)."""
     worst, dual = 0.0, 0.0
     for k in range(ball.nu.shape[0]):
         square, cross = 0.0, 0.0
@@ -194,7 +202,9 @@ def row_norms(ball, B, d):
 
 @njit(arrays="new")
 def evaluate(ball, P, B, count, d):
-    """Write W(nu) of (W), nu zero outside F; return (the residual, the dual value). Leaves C's factor on F."""
+    r"""Write :math:`W(\nu)` of (W), :math:`\nu` zero outside F; return (the residual, the dual value). Leaves C's
+    factor on F.
+    """
     n = ball.V.shape[0]
     factor(ball, P, count, d)
     ball.tally[NEWTON] += 1
@@ -217,7 +227,7 @@ def evaluate(ball, P, B, count, d):
 
 @njit
 def curvature(ball, P, count, d):
-    """Write H on F: with t_k = P e_k W_k, H_kj = W_k't_j - (L^{-1} r t_k)'(L^{-1} r t_j)."""
+    """Write H on F: with :math:`t_k = P e_k W_k`, :math:`H_{kj} = W_k't_j - (L^{-1} r t_k)'(L^{-1} r t_j)`."""
     for b in range(count):
         kb = ball.free[b]
         for a in range(count):
@@ -257,7 +267,9 @@ def newton_direction(ball, P, B, count, d):
 
 @njit
 def solve_unpinned(ball, B, count):
-    """Solve H move = rhs for the rows not pinned, whose own moves are -nu; rhs_k = ||W_k||^2 (||W_k|| / B - 1)."""
+    r"""Solve :math:`H\, \text{move} = \text{rhs}` for the rows not pinned, whose own moves are :math:`-\nu`;
+    :math:`\text{rhs}_k = \|W_k\|^2 (\|W_k\|/B - 1)`.
+    """
     H, L, move = ball.H, ball.L, ball.move
     for a in range(count):
         norm = ball.norm[ball.free[a]]
@@ -281,7 +293,9 @@ def solve_unpinned(ball, B, count):
 
 @njit
 def rows_alone(ball, count):
-    """Make ball.move each row's own step: always a direction in which D rises. A hopelessly large nu goes back to 0."""
+    r"""Make ball.move each row's own step: always a direction in which D rises. A hopelessly large :math:`\nu` goes
+    back to 0.
+    """
     for a in range(count):
         k = ball.free[a]
         ball.move[a] = ball.alone[a]
@@ -291,7 +305,7 @@ def rows_alone(ball, count):
 
 @njit
 def search(ball, P, B, count, d, worst, dual, halvings):
-    """Move nu along ball.move, halving the step until D rises or the residual halves; return (ok, residual, D)."""
+    r"""Move :math:`\nu` along ball.move, halving the step until D rises or the residual halves; return (ok, residual, D)."""
     length, now, value = 1.0, worst, dual
     for _ in range(halvings):
         for a in range(count):
@@ -306,7 +320,7 @@ def search(ball, P, B, count, d, worst, dual, halvings):
 
 @njit(arrays="new")
 def project(ball, P, B):
-    """Write the projection of ball.V (Kd,) onto the row balls in the norm of P^{-1} into ball.W."""
+    """Write the projection of ball.V (Kd,) onto the row balls in the norm of :math:`P^{-1}` into ball.W."""
     K = ball.nu.shape[0]
     d = ball.V.shape[0] // K
     overwrite(ball.W, ball.V)

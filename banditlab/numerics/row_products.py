@@ -1,4 +1,4 @@
-"""Products of matrices kept by rows: W x, and Y + C W, eight numbers at a time.
+"""Products of matrices kept by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
 
 Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that no row needs an end of its own.
 """
@@ -15,7 +15,7 @@ FOUR = 4
 
 @njit
 def times(W, x, z):
-    """Write w_k'x into z_k for the rows of W (K, D), x (D,), z (K,) or longer."""
+    """Write :math:`w_k'x` into :math:`z_k` for the rows of W (K, D), x (D,), z (K,) or longer."""
     W, x, z = borrow(W), borrow(x), borrow(z)
     K, D = W.shape
     for k in range(0, K - K % FOUR, FOUR):
@@ -37,7 +37,7 @@ def times(W, x, z):
 
 @njit
 def add_product(Y, C, W):
-    """Add C W to Y: Y (n, D), C (n, m), W (m, D), m and D multiples of eight."""
+    """Add :math:`C W` to Y: Y (n, D), C (n, m), W (m, D), m and D multiples of eight."""
     Y, C, W = borrow(Y), borrow(C), borrow(W)
     n, D, m = Y.shape[0], Y.shape[1], W.shape[0]
     # Eight columns of eight rows of W stay in registers for all rows of Y.

@@ -24,7 +24,7 @@ def no_rows():
 
 @inline
 def eight_rows(A, i, step):
-    """Return the rows A[i + r step] ... A[i + r step + 7], r = 0 ... 7."""
+    r"""Return eight rows of eight entries of A, counted flat: row r, from 0 to 7, begins at :math:`i + r\, \text{step}`."""
     low = (eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
     i += 4 * step
     return (*low, eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
@@ -53,7 +53,9 @@ def strip_times(P, i, columns, X, tile, strip):
 
 @inline
 def take_off(P, i, I, V, a):
-    """Subtract four f f', the rows from a on of V (m, D), from the rows I ... I + 7 of a packed P, which begin at i."""
+    """Subtract four :math:`f f'`, the rows from a on of V (m, D), from the rows I to :math:`I + 7` of a packed P, which
+    begin at i.
+    """
     D = V.shape[1]
     o = a * D + I
     y = eight(V, o), eight(V, o + D), eight(V, o + 2 * D), eight(V, o + 3 * D)

@@ -1,8 +1,9 @@
-"""Norms of weights that updates keep up to date, so that a projection onto a ball costs one number.
+r"""Norms of weights that updates keep up to date, so that a projection onto a ball costs one number.
 
-W = scale V: a projection changes the scale, an update the entries of V and ||V||^2, by what these entries' squares gain.
-Rounding gathers in that gain. So ||V||^2 is measured anew after as many updates as there are features, or once it has fallen
-to a small part of what it was: O(K) a round in the mean. There is one ball for all of W, or one for each row.
+:math:`W = \text{scale}\, V`: a projection changes the scale, an update the entries of V and :math:`\|V\|^2`, by what
+these entries' squares gain. Rounding gathers in that gain. So :math:`\|V\|^2` is measured anew after as many updates as
+there are features, or once it has fallen to a small part of what it was: :math:`O(K)` a round in the mean. There is one
+ball for all of W, or one for each row.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LEAST_SCALE = 1e-9
 
 
 class Norms(NamedTuple):
-    """Of each ball (n,): the scale, ||V||^2, its largest value and the updates since it was measured; n is 1 or K."""
+    r"""Of each ball (n,): the scale, :math:`\|V\|^2`, its largest value and the updates since it was measured; n is 1 or K."""
 
     scale: NDArray[np.float64]
     square: NDArray[np.float64]
@@ -32,7 +33,7 @@ class Norms(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Norms:
-        """Return the norms of n balls around V = 0, scale 1."""
+        """Return the norms of n balls around :math:`V = 0`, scale 1."""
         return cls(np.ones(n), np.zeros(n), np.zeros(n), np.zeros(n))
 
 
@@ -53,7 +54,7 @@ def measure(V, norms):
 
 @njit
 def note(V, norms, gains):
-    """Add what an update of V adds to each ||V_k||^2."""
+    r"""Add what an update of V adds to each :math:`\|V_k\|^2`."""
     n, worn = norms.scale.shape[0], False
     rows = gains.shape[0] // n
     for i in range(n):
@@ -70,7 +71,9 @@ def note(V, norms, gains):
 
 @njit
 def descend_in_balls(V, x, r, norms, radius, gains):
-    """W -= r x', then each ball's rows are rescaled to the radius where they are longer; r and gains end as anything."""
+    r""":math:`W \mathrel{-}= r x'`, then each ball's rows are rescaled to the radius where they are longer; r and gains
+    end as anything.
+    """
     n = norms.scale.shape[0]
     rows = r.shape[0] // n
     for i in range(n):

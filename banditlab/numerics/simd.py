@@ -69,7 +69,7 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
 
 
 def _eight(typingctx, A, i):
-    """Return entries i ... i + 7 of a C-contiguous array, counted flat; nothing checks that they exist."""
+    """Return entries i to :math:`i + 7` of a C-contiguous array, counted flat; nothing checks that they exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -81,7 +81,7 @@ def _eight(typingctx, A, i):
 
 
 def _put(typingctx, A, i, v):
-    """Write v into entries i ... i + 7 of A, as `eight` counts them; rounded where A is of float32."""
+    """Write v into entries i to :math:`i + 7` of A, as `eight` counts them; rounded where A is of float32."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -107,7 +107,7 @@ _MASK = ir.VectorType(ir.IntType(1), WIDTH)
 
 
 def _first(typingctx, A, i, n):
-    """Return entries i ... i + n - 1 of A in the first lanes, n below eight, and zeros in the others."""
+    """Return entries i to :math:`i + n - 1` of A in the first lanes, n below eight, and zeros in the others."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR.as_pointer(), _I32, _MASK, _VECTOR])
@@ -119,7 +119,7 @@ def _first(typingctx, A, i, n):
 
 
 def _put_first(typingctx, A, i, v, n):
-    """Write the first n lanes of v into entries i ... i + n - 1 of A."""
+    """Write the first n lanes of v into entries i to :math:`i + n - 1` of A."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(ir.VoidType(), [_VECTOR, _VECTOR.as_pointer(), _I32, _MASK])
@@ -141,7 +141,7 @@ def _only(typingctx, v, n, rest):
 
 
 def _unless_below(typingctx, v, w, u):
-    """Return u, but zeros in the lanes where v < w."""
+    """Return u, but zeros in the lanes where :math:`v < w`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", *args[:2]), _ZERO, args[2])
@@ -239,14 +239,14 @@ def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
 
 
 def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
-    """Return a b + c, rounded once, of three numbers or of eight lanes each."""
+    """Return :math:`a b + c`, rounded once, of three numbers or of eight lanes each."""
     name = "llvm.fma.v8f64" if a.type == _VECTOR else "llvm.fma.f64"
     fused = get_or_insert_function(builder.module, ir.FunctionType(a.type, [a.type] * 3), name)
     return builder.call(fused, [a, b, c])
 
 
 def _plus_outer(typingctx, a, A, i, v):
-    """Return the rows a_r + A[i + r] v, rounded once, of eight rows a_r, A counted flat as `eight` does."""
+    """Return the rows :math:`a_r + A_{i+r} v`, rounded once, of eight rows :math:`a_r`, A counted flat as `eight` does."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, v = args
@@ -260,7 +260,9 @@ def _plus_outer(typingctx, a, A, i, v):
 
 
 def _combined(typingctx, a, A, i, step):
-    """Return the sum of A[i + r step] a_r over rows a_r, two, four or eight of them: of the even, plus that of the odd."""
+    r"""Return the sum of :math:`A_{i + r\, \text{step}}\, a_r` over rows :math:`a_r`, two, four or eight of them: of
+    the even, plus that of the odd.
+    """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, step = args
@@ -289,7 +291,7 @@ def _selected(sign: str) -> Any:
 
 
 def _any_above(typingctx, v, w):
-    """Whether v > w in some lane."""
+    """Whether :math:`v > w` in some lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(WIDTH))
@@ -299,11 +301,13 @@ def _any_above(typingctx, v, w):
 
 
 ROUNDER = 1.5 * 2.0**52
-"""v + ROUNDER, for |v| < 2^31, ends in the bits of the integer next to v, and minus ROUNDER is that integer."""
+"""v plus `ROUNDER`, for :math:`|v| < 2^{31}`, ends in the bits of the integer next to v, and minus `ROUNDER` is that
+integer.
+"""
 
 
 def _power_of_two(typingctx, v):
-    """Return 2^n for v = n + ROUNDER, n from -1022 to 1023 an integer."""
+    """Return :math:`2^n` for v, n plus `ROUNDER`, n from -1022 to 1023 an integer."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = ir.VectorType(_I64, WIDTH)
@@ -325,7 +329,7 @@ def _either(*kinds: Any) -> tuple[Any, list[Any]]:
 
 
 def _fma(typingctx, a, b, c):
-    """Return a b + c rounded once; a processor without that instruction gets the same bits, slowly."""
+    """Return :math:`a b + c` rounded once; a processor without that instruction gets the same bits, slowly."""
     kind, taken = _either(a, b, c)
     shape = _VECTOR if kind == LANES else ir.DoubleType()
 

@@ -30,19 +30,23 @@ from banditlab.numerics.simd import (
 
 _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-"""ln 2 in two parts; the first has so few bits that its multiples by integers below 2^20 are exact."""
+r""":math:`\ln 2` in two parts; the first has so few bits that its multiples by integers below :math:`2^{20}` are exact."""
 LEAST_EXPONENT = -600.0
-"""e^z is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
+""":math:`e^z` is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
 
 _COSINE = tuple((-1.0) ** n * math.tau ** (2 * n) / math.factorial(2 * n) for n in range(15))
 _SINE = tuple((-1.0) ** n * math.tau ** (2 * n + 1) / math.factorial(2 * n + 1) for n in range(15))
-"""cos(2 pi t) = sum_n _COSINE[n] t^{2n}, sin(2 pi t) = t sum_n _SINE[n] t^{2n}."""
+r"""Coefficients :math:`c_n`, :math:`s_n`: :math:`\cos 2 \pi t = \sum_n c_n t^{2n}`,
+:math:`\sin 2 \pi t = t \sum_n s_n t^{2n}`.
+"""
 
 
 @inline
 def expm1(z):
-    """Return e^z - 1 of lanes |z| <= 700, to a few units in the last place for z of either sign and however small."""
+    r"""Return :math:`e^z - 1` of lanes :math:`|z| \le 700`, to a few units in the last place for z of either sign and
+    however small.
+    """
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
     r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # z = n ln 2 + r with |r| <= (ln 2)/2
@@ -60,7 +64,7 @@ def expm1(z):
 
 @inline
 def near_exp(z):
-    """Return e^z of lanes |z| <= 700, to a unit or two in the last place."""
+    r"""Return :math:`e^z` of lanes :math:`|z| \le 700`, to a unit or two in the last place."""
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
     r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # as in `expm1`
@@ -74,19 +78,21 @@ def near_exp(z):
 
 @inline
 def exp(z):
-    """Return e^z of lanes z <= 700, to a unit or two in the last place; 0 below LEAST_EXPONENT, NaN where z is."""
+    r"""Return :math:`e^z` of lanes :math:`z \le 700`, to a unit or two in the last place; 0 below LEAST_EXPONENT, NaN
+    where z is.
+    """
     return unless_below(z, all_lanes(LEAST_EXPONENT), near_exp(larger(all_lanes(LEAST_EXPONENT), z)))
 
 
 @inline
 def turned(t):
-    """Return t less the integer next to it, of lanes |t| <= 2^50: the part of a turn, in [-1/2, 1/2]."""
+    r"""Return t less the integer next to it, of lanes :math:`|t| \le 2^{50}`: the part of a turn, in [-1/2, 1/2]."""
     return t - ((t + all_lanes(ROUNDER)) - all_lanes(ROUNDER))
 
 
 @inline
 def cosine(t):
-    """Return cos(2 pi t) of lanes |t| <= 1/2, to 1e-14 absolutely."""
+    r"""Return :math:`\cos 2 \pi t` of lanes :math:`|t| \le 1/2`, to 1e-14 absolutely."""
     square, sums = t * t, all_lanes(_COSINE[14])
     for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
         sums = fma(sums, square, _COSINE[n])
@@ -95,7 +101,7 @@ def cosine(t):
 
 @inline
 def sine(t):
-    """Return sin(2 pi t) of lanes |t| <= 1/2, to 1e-14 absolutely."""
+    r"""Return :math:`\sin 2 \pi t` of lanes :math:`|t| \le 1/2`, to 1e-14 absolutely."""
     square, sums = t * t, all_lanes(_SINE[14])
     for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
         sums = fma(sums, square, _SINE[n])
@@ -104,7 +110,9 @@ def sine(t):
 
 @inline
 def exponentials(z, scale, top, K, e):
-    """Write e^(scale (z_k - top)) into e_k, k = 0 ... K-1, for scale (z_k - top) <= 0, and return their sum."""
+    r"""Write :math:`e^{\text{scale} (z_k - \text{top})}` into :math:`e_k`, :math:`k = 0, \dots, K-1`, for
+    :math:`\text{scale} (z_k - \text{top}) \le 0`, and return their sum.
+    """
     z, e, sums = borrow(z), borrow(e), all_lanes(0.0)
     for k in range(0, K - K % WIDTH, WIDTH):
         v = exp((eight(z, k) - all_lanes(top)) * scale)

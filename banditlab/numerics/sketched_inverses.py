@@ -1,34 +1,51 @@
-"""Models in a row as `class_inverses` keeps them, P_i = A_i^{-1} and h_i, but over a sketch of the contexts they all meet.
+r"""Models in a row as `class_inverses` keeps them, :math:`P_i = A_i^{-1}` and :math:`h_i`, but over a sketch of the
+contexts they all meet.
 
-Problem. M models over contexts of R^d take M d^2 / 2 numbers and as many multiplications a round. Where contexts lie mostly in
-m < d directions Q (see `frequent_directions`), nearly all that P_i says stands in these. So P_i is kept within the family
+Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers and as many multiplications a
+round. Where contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), nearly all that :math:`P_i`
+says stands in these. So :math:`P_i` is kept within the family
 
-    P_i = Q'B_i Q + p_i (I - Q'Q),        B_i (m, m) symmetric, p_i a number.                                        (1)
+.. math::
 
-Read. At x = Q'a + what is left, `rest` its squared norm:  x'P_i x = a'B_i a + p_i rest.                              (2)
+    P_i = Q'B_i Q + p_i (I - Q'Q), \qquad B_i \in \mathbb{R}^{m \times m} \text{ symmetric}, \; p_i \in \mathbb{R}. \tag{1}
 
-Learn. A_i + w x x' has the inverse P_i - s v v', v = P_i x, s = w / (1 + w x'P_i x), which leaves the family. Of it the block
-in Q is kept as it is, and outside, where w x x' adds w rest to the trace of A_i, every direction gets the mean:
+Read. At a context of coordinates :math:`a = Q x`, with the squared norm `rest` of what is left,
 
-    B_i <- B_i - s u u', u = B_i a,        1 / p_i <- 1 / p_i + w rest / (d - m).                                    (3)
+.. math::
 
-When the basis turns, Q_new = R Q + ..., the block in the new one is kept, and the trace of P_i:
+    x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
-    B_i <- R B_i R' + p_i (I - R R'),      p_i <- (tr B_i + p_i (d - m) - tr B_i new) / (d - m).                     (4)
+Learn. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
+which leaves the family. Of it the block in Q is kept as it is, and outside, where :math:`w x x'` adds
+:math:`w\, \text{rest}` to the trace of :math:`A_i`, every direction gets the mean:
+
+.. math::
+
+    B_i \leftarrow B_i - s u u', \; u = B_i a, \qquad 1/p_i \leftarrow 1/p_i + w\, \text{rest}/(d - m). \tag{3}
+
+When the basis turns, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new one is kept, and the trace of
+:math:`P_i`:
+
+.. math::
+
+    B_i^{\text{new}} = R B_i R' + p_i (I - R R'), \qquad
+    p_i^{\text{new}} = (\mathrm{tr}(B_i) + p_i (d - m) - \mathrm{tr}(B_i^{\text{new}}))/(d - m). \tag{4}
 
 While contexts span at most m directions rest is 0, and all of this is exact: the models of `class_inverses`.
 
-h_i is kept whole, as H_i + Q'E_i: h_i += step v is H_i += step p_i x and E_i += step (u - p_i a), O(d) instead of O(m d);
-before the basis turns E_i is brought into H_i.
+:math:`h_i` is stored whole, as :math:`H_i + Q'E_i`: :math:`h_i \mathrel{+}= \text{step}\, v` is
+:math:`H_i \mathrel{+}= \text{step}\, p_i x` and :math:`E_i \mathrel{+}= \text{step} (u - p_i a)`, :math:`O(d)` instead
+of :math:`O(m d)`; before the basis turns :math:`E_i` is brought into :math:`H_i`.
 
-What the literature does instead: sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and adds a
-constant to the diagonal, robust frequent directions (Luo et al. 2019) half of what a shrink took off. With a matrix a class
-that takes M sketches, whose M m d numbers alone are more than a core's cache: here one sketch, of the contexts, serves all, and
-the diagonal gets the mean of what lies outside instead of half of its largest. On streams of low rank and noise (3) made fewer
-mistakes than the other consistent choice, the trace of P_i at every lesson.
+What the literature does instead: sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and
+adds a constant to the diagonal, robust frequent directions (Luo et al. 2019) half of what a shrink took off. With a
+matrix a class that takes M sketches, whose :math:`M m d` numbers alone are more than a core's cache: here one sketch,
+of the contexts, serves all, and the diagonal gets the mean of what lies outside instead of half of its largest. On
+streams of low rank and noise (3) made fewer mistakes than the other consistent choice, the trace of :math:`P_i` at
+every update.
 
-Cost: M (d + m^2 / 2) multiplications to read all models, d + 1.5 m^2 for one that learns, and M (d + m) a round in the mean for
-(4), beside the sketch's own; M (d + m^2 / 2) numbers.
+Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for one that learns, and
+:math:`M (d + m)` a round in the mean for (4), beside the sketch's own; :math:`M (d + m^2/2)` numbers.
 
 References
 ----------
@@ -64,9 +81,10 @@ from banditlab.numerics.row_products import add_product, clear, times
 
 
 class SketchedInverses(NamedTuple):
-    """B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp): h_i; places (mp,), where a packed B keeps its diagonal.
+    """B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp): :math:`h_i`; places (mp,), where a packed B keeps
+    its diagonal.
 
-    Scratch: u (mp,), B_i a; square, turned (mp, mp).
+    Scratch: u (mp,), :math:`B_i a`; square, turned (mp, mp).
     """
 
     B: Floats
@@ -84,7 +102,9 @@ class SketchedInverses(NamedTuple):
 
 
 def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedInverses:
-    """Return models P_i = scales_i I of size d, h_i = 0, over a sketch of m rows at most that has none yet."""
+    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`, over a sketch of m rows at most that
+    has none yet.
+    """
     M, mp = len(scales), width(min(m, d))
     return SketchedInverses(
         B=zeros(M, size_of(mp)),
@@ -100,7 +120,7 @@ def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedIn
 
 @njit
 def forget(inverses, scales):
-    """Bring all models back to P_i = scales_i I, h_i = 0; the sketch is to have no rows."""
+    r"""Bring all models back to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`; the sketch is to have no rows."""
     clear(inverses.B)
     clear(inverses.H)
     clear(inverses.E)
@@ -110,7 +130,7 @@ def forget(inverses, scales):
 
 @njit
 def read(inverses, sketch, m, q):
-    """Write m_i = h_i'x and q_i = x'P_i x of all models, x the context at hand of the sketch."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models, x the context at hand of the sketch."""
     times(inverses.H, sketch.x, m)
     forms(inverses.B, sketch.point, q)
     rest = sketch.numbers[REST]
@@ -121,7 +141,7 @@ def read(inverses, sketch, m, q):
 
 @njit
 def recall(inverses, sketch, i):
-    """Return m_i and q_i, ready for `move` at the same context."""
+    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same context."""
     product(inverses.B[i], sketch.point.x, inverses.u)
     m = inner(sketch.x, inverses.H[i]) + inner(sketch.a, inverses.E[i])
     return m, inner(sketch.a, inverses.u) + inverses.p[i] * sketch.numbers[REST]
@@ -129,9 +149,10 @@ def recall(inverses, sketch, i):
 
 @njit
 def move(inverses, sketch, i, step, weight, down):
-    """h_i += step v, v = P_i x, and A_i += weight x x' in the family (1), at the context of `recall`.
+    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
+    in the family (1), at the context of `recall`.
 
-    down is 1 / (1 + weight q_i).
+    down is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
     p, rest = inverses.p[i], sketch.numbers[REST]
     step_along(inverses.E[i], step, inverses.u)

@@ -12,7 +12,7 @@ from banditlab.numerics.jit import njit
 
 @njit
 def softmax_into(z, s):
-    """Write exp(z_k) / sum_j exp(z_j) into s (K,) for z (K,)."""
+    r"""Write :math:`\exp(z_k) / \sum_j \exp(z_j)` into s (K,) for z (K,)."""
     top = z[0]
     for k in range(1, z.shape[0]):
         top = max(top, z[k])
@@ -27,7 +27,7 @@ def softmax_into(z, s):
 
 @njit
 def log_softmax(z):
-    """Overwrite z (K,) with z - ln sum_k e^{z_k}."""
+    r"""Overwrite z (K,) with :math:`z - \ln \sum_k e^{z_k}`."""
     top = z[0]
     for k in range(1, z.shape[0]):
         top = max(top, z[k])
@@ -42,7 +42,7 @@ def log_softmax(z):
 
 @njit
 def add_softmax(z, n, sign, v, total):
-    """total += softmax(z + sign n), (K,) each; v is overwritten."""
+    r""":math:`\text{total} \mathrel{+}= \mathrm{softmax}(z + \text{sign}\, n)`, (K,) each; v is overwritten."""
     K = z.shape[0]
     # v = z + sign n
     top = -math.inf

@@ -1,7 +1,10 @@
-"""The K-dimensional algebra of a FOLKLORE round: the root of z = g - At softmax(z), the core of its Woodbury update.
+r"""The K-dimensional algebra of a FOLKLORE round: the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)`, the core
+of its Woodbury update.
 
-With s = softmax(z) and S = diag(s) - s s' = Y Y', Y = diag(sqrt s) - s sqrt(s)', every matrix to be inverted is
-I + a At S, and (I + a At S)^{-1} = I - a At Y (I + a Y'At Y)^{-1} Y' needs one Cholesky factor of a K x K matrix.
+With :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s' = Y Y'`,
+:math:`Y = \mathrm{diag}(\sqrt{s}) - s \sqrt{s}'`, every matrix to be inverted is :math:`I + a \tilde{A} S`, and
+:math:`(I + a \tilde{A} S)^{-1} = I - a \tilde{A} Y (I + a Y'\tilde{A} Y)^{-1} Y'` needs one Cholesky factor of a
+:math:`K \times K` matrix. `At` is :math:`\tilde{A}`.
 """
 
 from __future__ import annotations
@@ -17,11 +20,13 @@ from banditlab.numerics.jit import njit
 from banditlab.numerics.softmax import softmax_into
 
 TOLERANCE = 1e-11
-"""Largest entry of z - g + At s, relative to 1 + max |g|; below about 1e-13 rounding stalls Newton's method."""
+r"""Largest entry of :math:`z - g + \tilde{A} s`, relative to :math:`1 + \max |g|`; below about 1e-13 rounding stalls
+Newton's method.
+"""
 
 
 class RootScratch(NamedTuple):
-    """Room for one root: s, q = sqrt(s), r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
+    r"""Room for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
 
     s: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -39,7 +44,9 @@ class RootScratch(NamedTuple):
 
 @njit
 def residual(z, g, At, s, a, r):
-    """Write s = softmax(z), a = At s, r = z - g + a (all (K,)) and return max |r|, NaN where one is NaN."""
+    r"""Write :math:`s = \mathrm{softmax}(z)`, :math:`a = \tilde{A} s`, :math:`r = z - g + a` (all (K,)) and return
+    :math:`\max |r|`, NaN where one is NaN.
+    """
     K = z.shape[0]
     softmax_into(z, s)
     worst = 0.0
@@ -56,7 +63,9 @@ def residual(z, g, At, s, a, r):
 
 @njit
 def core_factor(At, s, a, scale, q, L):
-    """Write q = sqrt(s) and the Cholesky factor L (K, K) of I + scale Y'At Y, a = At s; L[i, i] holds its inverse."""
+    r"""Write :math:`q = \sqrt{s}` and the Cholesky factor L (K, K) of :math:`I + \text{scale}\, Y'\tilde{A} Y`,
+    :math:`a = \tilde{A} s`; `L[i, i]` holds its inverse.
+    """
     K = s.shape[0]
     mean = 0.0
     for i in range(K):
@@ -76,7 +85,7 @@ def core_factor(At, s, a, scale, q, L):
 
 @njit
 def half_solve(L, v):
-    """Overwrite v (K,) with L^{-1} v, L from `core_factor`."""
+    """Overwrite v (K,) with :math:`L^{-1} v`, L from `core_factor`."""
     for i in range(v.shape[0]):
         total = v[i]
         for k in range(i):
@@ -86,7 +95,7 @@ def half_solve(L, v):
 
 @njit
 def half_solve_transposed(L, v):
-    """Overwrite v (K,) with L'^{-1} v, L from `core_factor`."""
+    """Overwrite v (K,) with :math:`(L')^{-1} v`, L from `core_factor`."""
     K = v.shape[0]
     for i in range(K - 1, -1, -1):
         total = v[i]
@@ -97,7 +106,7 @@ def half_solve_transposed(L, v):
 
 @njit
 def times_Yt(s, q, v):
-    """Overwrite v (K,) with Y'v = q (v - s'v), q = sqrt(s)."""
+    r"""Overwrite v (K,) with :math:`Y'v = q (v - s'v)`, :math:`q = \sqrt{s}`."""
     mean = 0.0
     for i in range(s.shape[0]):
         mean += s[i] * v[i]
@@ -107,7 +116,7 @@ def times_Yt(s, q, v):
 
 @njit
 def times_Y(s, q, v):
-    """Overwrite v (K,) with Y v = q v - s q'v, q = sqrt(s)."""
+    r"""Overwrite v (K,) with :math:`Y v = q v - s q'v`, :math:`q = \sqrt{s}`."""
     mean = 0.0
     for i in range(s.shape[0]):
         v[i] *= q[i]
@@ -118,7 +127,9 @@ def times_Y(s, q, v):
 
 @njit
 def newton_step(At, s, q, a, r, step, L):
-    """Write step = -(I + At S)^{-1} r (K,): Newton's step on z - g + At softmax(z)."""
+    r"""Write :math:`-(I + \tilde{A} S)^{-1} r` into step (K,): Newton's step on
+    :math:`z - g + \tilde{A}\, \mathrm{softmax}(z)`.
+    """
     K = s.shape[0]
     core_factor(At, s, a, 1.0, q, L)
     overwrite(step, r)
@@ -137,13 +148,15 @@ def newton_step(At, s, q, a, r, step, L):
 
 @njit
 def root(g, At, z, scratch):
-    """Write the root of z = g - At softmax(z) into z (K,), At symmetric positive semidefinite: Newton, halving steps.
+    r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), :math:`\tilde{A}` symmetric
+    positive semidefinite: Newton, halving steps.
 
-    Undamped, Newton's method cycles for large B or small lambda. The start z = 0 makes the first step the solution with
-    the softmax linearised at the uniform distribution; from the last round's root it takes more steps (3.9 to 6.3 on nine
-    streams of contexts at K = 10, where 0 takes 3.4 to 5.2), and the answer would depend on what was asked before. On
-    return scratch.s = softmax(z) and scratch.a = At s. Returns
-    the relative residual, at most TOLERANCE unless rounding or 200 steps came first; z is NaN where At or g is not finite.
+    Undamped, Newton's method cycles for large B or small :math:`\lambda`. The start :math:`z = 0` makes the first step
+    the solution with the softmax linearised at the uniform distribution; from the last round's root it takes more steps
+    (3.9 to 6.3 on nine streams of contexts at :math:`K = 10`, where 0 takes 3.4 to 5.2), and the answer would depend on
+    what was asked before. On return scratch.s is :math:`\mathrm{softmax}(z)` and scratch.a is :math:`\tilde{A} s`.
+    Returns the relative residual, at most TOLERANCE unless rounding or 200 steps came first; z is NaN where
+    :math:`\tilde{A}` or g is not finite.
     """
     s, q, r, a, step, trial, L = scratch
     K = z.shape[0]

@@ -1,4 +1,4 @@
-"""Symmetric matrices P (d, d) kept whole: P x, P - s v v', and x'y.
+"""Symmetric matrices P (d, d) stored whole: :math:`P x`, :math:`P - s v v'`, and :math:`x'y`.
 
 The inner loops vectorise without fastmath: four rows at a time are added into a row of scratch.
 
@@ -20,7 +20,7 @@ def _add_four_rows(a, b, c, e, p0, p1, p2, p3, out):
 
 @inline
 def dot(x, y):
-    """Return x'y for x, y (d,), in four partial sums so that the additions need not wait for each other."""
+    """Return :math:`x'y` for x, y (d,), in four partial sums so that the additions need not wait for each other."""
     d = x.shape[0]
     whole = d // 4 * 4
     # Sums over j = 0, 1, 2, 3 modulo 4; the one to three entries left over join the first.
@@ -57,7 +57,9 @@ def symmetric_matvec(P, x, out):
 
 @njit
 def support(x, index):
-    """Write the j with x_j != 0 in increasing order into index (d,) int64 and return how many there are, for x (d,)."""
+    r"""Write the j with :math:`x_j \ne 0` in increasing order into index (d,) int64 and return how many there are, for
+    x (d,).
+    """
     n = 0
     for j in range(x.shape[0]):
         index[n] = j  # written over by the next one where x_j is 0
@@ -67,7 +69,7 @@ def support(x, index):
 
 @njit
 def symmetric_matvec_on(P, x, index, n, out):
-    """Write P x into out (d,) for a symmetric P (d, d), n = support(x, index)."""
+    """Write :math:`P x` into out (d,) for a symmetric P (d, d), n what `support(x, index)` returned."""
     P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
     if 4 * n > 3 * x.shape[0]:  # reading all rows in order is faster than most of them by a list
         symmetric_matvec(P, x, out)
@@ -93,7 +95,9 @@ def _add_rows(P, x, index, start, stop, first, out):
 
 @njit
 def rank_one_downdate(P, v, s):
-    """Subtract s v v' from P (d, d), v (d,). (v_i v_j) s rounds alike on both sides, so P stays exactly symmetric."""
+    """Subtract :math:`s v v'` from P (d, d), v (d,). :math:`(v_i v_j) s` rounds alike on both sides, so P stays exactly
+    symmetric.
+    """
     P, v = borrow(P), borrow(v)
     d = v.shape[0]
     for i in range(d):

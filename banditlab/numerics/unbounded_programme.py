@@ -1,12 +1,15 @@
-"""The programme of `frobenius_programme` without a ball: W follows each update.
+r"""The programme of `frobenius_programme` without a ball: W follows each update.
 
-nu = nu0 = 0. After an update (w/2) (x'W_i)^2 + s x'W_i, with N_k and M as the update leaves them,
+:math:`\nu = \nu_0 = 0`. After an update :math:`(w/2) (x'W_i)^2 + s x'W_i`, with :math:`N_k` and M as the update leaves
+them,
 
-    W_k <- W_k - (s + w x'W_i) ([k = i] N_i x - N_k v),    v = M N_i x,                                              (1)
+.. math::
 
-one application of G to what the update pulls with. N_i x and v are at hand from the inverses' own updates: one pass over the
-N_k is left. What rounding adds up to ends with the next check of the inverses: in that round, and in the one after it, W is
-solved for anew.
+    W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
+
+one application of G to what the update pulls with. :math:`N_i x` and v are at hand from the inverses' own updates: one
+pass over the :math:`N_k` is left. What rounding adds up to ends with the next check of the inverses: in that round, and
+in the one after it, W is solved for anew.
 """
 
 from __future__ import annotations
@@ -30,14 +33,14 @@ from banditlab.numerics.row_products import scale
 
 @inline
 def scores(qp, x, z):
-    """Write x'W_k into z (K,)."""
+    """Write :math:`x'W_k` into z (K,)."""
     lay(x, qp.scratch.x)
     rows_times(qp.W, qp.scratch.x, z)
 
 
 @inline
 def learn(qp, i, x, weight, step):
-    """Add (weight/2) (x'W_i)^2 + step x'W_i and write the minimiser into W; any ball is met."""
+    r"""Add :math:`(\text{weight}/2) (x'W_i)^2 + \text{step}\, x'W_i` and write the minimiser into W; any ball is met."""
     if (qp.tally[ROUNDS] + 1) % CHECK <= 1 or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
         add(qp, i, x, weight, step)
         solve(qp)

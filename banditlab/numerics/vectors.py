@@ -57,7 +57,7 @@ entry = by_context(_entry, _sparse_entry, inlined=True)
 
 @reduction
 def squared_norm(x):
-    """Return ||x||^2 of a context."""
+    r"""Return :math:`\|x\|^2` of a context."""
     stand_alone()
     total = 0.0
     for i in range(size(x)):
@@ -68,7 +68,7 @@ def squared_norm(x):
 
 @reduction
 def scores(W, x, z):
-    """z = W x."""
+    """:math:`z = W x`."""
     stand_alone()
     K = z.shape[0]
     if K < 4:
@@ -96,7 +96,7 @@ def scores(W, x, z):
 
 @njit
 def add(W, k, c, x):
-    """W_k += c x."""
+    r""":math:`W_k \mathrel{+}= c x`."""
     for i in range(size(x)):
         j, xj = entry(x, i)
         W[k, j] += c * xj
@@ -104,7 +104,7 @@ def add(W, k, c, x):
 
 @reduction
 def descend(W, x, r, gains):
-    """W -= r x'; gains_k is what that adds to ||W_k||^2."""
+    r""":math:`W \mathrel{-}= r x'`; :math:`\text{gains}_k` is what that adds to :math:`\|W_k\|^2`."""
     stand_alone()
     for k in range(r.shape[0]):
         gain = 0.0

@@ -176,7 +176,9 @@ class Arena:
 
 
 def deviations(losses: bytes) -> Floats:
-    """Return the e_ri of `statistics` from a run's stored row losses: each row's (or group's) sum over its mean, over n."""
+    """Return the :math:`e_{ri}` of `statistics` from a run's stored row losses: each row's (or group's) sum over its
+    mean, over n.
+    """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()
     return np.asarray((sums - counts * (sums.sum() / n)) / n)

@@ -2,7 +2,7 @@
 
 Runs are aggregated before they are embedded: a row of the board is a player's setting in an environment of a sweep, with its
 mean over repetitions and interval; a curve is embedded for each player's best setting, for others while there is room
-(`MOST_NUMBERS`). So 10^5 runs are a few megabytes.
+(`MOST_NUMBERS`). So 100,000 runs are a few megabytes.
 """
 
 from __future__ import annotations

@@ -22,16 +22,15 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
 
     Returns
     -------
-    The rows of `results.runs`, with `norm_bound` now the comparator's and, per row, in nats for every player:
-    `loss` and `loss_low` = loss - gap, so the best loss in the ball lies in [loss_low, loss]; `relative_mistakes` =
-    mistakes - loss up to `relative_mistakes_high` = mistakes - loss_low, and the same two of `relative_expected`;
-    `ratio` = mistakes / loss; `comparator_mistakes`.
+    The rows of `results.runs`, with `norm_bound` now the comparator's and, per row, in nats for every player: `loss`
+    and `loss_low`, which is `loss - gap`, so the best loss in the ball lies between the two; `relative_mistakes`, which
+    is `mistakes - loss`, up to `relative_mistakes_high`, which is `mistakes - loss_low`, and the same two of
+    `relative_expected`; `ratio`, which is `mistakes / loss`; `comparator_mistakes`.
 
-    For the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit` ("nats",
-    or "bits", or a part of them such as "0.5 bits", where it is stated in them); `unit_loss`, the comparator's loss in
-    that unit, of "0.5 bits" half of that in bits; `bound_shown` =
-    min(bound, round) and `vacuous` where bound >= round. In another ball than the player's own the theorem says
-    nothing: `bound_shown` is NaN.
+    For the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit` ("nats", or
+    "bits", or a part of them such as "0.5 bits", where it is stated in them); `unit_loss`, the comparator's loss in
+    that unit, of "0.5 bits" half of that in bits; `bound_shown`, which is `min(bound, round)`, and `vacuous` where
+    `bound >= round`. In another ball than the player's own the theorem says nothing: `bound_shown` is NaN.
     """
     comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
     comparators = comparators.drop(columns=["environment", "repetition", "seconds"])

@@ -1,16 +1,20 @@
-"""Intervals, paired differences, ranks with ties, and the choice of a setting: pure functions on arrays.
+r"""Intervals, paired differences, ranks with ties, and the choice of a setting: pure functions on arrays.
 
 Every array of repetitions may hold NaN where a run is missing; such entries are left out, and of a pair both are.
 
-Two things vary in a mean over repetitions. The repetitions, by which Student's t goes. And, where all repetitions go over the
-rows of one table, the rows themselves: another table of the same source would have others. Let e_ri be the deviation of
-row i's loss in repetition r from that repetition's mean, divided by the number of rows n. Then, of R repetitions,
+Two things vary in a mean over repetitions. The repetitions, by which Student's t goes. And, where all repetitions go
+over the rows of one table, the rows themselves: another table of the same source would have others. Let :math:`e_{ri}`
+be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of rows n. Then, of
+R repetitions,
 
-    variance of the mean = s^2 / R + n / (n - 1) sum_i (mean_r e_ri)^2,    s^2 the variance between repetitions,
+.. math::
 
-with the degrees of freedom by Satterthwaite's rule, R - 1 and n - 1 those of the two parts. What varies with row and
-repetition is in both parts, which is cautious where there are few repetitions and makes up for what a row adds by being
-learnt from (`docs/results/intervals.md` has the coverage measured).
+    \text{variance of the mean} = s^2/R + (n/(n - 1)) \sum_i (\text{mean}_r\, e_{ri})^2,
+
+:math:`s^2` the variance between repetitions, with the degrees of freedom by Satterthwaite's rule, :math:`R - 1` and
+:math:`n - 1` those of the two parts. What varies with row and repetition is in both parts, which is cautious where
+there are few repetitions and makes up for what a row adds by being learnt from (`docs/results/intervals.md` has the
+coverage measured).
 
 Whole numbers of mistakes may agree in all repetitions by chance. Where they do, the variance is the binomial one of the rounds
 (`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is a lead (`leads`).
@@ -57,7 +61,7 @@ class Interval:
         return self.low <= value <= self.high
 
     def scaled(self, factor: float) -> Interval:
-        """Return the interval of the same quantity in another unit (factor > 0)."""
+        """Return the interval of the same quantity in another unit (factor above 0)."""
         return Interval(self.mean * factor, self.low * factor, self.high * factor, self.n, self.method)
 
     def cut(self, low: float, high: float) -> Interval:
@@ -89,8 +93,8 @@ def mean_interval(
     values
         Shape (R,), one entry per repetition.
     rows
-        Shape (R, rows), the deviations e_ri of the rows of one table, or of groups of them; None where every repetition
-        has a stream of its own.
+        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them; None where every
+        repetition has a stream of its own.
     rounds
         Of how many rounds each value is the share of mistakes; infinite for other quantities.
     family
@@ -139,7 +143,7 @@ def _spread(x: Floats, rows: Floats | None) -> _Spread:
 
 
 def _binomial(shares: Floats, rounds: float) -> float:
-    """Return the variance of a mean share of mistakes if each round were a draw, (k + 1) / (n + 2) its probability."""
+    """Return the variance of a mean share of mistakes if each round were a draw, :math:`(k + 1)/(n + 2)` its probability."""
     trials = rounds * len(shares)
     p = (float(shares.sum()) * rounds + 1.0) / (trials + 2.0) if math.isfinite(trials) else 0.0
     return p * (1.0 - p) / trials if trials else math.nan
@@ -226,7 +230,8 @@ def difference(
 
 
 def p_value(a: ArrayLike, b: ArrayLike, *, rows: tuple[Floats, Floats] | None = None, paired: bool = True) -> float:
-    """Return the p-value of mean(a - b) = 0, both sides, by the same errors as `difference`; NaN where that has none.
+    r"""Return the p-value of :math:`\text{mean}(a - b) = 0`, both sides, by the same errors as `difference`; NaN where
+    that has none.
 
     1 - p is the level of the widest interval that leaves out 0. Without any variance p is 1 if the means are equal, else 0.
     """
@@ -442,7 +447,7 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def growth_exponent(x: ArrayLike, y: ArrayLike, *, least: int = 3) -> float:
-    """Return the least-squares slope of ln y in ln x: the a of y = c x^a.
+    r"""Return the least-squares slope of :math:`\ln y` in :math:`\ln x`: the a of :math:`y = c x^a`.
 
     NaN for fewer than `least` points, or where a y is not positive or missing, so that it has no logarithm.
     """

@@ -45,10 +45,10 @@ class Standing:
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
-        Expected mistakes - loss of the best comparator of the player's own streams (`comparator_bound`, nats), None
-        without comparators.
+        Expected mistakes minus the loss of the best comparator of the player's own streams (`comparator_bound`, nats),
+        None without comparators.
     ratio
-        Expected mistakes / loss of the same comparator; NaN without.
+        Expected mistakes divided by the loss of the same comparator; NaN without.
     opens_rank
         Whether no row before it has the same rank.
     behind_first, behind_group
@@ -217,7 +217,7 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
-    """Return the B of the least mean loss, and each label's expected mistakes - and / that loss (nats)."""
+    """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats)."""
     best, table = best_ball(arena), arena.results.comparators
     table = table[table["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
     joined = rows[["label", "stream_id", "round", "expected_mistakes"]].merge(table, on=["stream_id", "round"])
@@ -260,12 +260,14 @@ def best_ball(arena: Arena) -> float:
 
 @once
 def bounds_table(arena: Arena) -> pd.DataFrame:
-    """Return, for every setting whose theorem gives a number, the measured mean beside the `guarantee`, loss + bound.
+    r"""Return, for every setting whose theorem gives a number, the measured mean beside the `guarantee`, loss plus
+    bound.
 
-    Agents: E[M] <= loss + bound. Forecasters: log loss <= loss + bound. Loss and bound are in the unit of the theorem
-    (`unit`), and the comparator is the one of the player's own ball. `verdict` is "exceeded" where the measured mean is
-    above the guarantee, "vacuous" where the guarantee of mistakes (for log loss the bound) is the number of rounds or
-    more, else "holds". It takes the comparator's loss as it is; the best loss in the ball is at most `gap` below.
+    Agents: :math:`\mathbb{E}[M] \le \text{loss} + \text{bound}`. Forecasters:
+    :math:`\text{log loss} \le \text{loss} + \text{bound}`. Loss and bound are in the unit of the theorem (`unit`), and
+    the comparator is the one of the player's own ball. `verdict` is "exceeded" where the measured mean is above the
+    guarantee, "vacuous" where the guarantee of mistakes (for log loss the bound) is the number of rounds or more, else
+    "holds". It takes the comparator's loss as it is; the best loss in the ball is at most `gap` below.
     """
     table = arena.relative
     table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]

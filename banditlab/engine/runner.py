@@ -48,23 +48,24 @@ Piece = tuple[Contexts, NDArray[np.int64], bool]
 
 @dataclass
 class Played:
-    """What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
+    r"""What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
 
     Attributes
     ----------
     rounds, mistakes
         The checkpoint's round and the mistakes so far.
     expected_mistakes
-        Sum of 1 - p_t(y_t), p_t the distribution the action was drawn from.
+        Sum of :math:`1 - p_t(y_t)`, :math:`p_t` the distribution the action was drawn from.
     mistakes_variance
-        Sum of p_t(y_t) (1 - p_t(y_t)), the variance of mistakes - expected_mistakes where actions are drawn from p_t.
+        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes less expected_mistakes where actions are drawn
+        from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the rounds that showed a row of a table for the first time; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
         Mistakes of always playing the class that turned out to be the most frequent one so far; None without labels.
     log_loss
-        Sum of -ln p_t(y_t) in nats, of the played distribution (agents) or the forecast (forecasters); inf once a hidden
-        label had probability 0.
+        Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters); inf
+        once a hidden label had probability 0.
     explored
         Rounds of forced exploration so far, NaN for players without such a coin.
     bound, certificate
@@ -80,10 +81,10 @@ class Played:
     path
         "blocks" or "steps": how it was played.
     trace
-        Every round's action, correctness, p_t(y_t) and exploration, where it was asked for.
+        Every round's action, correctness, :math:`p_t(y_t)` and exploration, where it was asked for.
 
-    An environment without labels has no y_t: mistakes are rounds whose bit was 0, expected mistakes are the mistakes, and
-    their variance, the log loss and p_t(y_t) are NaN.
+    An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
+    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN.
     """
 
     rounds: list[int] = field(default_factory=list)
@@ -216,7 +217,7 @@ def play(
         "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where environment and player
         allow them (`engine.blocks`). A plug-in's own `play_block` or `forecast_block` is never called.
     keep_trace
-        Keep every round's action, correctness, p_t(y_t) and exploration (memory grows with the rounds).
+        Keep every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the rounds).
     blocks
         The stream of this environment and seed, if the caller holds it already.
 

@@ -27,7 +27,7 @@ class Trace(NamedTuple):
     """What a block of rounds leaves behind; each of shape (n,).
 
     `action` is the class played, `correct` whether it was the label, `explored` whether a coin of the agent's own chose it.
-    `p_true` is the probability the agent gave to the hidden label: 1 - p_true is the round's expected mistake.
+    `p_true` is the probability the agent gave to the hidden label: one minus it is the round's expected mistake.
     """
 
     action: NDArray[np.int64]
@@ -221,8 +221,9 @@ class KernelActor(RoundActor):
     def look(self) -> Any:
         """Return the kernel `look(state, X, t)` for this object's blocks, `no_look` where nothing is gained.
 
-        Before each round of a block it is told that context t of X comes next, at the end that none does (t = n): what it
-        has prepared for the rounds to come is then cleared away, and the state is what rounds one by one would leave.
+        Before each round of a block it is told that context t of X comes next, at the end that none does
+        (:math:`t = n`): what it has prepared for the rounds to come is then cleared away, and the state is what rounds
+        one by one would leave.
         """
         return no_look
 

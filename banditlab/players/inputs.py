@@ -20,9 +20,10 @@ TOLERANCE = 1e-9
 
 
 def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
-    """Return one context (d,) as kernels take it, or raise a UsageError.
+    r"""Return one context (d,) as kernels take it, or raise a UsageError.
 
-    Its entries must be finite. `space` is d, or a problem, in which a norm beyond R (1 + TOLERANCE) is refused, too.
+    Its entries must be finite. `space` is d, or a problem, in which a norm beyond :math:`R (1 + \text{TOLERANCE})` is
+    refused, too.
     """
     d, limit = limits(space)
     x = _as_floats("the context", as_contexts, context)

@@ -90,7 +90,7 @@ class Player:
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 
     state_order: ClassVar[tuple[int, int]] = (1, 1)
-    """(a, b): at its defaults the state is at least K^a d^b / 2 numbers."""
+    """(a, b): at its defaults the state is at least :math:`K^a d^b / 2` numbers."""
 
     state_constants: ClassVar[tuple[str, ...]] = ()
     """Attributes of the state that follow from problem and settings and never change: a saved one must agree."""

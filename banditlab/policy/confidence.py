@@ -1,20 +1,32 @@
-"""Intervals that hold at every time at once: a share may be looked at as often as one likes, and one may stop when one likes.
+r"""Intervals that hold at every time at once: a share may be looked at as often as one likes, and one may stop when one
+likes.
 
-For X_i in [0, 1] with conditional means mu_i given the past (they may change), any predictable guess G_i in [0, 1] and
-V_t = sum_{i <= t} (X_i - G_i)^2, with probability at least 1 - 2 alpha for all t at once
+For :math:`X_i` in [0, 1] with conditional means :math:`\mu_i` given the past (they may change), any predictable guess
+:math:`G_i` in [0, 1] and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`, with probability at least :math:`1 - 2 \alpha` for
+all t at once (Theorem 4; equation 10 with :math:`c = 1`)
 
-    |mean of X_1 ... X_t - mean of mu_1 ... mu_t| < u(V_t) / t                                   (Theorem 4)
-    u(v) = sqrt(k1^2 v l + k2^2 l^2) + k2 l,  l = ln h(log_eta(v / m)) + ln(1 / alpha),  v >= m      (eq. 10, c = 1)
+.. math::
 
-and, as X_i is sub-Gaussian with variance 1/4, with probability at least 1 - alpha for all t at once
+    |\text{mean of } X_1, \dots, X_t - \text{mean of } \mu_1, \dots, \mu_t| < u(V_t)/t,
 
-    |mean of X_1 ... X_t - mean of mu_1 ... mu_t| < sqrt((v + rho) ln((v + rho) / (rho alpha^2))) / t,  v = t / 4      (eq. 14)
+.. math::
 
-with rho = 10 here, which is narrower while answers are few. In the first k1 = (eta^(1/4) + eta^(-1/4)) / sqrt 2,
-k2 = (sqrt eta + 1) / 2, h(k) = (k + 1)^s zeta(s); here eta = 2, s = 1.4, m = 10.
+    u(v) = \sqrt{k_1^2 v l + k_2^2 l^2} + k_2 l, \qquad l = \ln h(\log_\eta(v/m)) + \ln(1/\alpha), \quad v \ge m,
 
-S. Howard, A. Ramdas, J. McAuliffe, J. Sekhon. Time-uniform, nonparametric, nonasymptotic confidence sequences. Annals of
-Statistics 49, 2021.
+and, as :math:`X_i` is sub-Gaussian with variance 1/4, with probability at least :math:`1 - \alpha` for all t at once
+(equation 14)
+
+.. math::
+
+    |\text{mean of } X_1, \dots, X_t - \text{mean of } \mu_1, \dots, \mu_t|
+    < \sqrt{(v + \rho) \ln((v + \rho)/(\rho \alpha^2))}/t, \qquad v = t/4,
+
+with :math:`\rho = 10` here, which is narrower while answers are few. In the first
+:math:`k_1 = (\eta^{1/4} + \eta^{-1/4})/\sqrt{2}`, :math:`k_2 = (\sqrt{\eta} + 1)/2`, :math:`h(k) = (k + 1)^s \zeta(s)`;
+here :math:`\eta = 2`, :math:`s = 1.4`, :math:`m = 10`.
+
+S. Howard, A. Ramdas, J. McAuliffe, J. Sekhon. Time-uniform, nonparametric, nonasymptotic confidence sequences. Annals
+of Statistics 49, 2021.
 """
 
 from __future__ import annotations
@@ -29,20 +41,20 @@ LEVEL = 0.95
 ETA, POWER, FIRST = 2.0, 1.4, 10.0
 RHO = 10.0
 ZETA = 3.105548
-"""zeta(1.4), rounded up: sum of 1 / k^1.4."""
+r""":math:`\zeta(1.4) = \sum_k k^{-1.4}`, rounded up."""
 K1 = (ETA**0.25 + ETA**-0.25) / math.sqrt(2.0)
 K2 = (math.sqrt(ETA) + 1.0) / 2.0
 
 
 def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
-    """Return u(v), which the sum of deviations crosses upwards with probability at most alpha, ever."""
+    r"""Return :math:`u(v)`, which the sum of deviations crosses upwards with probability at most :math:`\alpha`, ever."""
     v = np.maximum(np.asarray(v, dtype=np.float64), FIRST)
     l = POWER * np.log(np.log(v / FIRST) / math.log(ETA) + 1.0) + math.log(ZETA) - np.log(alpha)
     return np.asarray(np.sqrt(K1**2 * v * l + (K2 * l) ** 2) + K2 * l)  # (10)
 
 
 def variances(x: Floats) -> Floats:
-    """Return V_0 ... V_n of x (n,), (n + 1,); the guess is the mean of what came before and one half."""
+    r"""Return :math:`V_0, \dots, V_n` of x (n,), (n + 1,); the guess is the mean of what came before and one half."""
     before = np.arange(len(x)) + 1.0
     guess = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]]) if len(x) else np.zeros(0)) / before
     return np.concatenate([[0.0], np.cumsum((x - guess) ** 2)])
@@ -69,11 +81,11 @@ BLOCK = 32
 def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
     """Return from which of x (n,) on the mean is surely above the mean before, None where it is at no place.
 
-    The place returned is the one where the two intervals lie furthest apart. If the conditional mean never rises above its
-    average so far (it may fall, as a policy learns), a place is ever returned, at whatever n one looks, with probability at
-    most 1 - level: half of it is for the sequence from the start, half is spread over sequences that start anew at every
-    32nd answer, in the proportion 1 / k^2. (Starting anew: S. Shekhar, A. Ramdas. Reducing sequential change detection to
-    sequential estimation. ICML 2024.)
+    The place returned is the one where the two intervals lie furthest apart. If the conditional mean never rises above
+    its average so far (it may fall, as a policy learns), a place is ever returned, at whatever n one looks, with
+    probability at most 1 - level: half of it is for the sequence from the start, half is spread over sequences that
+    start anew at every 32nd answer, in the proportion :math:`1/k^2`. (Starting anew: S. Shekhar, A. Ramdas. Reducing
+    sequential change detection to sequential estimation. ICML 2024.)
     """
     x = np.asarray(x, dtype=np.float64)
     n = len(x)

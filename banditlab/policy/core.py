@@ -1,9 +1,10 @@
 """The part of a policy that a replay repeats bit for bit: agent, classes, generator. It knows no clock, no id, no file.
 
-The distribution that is played is the agent's own p, but where some classes are not allowed (or are retired): there it is p
-cut to the allowed classes and divided by its sum s, or uniform over them where s = 0. The agent's draw stands where it is
-allowed, else the action is drawn anew: P(k) = p_k + (1 - s) p_k / s = p_k / s. The same distribution is reported, logged and
-handed back to the agent with the feedback, so importance weights and inverse propensities are right.
+The distribution that is played is the agent's own p, but where some classes are not allowed (or are retired): there it
+is p cut to the allowed classes and divided by its sum s, or uniform over them where :math:`s = 0`. The agent's draw
+stands where it is allowed, else the action is drawn anew: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`. The same
+distribution is reported, logged and handed back to the agent with the feedback, so importance weights and inverse
+propensities are right.
 """
 
 from __future__ import annotations

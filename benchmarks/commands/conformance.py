@@ -296,7 +296,7 @@ def search(name: str, random: int, climbs: int, steps: int, seed: int) -> Search
                 value, s = after, other
         found[i] = value, s
     worst, s = max(found, key=lambda pair: pair[0])
-    where = f"K = {s.K}, n = {len(s.y)}, R^2/lambda = {s.R**2 / s.lam:.0e}, B R = {s.B * s.R:.1e}"
+    where = rf"K = {s.K}, n = {len(s.y)}, $R^2/\lambda$ = {s.R**2 / s.lam:.0e}, B R = {s.B * s.R:.1e}"
     return Search(name, random, tried, nan, false, worst, where)
 
 
@@ -388,7 +388,7 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "45-digit certificate. `NaN`: no certificate. `below`: a certificate below the exact one by 1e-6.",
         "",
         table(
-            "| forecaster | R^2/lambda | streams | logits | probabilities | certificate | NaN | below |",
+            r"| forecaster | $R^2/\lambda$ | streams | logits | probabilities | certificate | NaN | below |",
             [
                 f"| {c.name} | {'its own' if math.isnan(c.ratio) else format(c.ratio, '.0e')} | {c.streams} | {c.logits:.0e} "
                 f"| {c.probabilities:.0e} | {c.above:.0e} | {c.nan} | {c.false} |"
@@ -397,9 +397,9 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         ),
         "",
         "## Certificates searched",
-        "Random streams of up to 15 rounds (K in 2 ... 20, d up to 3, R^2/lambda from 1e-6 to 1e12, of folklore and gaf to",
-        "2,000, B R from 1e-3 to 1e3; ONS to 2), then climbs from the worst that change a label, a context, B or lambda where",
-        "regret / certificate rises. The regret is against a W that an interior-point method finds, hence never too",
+        r"Random streams of up to 15 rounds (K in 2 ... 20, d up to 3, $R^2/\lambda$ from 1e-6 to 1e12, of folklore and gaf to",
+        r"2,000, B R from 1e-3 to 1e3; ONS to 2), then climbs from the worst that change a label, a context, B or $\lambda$",
+        "where regret / certificate rises. The regret is against a W that an interior-point method finds, hence never too",
         "large. A ratio near 1 means that the search could have found a false certificate.",
         "",
         table(

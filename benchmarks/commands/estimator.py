@@ -31,15 +31,15 @@ B_GRID = (10.0, 30.0, 100.0, 300.0)
 RIDGE = 0.001
 
 PROPER = "LogisticRegression"
-THEORY = "folklore, theory lambda"
-TUNED = f"folklore, lambda = {RIDGE:g}"
+THEORY = r"folklore, theory $\lambda$"
+TUNED = rf"folklore, $\lambda = {RIDGE:g}$"
 GRID = "b-grid, B = 1/4 ... 64"
 SAMPLED = "folklore, state sampled"
 
-HEAD = f"""# The scikit-learn wrapper against LogisticRegression
+HEAD = rf"""# The scikit-learn wrapper against LogisticRegression
 
 Is `OnlineClassifier` as good as scikit-learn's LogisticRegression? No at its defaults, where it keeps a guarantee against
-an adversary; with lambda = {RIDGE:g}, picked after looking at vehicle and wine, the differences are small.
+an adversary; with $\lambda = {RIDGE:g}$, picked after looking at vehicle and wine, the differences are small.
 
 Mean log loss in nats over {FOLDS} stratified folds (seed 0), features standardised on the training part. `C` is
 LogisticRegression's (lbfgs, tol 1e-8), `B` the wrapper's `norm_bound` with R = 1, `passes` the passes over the training
@@ -53,12 +53,12 @@ Each estimator at its best setting on these folds (the wrapper has more settings
 error of the mean over the folds.
 
 | | LogisticRegression | wrapper | gain, nats | folds won | LogisticRegression, default | wrapper, default | \
-wrapper, theory's lambda |
+wrapper, theory's $\\lambda$ |
 |---|---|---|---:|---:|---:|---:|---:|"""
 
-NOTES = """
-At the defaults (lambda = 2 R / B, one pass) the curvature constant shrinks as 1 / B, so the B that makes lambda small
-makes the surrogates flat. No theorem covers a smaller lambda or more passes. The wrapper is slower (K^3 d^2 / 2
+NOTES = r"""
+At the defaults ($\lambda = 2 R/B$, one pass) the curvature constant shrinks as $1/B$, so the B that makes $\lambda$ small
+makes the surrogates flat. No theorem covers a smaller $\lambda$ or more passes. The wrapper is slower ($K^3 d^2/2$
 multiplications per update). It has `partial_fit`, which uses each example once, a regret certificate, and for the sampled
 state a bound on the expected excess risk."""
 

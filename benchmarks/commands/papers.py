@@ -205,11 +205,11 @@ def _entropy(q: Floats) -> Floats:
 # ------------------------------------------------------------------------------------------------------------ page
 
 
-SEARCHED = """## Certificates and bounds searched
-`random`: games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, lambda from 1e-4 to 1e4; soft labels).
-`searched`: hard games (one context, up to 24 rounds, a small B, lambda about n/(4 B)), and climbs from the worst game, which
-change a label, a context, a round, B or lambda where the ratio rises. The regret is against a comparator found within the
-ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
+SEARCHED = r"""## Certificates and bounds searched
+`random`: games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, $\lambda$ from 1e-4 to 1e4; soft
+labels). `searched`: hard games (one context, up to 24 rounds, a small B, $\lambda$ about $n/(4 B)$), and climbs from the worst
+game, which change a label, a context, a round, B or $\lambda$ where the ratio rises. The regret is against a comparator found
+within the ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
 
 Two stay below one half. `ogd`: its theorem allows for a path across the whole ball and the largest gradient in every round.
 `accuracy = 0.01`: its bound allows for a root off by .1 in every round, which the guaranteed steps do not reach.
@@ -222,13 +222,13 @@ class. `bound`: `folklore_inexact`. `one nat`: the error that costs a nat by thi
 GRADIENT = """## Gradient descent for the root (000, Theorem 4)
 Steps of `descent_steps` for a squared error of `accuracy`, those of Appendix E, and the largest squared error.
 """
-AFTER = """## Lemma 7 at A_{t-1} and at A_t (000)
+AFTER = r"""## Lemma 7 at $A_{t-1}$ and at $A_t$ (000)
 Same streams, 300 rounds; the adversary's label is each forecaster's least likely class. `unsolved`: fixed points not
 reached to 1e-9.
 """
-SMP = """## Corollary 6 beside the sample minmax predictor (001, Section 4.2)
-Excess risk in nats over the labels' theta, |theta| = B (d = 3, contexts on the unit sphere): AIOLI's
-state at a random round (Corollary 6), its last state, SMP at lambda = 2 R^2/(n + 1) as a mean (our implementation),
+SMP = r"""## Corollary 6 beside the sample minmax predictor (001, Section 4.2)
+Excess risk in nats over the labels' $\theta$, $\|\theta\| = B$ ($d = 3$, contexts on the unit sphere): AIOLI's
+state at a random round (Corollary 6), its last state, SMP at $\lambda = 2 R^2/(n + 1)$ as a mean (our implementation),
 ridge with the same penalty; means and standard errors. `corollary`: Corollary 6 without its + 1.
 """
 
@@ -254,11 +254,12 @@ def page(searches: list[Search], parts: dict[str, list[str]], seconds: float, co
             "| forecaster | paper | random | searched | above | regret / certificate | regret / bound | at |",
             rows,
         ),
-        (INEXACT, "| R^2/lambda | error | regret | certificate | bound | one nat |", parts["inexact"]),
-        (GRADIENT, "| R^2/lambda | accuracy | steps | as printed | met | regret |", parts["gradient"]),
+        (INEXACT, r"| $R^2/\lambda$ | error | regret | certificate | bound | one nat |", parts["inexact"]),
+        (GRADIENT, r"| $R^2/\lambda$ | accuracy | steps | as printed | met | regret |", parts["gradient"]),
         (
             AFTER,
-            "| labels | R^2/lambda | before: regret | certificate | bound | after: regret | certificate | bound | unsolved |",
+            r"| labels | $R^2/\lambda$ | before: regret | certificate | bound "
+            "| after: regret | certificate | bound | unsolved |",
             parts["after"],
         ),
         (SMP, "| B | n | AIOLI, random round | AIOLI, last | SMP | ridge | corollary |", parts["smp"]),

@@ -296,7 +296,7 @@ def search(name: str, random: int, climbs: int, steps: int, seed: int) -> Search
                 value, s = after, other
         found[i] = value, s
     worst, s = max(found, key=lambda pair: pair[0])
-    where = rf"K = {s.K}, n = {len(s.y)}, $R^2/\lambda$ = {s.R**2 / s.lam:.0e}, B R = {s.B * s.R:.1e}"
+    where = f"K = {s.K}, n = {len(s.y)}, R²/λ = {s.R**2 / s.lam:.0e}, B R = {s.B * s.R:.1e}"
     return Search(name, random, tried, nan, false, worst, where)
 
 

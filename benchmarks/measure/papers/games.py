@@ -30,7 +30,7 @@ class Game(NamedTuple):
 
     def told(self) -> str:
         """Return the game's numbers in a few words."""
-        return rf"K = {self.Y.shape[1]}, d = {self.X.shape[1]}, n = {len(self.X)}, B = {self.B:.2g}, $\lambda$ = {self.lam:.2g}"
+        return f"K = {self.Y.shape[1]}, d = {self.X.shape[1]}, n = {len(self.X)}, B = {self.B:.2g}, λ = {self.lam:.2g}"
 
 
 def drawn(rng: np.random.Generator, labels: str) -> Game:

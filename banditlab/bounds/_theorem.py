@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 F = TypeVar("F", bound=Callable[..., float])
 Range = tuple[float, float]
 
+ADVERSARIES = ("oblivious", "adaptive")
 LARGEST = sys.float_info.max
 LEAST = 5e-324
 """The least number above 0: a range from here on is one that leaves 0 out."""
@@ -62,6 +63,11 @@ class Theorem:
     """Of the comparator's loss: "nats", "bits", or "mistakes"."""
     assumes: str
     """The hypotheses."""
+    adversary: str
+    """ "adaptive" where it holds with contexts and labels that depend on earlier actions and the comparator chosen after them;
+    "oblivious" where it takes a stream, and so a comparator, that does not depend on the actions."""
+    rests_on: str
+    """The line of the paper, or of the proof here, that `adversary` rests on."""
     printed: str
     """Where the paper prints something else, what."""
     summary: str
@@ -72,7 +78,14 @@ THEOREMS: dict[str, Theorem] = {}
 
 
 def theorem(
-    *, source: str, unit: str, assumes: str, printed: str = "as here", ranges: dict[str, Range] | None = None
+    *,
+    source: str,
+    unit: str,
+    assumes: str,
+    adversary: str = "oblivious",
+    rests_on: str = "nothing is said, so the weaker claim",
+    printed: str = "as here",
+    ranges: dict[str, Range] | None = None,
 ) -> Callable[[F], F]:
     """Register a bound with its source, the unit of the comparator's loss, its assumptions and the erratum if any.
 
@@ -86,6 +99,11 @@ def theorem(
         Of the comparator's loss.
     assumes
         The hypotheses.
+    adversary
+        "adaptive" or "oblivious", see `Theorem`. A theorem that does not say is taken as oblivious, the weaker claim: its
+        bound is not shown on adaptive environments.
+    rests_on
+        The line of the paper, or of the proof here, that says so.
     printed
         What the paper prints where it is something else.
     ranges
@@ -98,15 +116,18 @@ def theorem(
     Raises
     ------
     ValueError
-        Two theorems of one name.
+        Two theorems of one name, or another adversary than these two.
     """
 
     def register(function: F) -> F:
         if function.__name__ in THEOREMS:
             raise ValueError(f"two theorems are called {function.__name__}")
+        if adversary not in ADVERSARIES:
+            raise ValueError(f"{function.__name__}: adversary must be one of {ADVERSARIES}, got {adversary!r}")
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         checked = within(ranges, beyond=math.inf)(function)
-        THEOREMS[function.__name__] = Theorem(function.__name__, checked, source, unit, assumes, printed, summary)
+        said = (source, unit, assumes, adversary, rests_on, printed, summary)
+        THEOREMS[function.__name__] = Theorem(function.__name__, checked, *said)
         return checked
 
     return register

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
 
 _SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
 MOST_NODES = 10**15
+_RESTS_ON = "the argument given, which takes no expectation: it is about whatever sequence (x_t, y_t) came"
+_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
 _PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
 
 
-@theorem(
+@_theorem(
     source=_SOURCE,
-    unit="nats",
     assumes="uniform prior on {||W_k|| <= B}, exact integrals, ||x|| <= R, smoothing mu in [0, 1/2]",
     printed=_PRINTED,
     ranges={"n_classes": (1.0, LARGEST)},
@@ -32,9 +34,8 @@ def aggregating(
     return _shrink(n, 4.0 * norm_bound * radius * rounds, 0.0) + _smoothing(rounds, smoothing)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + " (variant proved here for the quadrature)",
-    unit="nats",
     assumes="d = 1, K = 2, Gauss-Legendre nodes on the row difference in [-2 B, 2 B], ||x|| <= R, mu in [0, 1/2]",
     printed=_PRINTED,
 )
@@ -51,9 +52,8 @@ def aggregating_quadrature(
     return _shrink(1, 4.0 * norm_bound * radius * rounds, 2.0 * heaviest) + _smoothing(rounds, smoothing)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + " (variant proved here for the quadrature)",
-    unit="nats",
     assumes="as aggregating_quadrature, with nodes enough for an integration error below 1/2",
     printed=_PRINTED,
 )
@@ -113,9 +113,8 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
     return nodes
 
 
-@theorem(
+@_theorem(
     source="Vovk 1990; Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, Section 3.5",
-    unit="nats",
     assumes="comparators are the members of a finite class, uniform prior, logarithmic loss, mu in [0, 1/2]",
 )
 def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> float:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible, tight_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 1"
+_RESTS_ON = (
+    "Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'; no forecast is random"
+)
+_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE,
-    unit="nats",
     assumes="K = 2, ||theta|| <= B_theta, ||x|| <= R, virtual weight 1, eta_t = 2 c e^(y z) with c admissible",
 )
 def aioli(
@@ -38,9 +42,8 @@ def aioli(
     return lam * B**2 + d / (2.0 * c) * math.log1p(n * R**2 * c / (4.0 * d * lam))
 
 
-@theorem(
+@_theorem(
     source=_SOURCE,
-    unit="nats",
     assumes="as aioli, with c = 1/(1 + cosh b), b + sinh b = B R",
     printed="(1 + B R) where (1 + cosh b)/2 stands here",
 )
@@ -51,9 +54,8 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
     return aioli(rounds, n_features, margin_bound, radius, regularization, tight_curvature(margin_bound * radius))
 
 
-@theorem(
+@_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 7, its argument",
-    unit="nats",
     assumes="as Theorem 1 with 1/(2c) = 1 + B R, theta_t known to within `error` in norm",
     printed="3 n R (n R^2/(8 lambda) + B) error, which holds for B >= 1/3 and for no smaller B",
 )
@@ -72,9 +74,8 @@ def aioli_inexact(
     return aioli(n, d, B, R, lam) + n * R * _accuracy(n, B, R, lam) * error
 
 
-@theorem(
+@_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 4",
-    unit="nats",
     assumes="as Theorem 1 with 1/(2c) = 1 + B R, `aioli_steps` gradient steps a round on the two-dimensional problem",
     printed="(4 + R^2/lambda) ln[(3 n^2 R^2/lambda)(n R^2/(8 lambda) + B)] steps, too few for some B < 1/3",
 )
@@ -107,9 +108,8 @@ def _accuracy(n: float, B: float, R: float, lam: float) -> float:
     return 1.0 + R**2 / (4.0 * lam) + max(0.0, n - 1.0) * R**2 / (16.0 * (1.0 + B * R) * lam)
 
 
-@theorem(
+@_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1 (constants proved here)",
-    unit="nats",
     assumes="||f|| <= B in the kernel's space, k(x, x) <= R^2, effective_dimension = tr(G (G + (4 lambda/c) I)^-1)",
     printed="O(B d_eff(B lambda) + lambda B^2), d_eff(lambda) = tr(G (G + lambda I)^-1)",
 )

@@ -6,14 +6,17 @@ The edges gamma_i are those measured on the stream: these are bounds on a run, n
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import theorem
 
 _JUNG = "Jung, Goetz and Tewari, Online multiclass boosting, NIPS 2017, "
 _AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
+_RESTS_ON = "its proof sums what happened on the stream, with the edges measured on it, whatever the stream is"
+_theorem = partial(theorem, adversary="adaptive", rests_on=_RESTS_ON)
 
 
-@theorem(
+@_theorem(
     source=_JUNG + "Theorem 5, its proof",
     unit="mistakes",
     assumes="logistic surrogate, exact derivatives, steps 2 sqrt(2) / ((K-1) sqrt(t)); gamma_i the empirical edges",
@@ -32,7 +35,7 @@ def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_square
     return T if edges_squared * T <= top else top / edges_squared
 
 
-@theorem(
+@_theorem(
     source=_JUNG + "Theorem 13, its proof",
     unit="mistakes",
     assumes="square hinge surrogate, |alpha| <= c = 1/sqrt(N), steps sqrt(2) c / ((K-1)(1 + c N) sqrt(t)); empirical edges",
@@ -48,7 +51,7 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
     return T if absolute_edges * T <= top else top / absolute_edges
 
 
-@theorem(
+@_theorem(
     source=_AGARWAL + "Proposition 12, (C.5)",
     unit="mistakes",
     assumes="`regret` bounds the boosting regression's regret over alpha in [-2, 2]; gamma_i the empirical edges",
@@ -60,7 +63,7 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
     return rounds if edges_squared * rounds <= top else top / edges_squared
 
 
-@theorem(
+@_theorem(
     source=_AGARWAL + "Theorem 13, its proof",
     unit="nats",
     assumes="half-margins clipped to [-clip, clip]; `regret` bounds the binary forecaster's regret over a ball that holds "
@@ -74,7 +77,7 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 
 
-@theorem(
+@_theorem(
     source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
     unit="mistakes",
     assumes="experts' weights exp(-mistakes), one drawn afresh each round; what experts do does not depend on the draws",

@@ -20,6 +20,7 @@ consequence: docs/theory/half-log.md.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
@@ -30,6 +31,8 @@ RANDOMIZED = 0.482406
 _MULTIPLE = (
     "E[M] <= loss + this, loss the comparator's in nats times `mistakes_per_nat`: with half-log its base-4 log loss"
 )
+_RESTS_ON = "that of `exploration`: the comparator is fixed beforehand"
+_theorem = partial(theorem, unit="0.5 bits", adversary="oblivious", rests_on=_RESTS_ON)
 
 
 @within()
@@ -61,10 +64,11 @@ def mistakes_unit(decoding: str, n_classes: int) -> str:
     return "nats" if decoding == "sample" else f"{1.0 - decoding_constant(decoding, n_classes)!r} bits"
 
 
-@theorem(
+@_theorem(
     source=OURS,
-    unit="0.5 bits",
     assumes=f"regret bounds the forecaster's regret in nats, improper ones included; label revealed; {_MULTIPLE}",
+    adversary="adaptive",
+    rests_on="the lemma in each round, given the past: forecasts follow from the labels, never from a draw",
     printed="factor 1 in place of 0.7213, by a draw from the forecast",
 )
 def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") -> float:
@@ -76,9 +80,8 @@ def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") 
     return mistakes_per_nat(decoding, n_classes) * regret
 
 
-@theorem(
+@_theorem(
     source=OURS + ", for Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2",
-    unit="0.5 bits",
     assumes=f"regret(n) bounds the forecaster's regret after n updates in nats, concave in n; {_MULTIPLE}",
     printed="not there; `exploration` is the theorem with a draw",
 )
@@ -95,9 +98,8 @@ def decoded_exploration(
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
 
 
-@theorem(
+@_theorem(
     source=OURS + ", for Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2",
-    unit="0.5 bits",
     assumes=f"gamma = min(1, sqrt(0.7213 K Reg(T) / T)); {_MULTIPLE}",
     printed="not there; `exploration_theorem_9` is the theorem with a draw",
 )
@@ -108,9 +110,8 @@ def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, deco
     return exploration_theorem_9(rounds, n_classes, mistakes_per_nat(decoding, n_classes) * regret)
 
 
-@theorem(
+@_theorem(
     source=OURS + ", rates that decrease",
-    unit="0.5 bits",
     assumes=f"y_t ~ softmax(U x_t), contexts of any kind; gamma_t does not increase; regret concave; {_MULTIPLE}",
     printed="not there",
 )

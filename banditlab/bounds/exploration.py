@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
+_RESTS_ON = (
+    "the last equality of its proof, E[1(explored, right) loss_t(W)] = (gamma/K) loss_t(W): W and y_t are fixed "
+    "beforehand, no function of the coins (docs/theory/adaptive.md has a stream where they are)"
+)
+_theorem = partial(theorem, source=_SOURCE, unit="nats", adversary="oblivious", rests_on=_RESTS_ON)
 
 
-@theorem(
-    source=_SOURCE,
-    unit="nats",
+@_theorem(
     assumes="regret(n) bounds the forecaster's regret after n updates in nats and is concave in n",
     printed="2 is missing from 2 sqrt(K T Reg(T)); gamma T + (K/gamma) Reg(T) in the proof, both larger than here",
 )
@@ -31,9 +35,7 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     return gamma * (1.0 - 1.0 / n_classes) * rounds + (1.0 - gamma) * n_classes / gamma * regret
 
 
-@theorem(
-    source=_SOURCE,
-    unit="nats",
+@_theorem(
     assumes="gamma = min(1, sqrt(K Reg(T) / T))",
     printed="sqrt(K T Reg(T)), which its own proof does not give",
 )
@@ -44,9 +46,8 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
     return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + " (rates that decrease: derived here)",
-    unit="nats",
     assumes="y_t ~ softmax(U x_t) for a U of the ball, contexts of any kind; gamma_t does not increase; regret concave",
     printed="not there",
 )

@@ -8,17 +8,19 @@ the paper drops. H_t vanishes on matrices with equal rows and tr H_t <= (1 - 1/K
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
 _PRINTED = "c = 1/(B R + ln(K)/2), for which the surrogate is no lower bound; no factor 1/4; K for K - 1"
+_RESTS_ON = "Lemma 6: 'for any W', and Theorem 3: 'against any sequence of contexts'; no forecast is random"
+_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE,
-    unit="nats",
     assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c with c R^2 <= lambda (true at lambda = 2 R / B)",
     printed=_PRINTED,
 )
@@ -47,9 +49,8 @@ def folklore(
     return lam * K * norm_bound**2 + (K - 1) * d / (4.0 * c) * math.log1p(inside)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + " (variant proved here)",
-    unit="nats",
     assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c, any lambda > 0",
     printed=_PRINTED + "; lambda = 2 R / B only",
 )
@@ -77,9 +78,8 @@ def folklore_any_regularization(
     return lam * K * norm_bound**2 + (1.0 + 0.5 * scale) / (4.0 * c) * log_det
 
 
-@theorem(
+@_theorem(
     source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with A = A_t (bound worked out here)",
-    unit="nats",
     assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c, any lambda > 0, the fixed point solved",
     printed="not worked out there: the better choice in terms of regret, computationally expensive",
 )
@@ -106,9 +106,8 @@ def folklore_after(
     return lam * K * norm_bound**2 + log_det / (4.0 * c)
 
 
-@theorem(
+@_theorem(
     source="Agarwal, Kale and Zimmert, ALT 2022, Remark 5 (bound worked out here)",
-    unit="nats",
     assumes="as Theorem 3 at any lambda, every forecast within `error` of the root in Euclidean norm",
     printed="additive error poly(1/T) is said to suffice; no constant",
 )
@@ -150,9 +149,8 @@ def _sensitivity(radius: float, regularization: float, curvature: float) -> floa
     return (math.sqrt(2.0) + curvature * ratio / math.sqrt(2.0)) * (1.0 + 0.25 * ratio)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", on the Frobenius ball of NeurIPS 2021, Section 4.2",
-    unit="nats",
     assumes="||W||_F <= D, ||x|| <= R, c admissible for logits whose differences are at most sqrt(2) D R, any lambda > 0",
     printed="for the row ball only",
 )
@@ -182,9 +180,8 @@ def folklore_frobenius(
     return lam * frobenius_bound**2 + (1.0 + 0.5 * ratio) / (4.0 * c) * log_det
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", with the effective dimension of COLT 2020, Section 4.1 (worked out here)",
-    unit="nats",
     assumes="||W_k|| <= B in the kernel's space, k(x, x) <= R^2, effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
     printed="not there: the dual form takes inner products only",
 )

@@ -8,14 +8,22 @@ certificate. The functions here bound that sum.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
+_RESTS_ON = "Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'"
+_theorem = partial(theorem, adversary="adaptive", rests_on=_RESTS_ON)
+_SAMPLED = (
+    "(8), Chernoff's bound given the past, for samples that are drawn anew in each round: then its label cannot "
+    "depend on them"
+)
+_sampled = partial(_theorem, unit="nats", rests_on=_SAMPLED)
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Theorem 1 with the constants of Section 4.2 (Corollary 2)",
     unit="nats",
     assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, beta admissible, lambda >= 4 max(4, K d) R^2",
@@ -44,7 +52,7 @@ def gaf_corollary_2(
     return lam * K * B**2 + K * d * (0.5 + 2.0 * math.sqrt(3.0) / b) * math.log1p(n * b * R**2 / (2.0 * lam))
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Theorem 1's argument (variant proved here)",
     unit="nats",
     assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, admissible curvature c = beta/2, any lambda > 0",
@@ -78,9 +86,8 @@ def gaf(
     return lam * K * B**2 + kappa / (4.0 * c) * (K - 1) * d * math.log1p(c * R**2 * n / (K * d * lam))
 
 
-@theorem(
+@_sampled(
     source="this library, on Efficient-GAF (" + _SOURCE + ", Proposition 3)",
-    unit="nats",
     assumes="in expectation over independent samples that the label does not depend on, 0 < mu <= 1/2",
     printed="n (K ln(n/delta)/m)^(1/3), with high probability and up to a constant",
 )
@@ -101,9 +108,8 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
     return n * ((1.0 - mu) / (4.0 * a * m) - math.exp(-0.5 * a * m / (1.0 - mu)) * math.log(a) - math.log1p(-mu))
 
 
-@theorem(
+@_sampled(
     source=_SOURCE + ", Proposition 3",
-    unit="nats",
     assumes="with probability 1 - delta over independent samples that the label does not depend on; epsilon, mu <= 1/2",
     printed="mu n for 2 mu n; its (8) uses e^-eps <= 1 - 2 eps, which is false, but ends at a bound that holds",
 )
@@ -127,7 +133,7 @@ def gaf_sampling_high_probability(
     return n * (epsilon + 2.0 * mu) if epsilon <= 0.5 else math.inf
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Conclusion (worked out here)",
     unit="nats",
     assumes="exact expectation, ||W_k|| <= B in the kernel's space, k(x, x) <= R^2, "
@@ -160,7 +166,7 @@ def gaf_kernel(
     return lam * K * B**2 + kappa / (4.0 * c) * log_det
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Theorem 1",
     unit="the loss",
     assumes="(A1) to (A4) with alpha, zeta, beta, gamma (mixability, sharpness, beta, smoothness here), ||theta|| <= B, "
@@ -191,7 +197,7 @@ def gaf_theorem_1(
     return lam * B**2 + d / alpha * (0.5 + 2.0 * math.sqrt(3.0) / beta) * math.log1p(n * beta * gamma / (2.0 * lam))
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Section 4.1, with the constants of Vovk 2001 (Cesa-Bianchi and Lugosi 2006, Theorem 11.8)",
     unit="squared targets",
     assumes="squared loss (z - y)^2, |y| <= Y, ||theta|| <= B, ||x|| <= R, any lambda > 0",
@@ -212,7 +218,7 @@ def vovk_azoury_warmuth(
     return lam * B**2 + Y**2 * d * math.log1p(n * R**2 / (d * lam))
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + ", Conclusion (Huber's loss, worked out here)",
     unit="the loss",
     assumes="Huber's loss, u^2/2 up to a threshold >= max(2 Y, B R + Y), |y| <= Y, ||theta|| <= B, ||x|| <= R, lambda > 0",
@@ -233,9 +239,8 @@ def gaf_huber(
     return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))
 
 
-@theorem(
+@_sampled(
     source=_SOURCE + ", Proposition 3 with m = n^3 ln(n/delta)",
-    unit="nats",
     assumes="with probability 1 - delta over independent samples that the label does not depend on, mu = `gaf_mu`",
     printed="m = n^3 ln(n/delta) and no constant: K stands outside of m, and mu n for 2 mu n",
 )

@@ -16,6 +16,7 @@ The wide steps are unpublished. Their gap inequality is proved, case by case, in
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
 
@@ -31,6 +32,8 @@ _BITS, _HINGE, _SMOOTH = (
     _ASSUMES.format(f"comparator's loss {loss}") for loss in ("in bits", "the hinge loss", "the smooth hinge loss")
 )
 _SAME_T = ", gamma and step as in the theorem for the same T"
+_RESTS_ON = "E<g_t, U> = <grad l_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_theorem = partial(theorem, adversary="oblivious", rests_on=_RESTS_ON)
 
 
 @within({"rounds": (1.0, LARGEST)})
@@ -56,7 +59,7 @@ def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logis
     return gamma * _CONSTANTS[loss] / (n_classes**2 * radius**2)
 
 
-@theorem(source=_PAPER + " logistic", unit="bits", assumes=_BITS + _SAME_T)
+@_theorem(source=_PAPER + " logistic", unit="bits", assumes=_BITS + _SAME_T)
 def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}`: :math:`\mathbb{E}[M]` is at most the
     sum of the comparator's loss + this.
@@ -64,7 +67,7 @@ def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds
     return _balanced((n_classes * radius * frobenius_bound) ** 2 / math.log(2.0), rounds)
 
 
-@theorem(source=_PAPER + " hinge, kappa = 1/2", unit="hinge loss", assumes=_HINGE + _SAME_T)
+@_theorem(source=_PAPER + " hinge, kappa = 1/2", unit="hinge loss", assumes=_HINGE + _SAME_T)
 def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`: :math:`\mathbb{E}[M]` is at most the sum of max(0, 1 -
     margin of U) + this.
@@ -72,7 +75,7 @@ def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, 
     return _balanced((n_classes * radius * frobenius_bound) ** 2, rounds)  # 2 (1 - kappa) = 1
 
 
-@theorem(
+@_theorem(
     source=_PAPER + " smooth hinge (gamma and this term derived here from its step)",
     unit="smooth hinge loss",
     assumes=_SMOOTH + _SAME_T,
@@ -84,7 +87,7 @@ def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: 
     return _balanced(2.0 * (n_classes * radius * frobenius_bound) ** 2, rounds)
 
 
-@theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="K times 2.5 as much under the roots")
+@_theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="K times 2.5 as much under the roots")
 def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`: about
     :math:`1.52 \sqrt{K T} R D`.
@@ -92,19 +95,19 @@ def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: 
     return _balanced(n_classes * (radius * frobenius_bound) ** 2 / (2.5 * math.log(2.0)), rounds)
 
 
-@theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="K times as much under the roots")
+@_theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="K times as much under the roots")
 def gaptron_wide_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 K R^2 D^2, 2 R D \sqrt{K T}\}`."""
     return _balanced(n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
-@theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="K times as much under the roots")
+@_theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="K times as much under the roots")
 def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{4 K R^2 D^2, 2 R D \sqrt{2 K T}\}`."""
     return _balanced(2.0 * n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
-@theorem(
+@_theorem(
     source=_PAPER + " logistic (the sum its proof ends with, before gamma is chosen; for steps beyond its own, ours)",
     unit="bits",
     assumes=_BITS + ", step <= 2.5 gamma ln 2 / (2 K R^2); the hinge losses in their own units, to their wide steps",

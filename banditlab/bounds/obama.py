@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import OURS, mistakes_per_nat
 
+_RESTS_ON = "E[w_t loss_t(U)] = (gamma/K) loss_t(U), the expectation over the round's draw: U is fixed beforehand"
+_theorem = partial(theorem, adversary="oblivious", rests_on=_RESTS_ON)
 
-@theorem(
+
+@_theorem(
     source="our constants for the aggregating forecaster of Foster et al., COLT 2018, Algorithm 1",
     unit="nats",
     assumes="exact posterior, prior N(0, deviation^2 I), each loss weighted by some w_t in [0, 1], ||x_t|| <= R",
+    adversary="adaptive",
+    rests_on="the variational formula, for whatever contexts, labels and weights came",
     printed="5 Kd ln(BRT/(Kd) + e) for the uniform prior on the ball",
 )
 def gaussian_mix_regret(
@@ -42,7 +48,7 @@ def gaussian_mix_regret(
     return comparator_norm**2 / (2.0 * deviation**2) + 0.5 * dimension * math.log1p(growth)
 
 
-@theorem(
+@_theorem(
     source="our constants for OBAMA, Foster et al., COLT 2018, Theorem 6",
     unit="nats",
     assumes="exact posterior, prior N(0, B^2/d I), eta = gamma/K, ||U_k|| <= B, ||x_t|| <= R; in expectation",
@@ -69,7 +75,7 @@ def obama_gaussian_prior(
     return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
-@theorem(
+@_theorem(
     source="Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, OBAMA over a finite class (our constants)",
     unit="nats",
     assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
@@ -86,7 +92,7 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     return n_classes / gamma * math.log(members) + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
-@theorem(
+@_theorem(
     source=OURS + ", for OBAMA, Foster et al., COLT 2018",
     unit="0.5 bits",
     assumes="as obama_gaussian_prior, the average decoded before exploration; E[M] <= 0.7213 times the loss in nats + this",
@@ -114,7 +120,7 @@ def decoded_obama(
     return n_classes / gamma * mix + gamma * (1.0 - 1.0 / n_classes) * rounds
 
 
-@theorem(
+@_theorem(
     source=OURS + ", for OBAMA over a finite class, Foster et al., COLT 2018",
     unit="0.5 bits",
     assumes="as obama_net, the average decoded before exploration; E[M] <= 0.7213 times the member's loss in nats + this",

@@ -8,6 +8,7 @@ bits, and its rows may be 1/ln 2 times as long.
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import decoding_constant
@@ -20,6 +21,8 @@ _ASSUMES = (
     "adversarial stream, ||x_t|| <= R, comparator U with U / ln 2 in the learner's set, whose Frobenius diameter is "
     "`diameter`; comparator's loss -log2 softmax(U x)_y, in bits; step diameter / sqrt(2 sum ||G||_F^2), projected"
 )
+_RESTS_ON = "E<G_t, U> = <grad S_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_theorem = partial(theorem, unit="bits", adversary="oblivious", rests_on=_RESTS_ON)
 
 GAP = 1.0 - math.log(2.0)
 """a: the decoding errs with probability at most (1 - a) S."""
@@ -66,7 +69,7 @@ def rdue_decoded_gamma(
     return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
 
 
-@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
+@_theorem(source=_SOURCE, assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
 def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
     r"""Return :math:`(b/(2a) + 1)\,\text{diameter}\, \sqrt{K T}`: :math:`\mathbb{E}[M]` is at most the sum of the
     comparator's loss + this; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`.
@@ -76,7 +79,7 @@ def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> 
     return (rdue_smoothness(radius) / (2.0 * GAP) + 1.0) * diameter * math.sqrt(n_classes * rounds)
 
 
-@theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", unit="bits", assumes=_ASSUMES)
+@_theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
     r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`; holds
     at every prefix.
@@ -92,9 +95,8 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
     return gamma * (n_classes - 1) / n_classes * rounds + stay
 
 
-@theorem(
+@_theorem(
     source=_SOURCE + " (with another decoding rule: ours, docs/theory/half-log.md)",
-    unit="bits",
     assumes=_ASSUMES,
     printed="its own rule only, at a = 1 - ln 2: `rdue_fixed`",
 )

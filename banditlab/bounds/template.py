@@ -19,6 +19,7 @@ With that, "half-log" and "sparsemax" bear longer steps, 2 h gamma/(K R^2) with 
 from __future__ import annotations
 
 import math
+from functools import partial
 
 from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import decoding_constant
@@ -28,6 +29,8 @@ _ASSUMES = "adversarial stream, ||x_t|| <= R, comparator's loss -log2 softmax(U 
 _ROUNDING = 1e-12
 WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
 """h, rounded down: (ln 2)^2/(9/8), where s = (3/4, 1/4) binds, and (ln 2)^2 (log2 5 - 1)/1.28, where s = (4/5, 1/5) does."""
+_RESTS_ON = "estimates of the gradient, E<g_t, U> = <grad l_t(W_t), U>: U is fixed beforehand"
+_theorem = partial(theorem, source=_SOURCE, unit="bits", adversary="oblivious", rests_on=_RESTS_ON)
 
 
 @within()
@@ -65,7 +68,11 @@ def template_gamma(
     return min(1.0, radius * frobenius_bound * math.sqrt(_pull(n_classes, decoding, wide) / rounds))
 
 
-@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", label revealed, step = 2 c/b")
+@_theorem(
+    assumes=_ASSUMES + ", label revealed, step = 2 c/b",
+    adversary="adaptive",
+    rests_on="gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
+)
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
     r"""Return :math:`b D^2/(4 c)`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the comparator's loss +
     this; :math:`0.7213 R^2 D^2` with half-log.
@@ -73,7 +80,7 @@ def template_label(n_classes: int, radius: float, frobenius_bound: float, decodi
     return (radius * frobenius_bound) ** 2 / (4.0 * decoding_constant(decoding, n_classes) * math.log(2.0))
 
 
-@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", one bit, gamma and step as in the theorem for the same T")
+@_theorem(assumes=_ASSUMES + ", one bit, gamma and step as in the theorem for the same T")
 def template_bandit(
     n_classes: int,
     radius: float,
@@ -91,7 +98,7 @@ def template_bandit(
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))
 
 
-@theorem(source=_SOURCE, unit="bits", assumes=_ASSUMES + ", one bit, step <= 2 c gamma/(b K), or the wide one")
+@_theorem(assumes=_ASSUMES + ", one bit, step <= 2 c gamma/(b K), or the wide one")
 def template_fixed(
     n_classes: int,
     radius: float,

@@ -104,11 +104,12 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
 
 
 def _list_bounds(out: rich.console.Console) -> None:
-    """Print two paragraphs a bound: name, unit and source, then the summary, indented."""
+    """Print two paragraphs a bound: name, unit, source and adversary, then the summary, indented."""
     from banditlab.bounds import THEOREMS
 
     for t in THEOREMS.values():
-        for text, indent in ((f"{t.name} ({t.unit}): {t.source}", ""), (without_latex(t.summary), INDENT)):
+        head = f"{t.name} ({t.unit}): {t.source}; {t.adversary} adversary"
+        for text, indent in ((head, ""), (without_latex(t.summary), INDENT)):
             lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
             out.print(escape(lines), soft_wrap=True)
 
@@ -128,7 +129,8 @@ def print_description(id_: str) -> None:
     if id_ in THEOREMS:
         t = THEOREMS[id_]
         out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n"))
-        out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nPrinted: {t.printed}"))
+        out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}"))
+        out.print(escape(f"Printed: {t.printed}"))
 
 
 PLAIN = {

@@ -116,6 +116,7 @@ def _theorem(theorem: Any) -> str:
         f'`banditlab.bounds.THEOREMS["{theorem.name}"]`, in {theorem.unit}.',
         f"Source: {escaped(theorem.source)}.",
         f"Assumes: {escaped(theorem.assumes)}",
+        f"Adversary: {theorem.adversary}. {escaped(theorem.rests_on)}",
         f"Printed: {escaped(theorem.printed)}",
     ]
     place = f"{theorem.function.__module__}.{theorem.function.__name__}"

@@ -437,7 +437,8 @@ def test_list_bounds_gives_each_two_lines(banditlab):
     code, text = banditlab("list", "bounds")
     lines = text.splitlines()
     assert code == 0
-    assert any(line.startswith("folklore (nats): ") for line in lines)
+    assert any(line.startswith("folklore (nats): ") and line.endswith("; adaptive adversary") for line in lines)
+    assert any(line.startswith("exploration (nats): ") and line.endswith("; oblivious adversary") for line in lines)
     assert [line.startswith("    ") for line in lines] == [False, True] * (len(lines) // 2)
 
 
@@ -448,6 +449,7 @@ def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, na
     assert text.startswith(f"{name} ({'agent' if name == 'exploration' else 'forecaster'}, from banditlab")
     assert text.index("Settings and defaults") < text.index("The bound of this name") < text.index("Assumes: ")
     assert "(bound, in nats)" in text
+    assert f"Adversary: {'oblivious' if name == 'exploration' else 'adaptive'}. " in text
 
 
 def test_describe_spells_types_out(banditlab, here):

@@ -82,8 +82,7 @@ def theorem(
     source: str,
     unit: str,
     assumes: str,
-    adversary: str = "oblivious",
-    rests_on: str = "nothing is said, so the weaker claim",
+    adversary: str = "oblivious: nothing is said, so the weaker claim",
     printed: str = "as here",
     ranges: dict[str, Range] | None = None,
 ) -> Callable[[F], F]:
@@ -100,10 +99,8 @@ def theorem(
     assumes
         The hypotheses.
     adversary
-        "adaptive" or "oblivious", see `Theorem`. A theorem that does not say is taken as oblivious, the weaker claim: its
-        bound is not shown on adaptive environments.
-    rests_on
-        The line of the paper, or of the proof here, that says so.
+        "adaptive" or "oblivious", see `Theorem`, then a colon and the line of the paper, or of the proof here, that says so.
+        A theorem that does not say is taken as oblivious, the weaker claim: its bound is not shown on adaptive environments.
     printed
         What the paper prints where it is something else.
     ranges
@@ -122,11 +119,12 @@ def theorem(
     def register(function: F) -> F:
         if function.__name__ in THEOREMS:
             raise ValueError(f"two theorems are called {function.__name__}")
-        if adversary not in ADVERSARIES:
+        word, _, line = str(adversary).partition(": ")
+        if word not in ADVERSARIES:
             raise ValueError(f"{function.__name__}: adversary must be one of {ADVERSARIES}, got {adversary!r}")
         summary = " ".join((function.__doc__ or "").partition("\n\n")[0].split())
         checked = within(ranges, beyond=math.inf)(function)
-        said = (source, unit, assumes, adversary, rests_on, printed, summary)
+        said = (source, unit, assumes, word, line, printed, summary)
         THEOREMS[function.__name__] = Theorem(function.__name__, checked, *said)
         return checked
 

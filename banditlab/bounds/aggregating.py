@@ -9,13 +9,12 @@ from banditlab.bounds._theorem import LARGEST, theorem, within
 
 _SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
 MOST_NODES = 10**15
-_RESTS_ON = "the argument given, which takes no expectation: it is about whatever sequence (x_t, y_t) came"
-_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
+_ADVERSARY = "adaptive: the argument given, which takes no expectation: it is about whatever sequence (x_t, y_t) came"
+_theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 _PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
 
 
 @_theorem(
-    source=_SOURCE,
     assumes="uniform prior on {||W_k|| <= B}, exact integrals, ||x|| <= R, smoothing mu in [0, 1/2]",
     printed=_PRINTED,
     ranges={"n_classes": (1.0, LARGEST)},

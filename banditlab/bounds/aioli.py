@@ -9,14 +9,11 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible, tight_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 1"
-_RESTS_ON = (
-    "Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'; no forecast is random"
-)
-_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
+_ADVERSARY = "adaptive: Theorem 1: 'Let (x_1, y_1), ... be an arbitrary sequence of observations'; no forecast is random"
+_theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
-    source=_SOURCE,
     assumes="K = 2, ||theta|| <= B_theta, ||x|| <= R, virtual weight 1, eta_t = 2 c e^(y z) with c admissible",
 )
 def aioli(
@@ -43,7 +40,6 @@ def aioli(
 
 
 @_theorem(
-    source=_SOURCE,
     assumes="as aioli, with c = 1/(1 + cosh b), b + sinh b = B R",
     printed="(1 + B R) where (1 + cosh b)/2 stands here",
 )

@@ -12,13 +12,14 @@ from banditlab.bounds._theorem import theorem
 
 _JUNG = "Jung, Goetz and Tewari, Online multiclass boosting, NIPS 2017, "
 _AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
-_RESTS_ON = "its proof sums what happened on the stream, with the edges measured on it, whatever the stream is"
-_theorem = partial(theorem, adversary="adaptive", rests_on=_RESTS_ON)
+_ADVERSARY = (
+    "adaptive: its proof sums what happened on the stream, with the edges measured on it, whatever the stream is"
+)
+_theorem = partial(theorem, unit="mistakes", adversary=_ADVERSARY)
 
 
 @_theorem(
     source=_JUNG + "Theorem 5, its proof",
-    unit="mistakes",
     assumes="logistic surrogate, exact derivatives, steps 2 sqrt(2) / ((K-1) sqrt(t)); gamma_i the empirical edges",
     printed="8 (K-1) T / sum gamma_i^2 + O~(K N^2 / sum gamma_i^2) for the booster, ln 2 <= 1 and constants dropped",
 )
@@ -37,7 +38,6 @@ def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_square
 
 @_theorem(
     source=_JUNG + "Theorem 13, its proof",
-    unit="mistakes",
     assumes="square hinge surrogate, |alpha| <= c = 1/sqrt(N), steps sqrt(2) c / ((K-1)(1 + c N) sqrt(t)); empirical edges",
     printed="K-1 + c N for the largest derivative, which is (K-1)(1 + c N); c = 1/sqrt(N) is missing from R(T)",
 )
@@ -53,7 +53,6 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
 
 @_theorem(
     source=_AGARWAL + "Proposition 12, (C.5)",
-    unit="mistakes",
     assumes="`regret` bounds the boosting regression's regret over alpha in [-2, 2]; gamma_i the empirical edges",
     printed="a rate, O((T ln K + N R(T)) / sum gamma_i^2)",
 )
@@ -79,7 +78,6 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
 
 @_theorem(
     source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
-    unit="mistakes",
     assumes="experts' weights exp(-mistakes), one drawn afresh each round; what experts do does not depend on the draws",
     printed="2 min M_i + 2 ln N + O~(sqrt(T)) or 4 min M_i + 2 ln(N/delta), both with probability 1 - delta",
 )

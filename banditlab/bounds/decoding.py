@@ -31,8 +31,8 @@ RANDOMIZED = 0.482406
 _MULTIPLE = (
     "E[M] <= loss + this, loss the comparator's in nats times `mistakes_per_nat`: with half-log its base-4 log loss"
 )
-_RESTS_ON = "that of `exploration`: the comparator is fixed beforehand"
-_theorem = partial(theorem, unit="0.5 bits", adversary="oblivious", rests_on=_RESTS_ON)
+_ADVERSARY = "oblivious: that of `exploration`: the comparator is fixed beforehand"
+_theorem = partial(theorem, unit="0.5 bits", adversary=_ADVERSARY)
 
 
 @within()
@@ -67,8 +67,7 @@ def mistakes_unit(decoding: str, n_classes: int) -> str:
 @_theorem(
     source=OURS,
     assumes=f"regret bounds the forecaster's regret in nats, improper ones included; label revealed; {_MULTIPLE}",
-    adversary="adaptive",
-    rests_on="the lemma in each round, given the past: forecasts follow from the labels, never from a draw",
+    adversary="adaptive: the lemma in each round, given the past: forecasts follow from the labels, never from a draw",
     printed="factor 1 in place of 0.7213, by a draw from the forecast",
 )
 def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") -> float:

@@ -8,11 +8,11 @@ from functools import partial
 from banditlab.bounds._theorem import LARGEST, theorem
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
-_RESTS_ON = (
-    "the last equality of its proof, E[1(explored, right) loss_t(W)] = (gamma/K) loss_t(W): W and y_t are fixed "
+_ADVERSARY = (
+    "oblivious: the last equality of its proof, E[1(explored, right) loss_t(W)] = (gamma/K) loss_t(W): W and y_t are fixed "
     "beforehand, no function of the coins (docs/theory/adaptive.md has a stream where they are)"
 )
-_theorem = partial(theorem, source=_SOURCE, unit="nats", adversary="oblivious", rests_on=_RESTS_ON)
+_theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(

@@ -15,8 +15,8 @@ from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
 _PRINTED = "c = 1/(B R + ln(K)/2), for which the surrogate is no lower bound; no factor 1/4; K for K - 1"
-_RESTS_ON = "Lemma 6: 'for any W', and Theorem 3: 'against any sequence of contexts'; no forecast is random"
-_theorem = partial(theorem, unit="nats", adversary="adaptive", rests_on=_RESTS_ON)
+_ADVERSARY = "adaptive: Lemma 6: 'for any W', and Theorem 3: 'against any sequence of contexts'; no forecast is random"
+_theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(

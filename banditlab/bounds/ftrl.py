@@ -11,8 +11,7 @@ from banditlab.bounds._theorem import theorem, within
     source="Shalev-Shwartz, Online Learning and Online Convex Optimization, Lemma 2.3; exact leaders",
     unit="nats",
     assumes="||W_k|| <= B for the comparator only, ||x|| <= R",
-    adversary="adaptive",
-    rests_on="Lemma 2.3, which holds for every sequence of convex losses; no forecast is random",
+    adversary="adaptive: Lemma 2.3, which holds for every sequence of convex losses; no forecast is random",
 )
 def ftrl(rounds: float, n_classes: int, norm_bound: float, radius: float, regularization: float) -> float:
     r"""Regret of exact l2-regularised leaders: :math:`\lambda K B^2 + R^2 T / (2 \lambda)`.

@@ -14,18 +14,17 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
-_RESTS_ON = "Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'"
-_theorem = partial(theorem, adversary="adaptive", rests_on=_RESTS_ON)
+_ADVERSARY = "adaptive: Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'"
+_theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 _SAMPLED = (
-    "(8), Chernoff's bound given the past, for samples that are drawn anew in each round: then its label cannot "
+    "adaptive: (8), Chernoff's bound given the past, for samples that are drawn anew in each round: then its label cannot "
     "depend on them"
 )
-_sampled = partial(_theorem, unit="nats", rests_on=_SAMPLED)
+_sampled = partial(_theorem, adversary=_SAMPLED)
 
 
 @_theorem(
     source=_SOURCE + ", Theorem 1 with the constants of Section 4.2 (Corollary 2)",
-    unit="nats",
     assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, beta admissible, lambda >= 4 max(4, K d) R^2",
     printed="Corollary 2 prints the rate; the constants are Theorem 1's at alpha = 1, zeta = 4 R^2, gamma = R^2",
 )
@@ -54,7 +53,6 @@ def gaf_corollary_2(
 
 @_theorem(
     source=_SOURCE + ", Theorem 1's argument (variant proved here)",
-    unit="nats",
     assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, admissible curvature c = beta/2, any lambda > 0",
     printed="K d (1/2 + sqrt(3)/c) where ((K-1) d kappa/(4c)) stands here, and lambda >= 4 max(4, K d) R^2",
 )
@@ -135,7 +133,6 @@ def gaf_sampling_high_probability(
 
 @_theorem(
     source=_SOURCE + ", Conclusion (worked out here)",
-    unit="nats",
     assumes="exact expectation, ||W_k|| <= B in the kernel's space, k(x, x) <= R^2, "
     "effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
     printed="left to future work",

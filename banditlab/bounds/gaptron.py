@@ -32,8 +32,8 @@ _BITS, _HINGE, _SMOOTH = (
     _ASSUMES.format(f"comparator's loss {loss}") for loss in ("in bits", "the hinge loss", "the smooth hinge loss")
 )
 _SAME_T = ", gamma and step as in the theorem for the same T"
-_RESTS_ON = "E<g_t, U> = <grad l_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
-_theorem = partial(theorem, adversary="oblivious", rests_on=_RESTS_ON)
+_ADVERSARY = "oblivious: E<g_t, U> = <grad l_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_theorem = partial(theorem, adversary=_ADVERSARY)
 
 
 @within({"rounds": (1.0, LARGEST)})

@@ -11,8 +11,7 @@ from banditlab.bounds._theorem import theorem
     source="Vovk 1990, for the grid's members; the members' theorems",
     unit="nats",
     assumes="the member whose ball holds the comparator has regret at most Reg",
-    adversary="adaptive",
-    rests_on="an identity in the labels, whatever they are, and the member's theorem",
+    adversary="adaptive: an identity in the labels, whatever they are, and the member's theorem",
 )
 def grid(member_regret: float, size: int) -> float:
     """Regret of the mixture over the ball of one of `size` members: Reg + ln(size), Reg that member's bound."""

@@ -8,16 +8,16 @@ from functools import partial
 from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import OURS, mistakes_per_nat
 
-_RESTS_ON = "E[w_t loss_t(U)] = (gamma/K) loss_t(U), the expectation over the round's draw: U is fixed beforehand"
-_theorem = partial(theorem, adversary="oblivious", rests_on=_RESTS_ON)
+_ADVERSARY = (
+    "oblivious: E[w_t loss_t(U)] = (gamma/K) loss_t(U), the expectation over the round's draw: U is fixed beforehand"
+)
+_theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
     source="our constants for the aggregating forecaster of Foster et al., COLT 2018, Algorithm 1",
-    unit="nats",
     assumes="exact posterior, prior N(0, deviation^2 I), each loss weighted by some w_t in [0, 1], ||x_t|| <= R",
-    adversary="adaptive",
-    rests_on="the variational formula, for whatever contexts, labels and weights came",
+    adversary="adaptive: the variational formula, for whatever contexts, labels and weights came",
     printed="5 Kd ln(BRT/(Kd) + e) for the uniform prior on the ball",
 )
 def gaussian_mix_regret(
@@ -50,7 +50,6 @@ def gaussian_mix_regret(
 
 @_theorem(
     source="our constants for OBAMA, Foster et al., COLT 2018, Theorem 6",
-    unit="nats",
     assumes="exact posterior, prior N(0, B^2/d I), eta = gamma/K, ||U_k|| <= B, ||x_t|| <= R; in expectation",
     printed="O(min{d K^2 e^{2BR} ln(.), sqrt(d K^2 T ln(BRT/(dK)))}) for the uniform prior on the ball",
 )
@@ -77,7 +76,6 @@ def obama_gaussian_prior(
 
 @_theorem(
     source="Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, OBAMA over a finite class (our constants)",
-    unit="nats",
     assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
 )
 def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:

@@ -11,8 +11,7 @@ from banditlab.bounds._theorem import theorem
     source="Zinkevich 2003; Hazan, Introduction to Online Convex Optimization, Theorem 3.1",
     unit="nats",
     assumes="row ball of radius B, ||x|| <= R, steps s / sqrt(t), projection every round",
-    adversary="adaptive",
-    rests_on="Theorem 3.1, which holds for every sequence of convex losses; no forecast is random",
+    adversary="adaptive: Theorem 3.1, which holds for every sequence of convex losses; no forecast is random",
 )
 def ogd(rounds: float, n_classes: int, norm_bound: float, radius: float, step: float | None = None) -> float:
     r"""Regret of projected OGD: :math:`\sqrt{T} (D^2 / (2 s) + s G^2)`, :math:`D = 2 \sqrt{K} B`,

@@ -23,8 +23,7 @@ def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
     source="Hazan, Agarwal and Kale, Machine Learning 2007, Theorem 2; Hazan, Introduction to OCO, Theorem 4.5",
     unit="nats",
     assumes="||W_k|| <= B, ||x|| <= R, step >= 2 e^(2 B R) (K - 1), projection in the norm of A_t every round",
-    adversary="adaptive",
-    rests_on="Theorem 2 of 2007, which holds for every sequence of exp-concave losses; no forecast is random",
+    adversary="adaptive: Theorem 2 of 2007, which holds for every sequence of exp-concave losses; no forecast is random",
     printed="2007: 5 (1/alpha + G D) K d ln T at step 2 / min(1/(4 G D), alpha); 2016: 2 (1/alpha + G D) K d ln T",
 )
 def ons(

@@ -13,8 +13,7 @@ from banditlab.bounds._theorem import theorem
     unit="mistakes",
     assumes="||x_t|| <= R; any U of Frobenius norm F, L = its one-vs-rest hinge loss at margin 1 summed over rounds and "
     "classes (0 where <U_y, x> >= 1 and <U_i, x> <= -1 for i != y: strong separability)",
-    adversary="adaptive",
-    rests_on="N <= L + R F sqrt(N) for whatever sequence came; a guess is right with probability 1/K given the past",
+    adversary="adaptive: N <= L + R F sqrt(N) for whatever sequence came; a guess is right with probability 1/K given the past",
     printed="a rate, O(K / gamma^2), with F = 2/gamma and L = 0",
 )
 def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:

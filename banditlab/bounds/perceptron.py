@@ -11,8 +11,7 @@ from banditlab.bounds._theorem import theorem
     source="Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2",
     unit="hinge",
     assumes="adversarial stream, ||x_t|| <= R, label revealed; any U",
-    adversary="adaptive",
-    rests_on="the argument given, about whatever sequence came; no action is random",
+    adversary="adaptive: the argument given, about whatever sequence came; no action is random",
 )
 def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float:
     r"""Return :math:`L + D + \sqrt{L D}`, :math:`D = 2 R^2 \|U\|_F^2`: at least the number of mistakes. L is U's

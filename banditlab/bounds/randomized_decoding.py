@@ -19,8 +19,7 @@ def decoding_step(radius: float) -> float:
     source="Sakaue, Bao, Tsuchiya and Oki, COLT 2024, logistic loss (constants derived here)",
     unit="bits",
     assumes="adversarial stream, ||x_t|| <= R, label revealed, ||U||_F <= D, step <= 2 ln 2 (1 - ln 2) / R^2",
-    adversary="adaptive",
-    rests_on="gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
+    adversary="adaptive: gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
     printed="O(||U||_F^2)",
 )
 def randomized_decoding(frobenius_bound: float, step: float) -> float:

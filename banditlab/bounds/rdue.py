@@ -21,8 +21,8 @@ _ASSUMES = (
     "adversarial stream, ||x_t|| <= R, comparator U with U / ln 2 in the learner's set, whose Frobenius diameter is "
     "`diameter`; comparator's loss -log2 softmax(U x)_y, in bits; step diameter / sqrt(2 sum ||G||_F^2), projected"
 )
-_RESTS_ON = "E<G_t, U> = <grad S_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
-_theorem = partial(theorem, unit="bits", adversary="oblivious", rests_on=_RESTS_ON)
+_ADVERSARY = "oblivious: E<G_t, U> = <grad S_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_theorem = partial(theorem, unit="bits", adversary=_ADVERSARY)
 
 GAP = 1.0 - math.log(2.0)
 """a: the decoding errs with probability at most (1 - a) S."""

@@ -29,8 +29,8 @@ _ASSUMES = "adversarial stream, ||x_t|| <= R, comparator's loss -log2 softmax(U 
 _ROUNDING = 1e-12
 WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
 """h, rounded down: (ln 2)^2/(9/8), where s = (3/4, 1/4) binds, and (ln 2)^2 (log2 5 - 1)/1.28, where s = (4/5, 1/5) does."""
-_RESTS_ON = "estimates of the gradient, E<g_t, U> = <grad l_t(W_t), U>: U is fixed beforehand"
-_theorem = partial(theorem, source=_SOURCE, unit="bits", adversary="oblivious", rests_on=_RESTS_ON)
+_ADVERSARY = "oblivious: estimates of the gradient, E<g_t, U> = <grad l_t(W_t), U>: U is fixed beforehand"
+_theorem = partial(theorem, source=_SOURCE, unit="bits", adversary=_ADVERSARY)
 
 
 @within()
@@ -70,8 +70,7 @@ def template_gamma(
 
 @_theorem(
     assumes=_ASSUMES + ", label revealed, step = 2 c/b",
-    adversary="adaptive",
-    rests_on="gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
+    adversary="adaptive: gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
 )
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
     r"""Return :math:`b D^2/(4 c)`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the comparator's loss +

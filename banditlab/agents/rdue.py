@@ -152,7 +152,7 @@ class RDUE(ScaledScores, KernelAgent):
 
     id = "rdue"
     group = "theory"
-    summary = "first-order, randomised decoding of base-2 scores, sqrt(K T) with proved constants"
+    summary = r"first-order, randomised decoding of base-2 scores, $\sqrt{K T}$ with proved constants"
     reference = "Shibukawa, Sakaue, Tsuchiya and Yamanishi, NeurIPS 2025, inverse-weighted estimator, multiclass"
     bound_unit = "bits"
     act_kernel = act_kernel

@@ -62,7 +62,7 @@ class Theorem:
     unit: str
     """Of the comparator's loss: "nats", "bits", or "mistakes"."""
     assumes: str
-    """The hypotheses."""
+    """The hypotheses. In this text, in `source`, `rests_on` and `printed` formulas are LaTeX, between dollar signs."""
     adversary: str
     """ "adaptive" where it holds with contexts and labels that depend on earlier actions and the comparator chosen after them;
     "oblivious" where it takes a stream, and so a comparator, that does not depend on the actions."""

@@ -9,13 +9,13 @@ from banditlab.bounds._theorem import LARGEST, theorem, within
 
 _SOURCE = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Theorem 3"
 MOST_NODES = 10**15
-_ADVERSARY = "adaptive: the argument given, which takes no expectation: it is about whatever sequence (x_t, y_t) came"
+_ADVERSARY = "adaptive: the argument given, which takes no expectation: it is about whatever sequence $(x_t, y_t)$ came"
 _theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
-_PRINTED = "5 D ln(B R T / D + e) + 2 mu T, D the dimension"
+_PRINTED = r"$5 D \ln(B R T/D + e) + 2 \mu T$, D the dimension"
 
 
 @_theorem(
-    assumes="uniform prior on {||W_k|| <= B}, exact integrals, ||x|| <= R, smoothing mu in [0, 1/2]",
+    assumes=r"uniform prior on $\{\|W_k\| \le B\}$, exact integrals, $\|x\| \le R$, smoothing $\mu \in [0, 1/2]$",
     printed=_PRINTED,
     ranges={"n_classes": (1.0, LARGEST)},
 )
@@ -35,7 +35,7 @@ def aggregating(
 
 @_theorem(
     source=_SOURCE + " (variant proved here for the quadrature)",
-    assumes="d = 1, K = 2, Gauss-Legendre nodes on the row difference in [-2 B, 2 B], ||x|| <= R, mu in [0, 1/2]",
+    assumes=r"$d = 1$, $K = 2$, Gauss-Legendre nodes on the row difference in $[-2 B, 2 B]$, $\|x\| \le R$, $\mu \in [0, 1/2]$",
     printed=_PRINTED,
 )
 def aggregating_quadrature(
@@ -78,10 +78,10 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
     :math:`[-2 B, 2 B]`, T rounds.
 
     With :math:`\theta = 2 B u` and u in the ellipse of foci -1, 1 and half axes :math:`\cosh s`, :math:`\sinh s`,
-    |sigmoid| is at most its value at the real part over :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1]
-    by at most :math:`\cosh s - 1`; so the integrand is at most M times its maximum on [-1, 1]. Chebyshev series of
-    degree :math:`2N - 1` miss it by :math:`2 M e^{-s (2N-1)}/(e^s - 1)`, the rule and the mean by that each, and the
-    mean is at least the maximum times :math:`e^{-(1 + \ln(4 B R T))}`. Any s will do.
+    :math:`|\mathrm{sigmoid}|` is at most its value at the real part over :math:`\cos(B R \sinh s)`, and the real part
+    leaves [-1, 1] by at most :math:`\cosh s - 1`; so the integrand is at most M times its maximum on [-1, 1]. Chebyshev
+    series of degree :math:`2N - 1` miss it by :math:`2 M e^{-s (2N-1)}/(e^s - 1)`, the rule and the mean by that each,
+    and the mean is at least the maximum times :math:`e^{-(1 + \ln(4 B R T))}`. Any s will do.
     """
     T, b = rounds, norm_bound * radius
     if T == 0.0:
@@ -99,7 +99,7 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
     Raises
     ------
     ValueError
-        An argument out of range, or more than 10^15 nodes needed.
+        An argument out of range, or more than :math:`10^{15}` nodes needed.
     """
     nodes = 100
     while not quadrature_error(rounds, norm_bound, radius, nodes) <= error:
@@ -114,7 +114,7 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
 
 @_theorem(
     source="Vovk 1990; Cesa-Bianchi and Lugosi, Prediction, Learning, and Games, Section 3.5",
-    assumes="comparators are the members of a finite class, uniform prior, logarithmic loss, mu in [0, 1/2]",
+    assumes=r"comparators are the members of a finite class, uniform prior, logarithmic loss, $\mu \in [0, 1/2]$",
 )
 def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> float:
     r"""Regret of the mixture of N members against the best of them: :math:`\ln N`, plus :math:`-T \ln(1 - \mu)`."""
@@ -122,7 +122,7 @@ def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> floa
 
 
 def _shrink(n: int, slope: float, lost: float) -> float:
-    """Return the least n ln(1/(h - lost)) + slope h over h in (lost, 1]."""
+    r"""Return the least :math:`n \ln(1/(h - \text{lost})) + \text{slope}\, h` over h in (lost, 1]."""
     kept = min(1.0 - lost, n / slope) if slope > 0.0 else 1.0 - lost  # h - lost, which cancels where slope is large
     return -n * math.log(kept) + slope * (lost + kept) if kept > 0.0 else math.inf
 

@@ -9,12 +9,14 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible, tight_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 1"
-_ADVERSARY = "adaptive: Theorem 1: 'Let (x_1, y_1), ... be an arbitrary sequence of observations'; no forecast is random"
+_ADVERSARY = (
+    r"adaptive: Theorem 1: 'Let $(x_1, y_1), \dots$ be an arbitrary sequence of observations'; no forecast is random"
+)
 _theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
-    assumes="K = 2, ||theta|| <= B_theta, ||x|| <= R, virtual weight 1, eta_t = 2 c e^(y z) with c admissible",
+    assumes=r"$K = 2$, $\|\theta\| \le B_\theta$, $\|x\| \le R$, virtual weight 1, $\eta_t = 2 c e^{y z}$ with c admissible",
 )
 def aioli(
     rounds: float,
@@ -40,8 +42,8 @@ def aioli(
 
 
 @_theorem(
-    assumes="as aioli, with c = 1/(1 + cosh b), b + sinh b = B R",
-    printed="(1 + B R) where (1 + cosh b)/2 stands here",
+    assumes=r"as aioli, with $c = 1/(1 + \cosh b)$, $b + \sinh b = B R$",
+    printed=r"$1 + B R$ where $(1 + \cosh b)/2$ stands here",
 )
 def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
     r"""Regret of AIOLI with the tight curvature: the factor :math:`1 + B R` becomes :math:`(1 + \cosh b)/2`,
@@ -52,8 +54,8 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
 
 @_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 7, its argument",
-    assumes="as Theorem 1 with 1/(2c) = 1 + B R, theta_t known to within `error` in norm",
-    printed="3 n R (n R^2/(8 lambda) + B) error, which holds for B >= 1/3 and for no smaller B",
+    assumes=r"as Theorem 1 with $1/(2c) = 1 + B R$, $\theta_t$ known to within `error` in norm",
+    printed=r"$3 n R (n R^2/(8 \lambda) + B)\, \text{error}$, which holds for $B \ge 1/3$ and for no smaller B",
 )
 def aioli_inexact(
     rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float, error: float
@@ -72,11 +74,11 @@ def aioli_inexact(
 
 @_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 4",
-    assumes="as Theorem 1 with 1/(2c) = 1 + B R, `aioli_steps` gradient steps a round on the two-dimensional problem",
-    printed="(4 + R^2/lambda) ln[(3 n^2 R^2/lambda)(n R^2/(8 lambda) + B)] steps, too few for some B < 1/3",
+    assumes="as Theorem 1 with $1/(2c) = 1 + B R$, `aioli_steps` gradient steps a round on the two-dimensional problem",
+    printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Regret of AIOLI solved by gradient descent: Theorem 1's + 1. (A Newton root makes the 1 smaller than rounding.)"""
+    """Regret of AIOLI solved by gradient descent: Theorem 1's plus 1. (A Newton root makes the 1 smaller than rounding.)"""
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0
 
 
@@ -100,14 +102,15 @@ def aioli_steps(rounds: float, margin_bound: float, radius: float, regularizatio
 
 
 def _accuracy(n: float, B: float, R: float, lam: float) -> float:
-    """Return (1/n) sum_t of the largest curvature of round t over 2 lambda."""
+    r"""Return :math:`1/n` times the sum over the rounds of the largest curvature over :math:`2 \lambda`."""
     return 1.0 + R**2 / (4.0 * lam) + max(0.0, n - 1.0) * R**2 / (16.0 * (1.0 + B * R) * lam)
 
 
 @_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1 (constants proved here)",
-    assumes="||f|| <= B in the kernel's space, k(x, x) <= R^2, effective_dimension = tr(G (G + (4 lambda/c) I)^-1)",
-    printed="O(B d_eff(B lambda) + lambda B^2), d_eff(lambda) = tr(G (G + lambda I)^-1)",
+    assumes=r"$\|f\| \le B$ in the kernel's space, $k(x, x) \le R^2$, `effective_dimension` "
+    r"$= \mathrm{tr}(G (G + (4 \lambda/c) I)^{-1})$",
+    printed=r"$O(B d_{\text{eff}}(B \lambda) + \lambda B^2)$, $d_{\text{eff}}(\lambda) = \mathrm{tr}(G (G + \lambda I)^{-1})$",
 )
 def aioli_kernel(
     rounds: float,

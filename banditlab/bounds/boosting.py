@@ -1,6 +1,6 @@
-"""Online multiclass boosting (Jung, Goetz and Tewari, NIPS 2017; Agarwal, Kale and Zimmert, ALT 2022).
+r"""Online multiclass boosting (Jung, Goetz and Tewari, NIPS 2017; Agarwal, Kale and Zimmert, ALT 2022).
 
-The edges gamma_i are those measured on the stream: these are bounds on a run, not on a class of streams.
+The edges :math:`\gamma_i` are those measured on the stream: these are bounds on a run, not on a class of streams.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ _theorem = partial(theorem, unit="mistakes", adversary=_ADVERSARY)
 
 @_theorem(
     source=_JUNG + "Theorem 5, its proof",
-    assumes="logistic surrogate, exact derivatives, steps 2 sqrt(2) / ((K-1) sqrt(t)); gamma_i the empirical edges",
-    printed="8 (K-1) T / sum gamma_i^2 + O~(K N^2 / sum gamma_i^2) for the booster, ln 2 <= 1 and constants dropped",
+    assumes=r"logistic surrogate, exact derivatives, steps $2 \sqrt{2}/((K-1) \sqrt{t})$; $\gamma_i$ the empirical edges",
+    printed=r"$8 (K-1) T/\sum \gamma_i^2 + \tilde{O}(K N^2/\sum \gamma_i^2)$ for the booster, $\ln 2 \le 1$, constants dropped",
 )
 def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float) -> float:
     r"""Mistakes of AdaBoost.OLM's best expert:
@@ -38,8 +38,9 @@ def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_square
 
 @_theorem(
     source=_JUNG + "Theorem 13, its proof",
-    assumes="square hinge surrogate, |alpha| <= c = 1/sqrt(N), steps sqrt(2) c / ((K-1)(1 + c N) sqrt(t)); empirical edges",
-    printed="K-1 + c N for the largest derivative, which is (K-1)(1 + c N); c = 1/sqrt(N) is missing from R(T)",
+    assumes=r"square hinge surrogate, $|\alpha| \le c = 1/\sqrt{N}$, steps $\sqrt{2}\, c/((K-1)(1 + c N) \sqrt{t})$; "
+    r"empirical edges",
+    printed=r"$K-1 + c N$ for the largest derivative, which is $(K-1)(1 + c N)$; $c = 1/\sqrt{N}$ is missing from $R(T)$",
 )
 def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int, absolute_edges: float) -> float:
     r"""Mistakes of the best expert: :math:`(K-1) [\sqrt{N} T + 2 \sqrt{2} (1 + \sqrt{N}) N \sqrt{T}] / \sum
@@ -53,8 +54,8 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
 
 @_theorem(
     source=_AGARWAL + "Proposition 12, (C.5)",
-    assumes="`regret` bounds the boosting regression's regret over alpha in [-2, 2]; gamma_i the empirical edges",
-    printed="a rate, O((T ln K + N R(T)) / sum gamma_i^2)",
+    assumes=r"`regret` bounds the boosting regression's regret over $\alpha \in [-2, 2]$; $\gamma_i$ the empirical edges",
+    printed=r"a rate, $O((T \ln K + N R(T))/\sum \gamma_i^2)$",
 )
 def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float, regret: float) -> float:
     r"""Mistakes of AdaBoost.OLM++'s best expert: :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`, at most T."""
@@ -65,9 +66,9 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
 @_theorem(
     source=_AGARWAL + "Theorem 13, its proof",
     unit="nats",
-    assumes="half-margins clipped to [-clip, clip]; `regret` bounds the binary forecaster's regret over a ball that holds "
-    "W_alpha, whose rows are of norm sqrt(1 + alpha^2/4) <= sqrt(2)",
-    printed="a rate, O(ln(T)^2); clip = ln T, e^2/T for the second term",
+    assumes=r"half-margins clipped to $[-\text{clip}, \text{clip}]$; `regret` bounds the binary forecaster's regret over a "
+    r"ball that holds $W_\alpha$, whose rows are of norm $\sqrt{1 + \alpha^2/4} \le \sqrt{2}$",
+    printed=r"a rate, $O((\ln T)^2)$; $\text{clip} = \ln T$, $e^2/T$ for the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
     r"""Regret of the boosting regression over :math:`\alpha` in [-2, 2]: that of the forecaster +
@@ -78,8 +79,8 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
 
 @_theorem(
     source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
-    assumes="experts' weights exp(-mistakes), one drawn afresh each round; what experts do does not depend on the draws",
-    printed="2 min M_i + 2 ln N + O~(sqrt(T)) or 4 min M_i + 2 ln(N/delta), both with probability 1 - delta",
+    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; experts do not depend on the draws",
+    printed=r"$2 \min M_i + 2 \ln N + \tilde{O}(\sqrt{T})$ or $4 \min M_i + 2 \ln(N/\delta)$, both at $1 - \delta$",
 )
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
     r"""Expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""

@@ -1,11 +1,14 @@
-"""How much curvature a quadratic lower bound of the logistic loss may carry: the constant c of AIOLI and FOLKLORE.
+r"""How much curvature a quadratic lower bound of the logistic loss may carry: the constant c of AIOLI and FOLKLORE.
 
-With z the logits predicted with, s = softmax(z) and S = diag(s) - s s', the surrogate
+With z the logits predicted with, :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s'`, the surrogate
 
-    loss(z) + <s - e_y, z' - z> + c (z' - z)' S (z' - z)
+.. math::
 
-stays below loss(z') for every z in R^K and every z' with max_k |z'_k| <= B R exactly when it does so in one dimension,
-with the margin bound L = 2 B R + ln(K - 1).
+    \mathrm{loss}(z) + \langle s - e_y, \tilde{z} - z \rangle + c (\tilde{z} - z)' S (\tilde{z} - z)
+
+stays below :math:`\mathrm{loss}(\tilde{z})` for every :math:`z \in \mathbb{R}^K` and every :math:`\tilde{z}` with
+:math:`\max_k |\tilde{z}_k| \le B R` exactly when it does so in one dimension, with the margin bound
+:math:`L = 2 B R + \ln(K - 1)`.
 """
 
 from __future__ import annotations

@@ -1,20 +1,24 @@
-"""Mistakes of a decoded forecast: what each decoding rule makes of a log loss, and what follows for the reduction.
+r"""Mistakes of a decoded forecast: what each decoding rule makes of a log loss, and what follows for the reduction.
 
-A rule turns a forecast s into the distribution q that is played. Its constant c is the largest for which, for every s and y,
+A rule turns a forecast s into the distribution q that is played. Its constant c is the largest for which, for every s
+and y,
 
-    P(mistake) = 1 - q_y <= (1 - c) (-log2 s_y).
+.. math::
 
-    rule           1 - c                      mistakes per nat, (1 - c)/ln 2
-    sample         ln 2 = 0.6932              1
-    half-log       1/2                        0.7213        the least that any rule can have
-    sparsemax      1/2                        0.7213
-    randomized     0.517594                   0.7467
-    gap            1 - 1/K                    1.4427 (1 - 1/K)
-    thresholded    1 - 1/(2K)                 1.4427 (1 - 1/(2K))
+    P(\text{mistake}) = 1 - q_y \le (1 - c) (-\log_2 s_y).
 
-Half-log plays q_k = max(0, 1 + (1/2) log2 s_k), and argmax s with what is left of mass 1: its mistakes cost at most the
-base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly. Proofs of the table and of every
-consequence: docs/theory/half-log.md.
+The rules, with :math:`1 - c` and the mistakes per nat, :math:`(1 - c)/\ln 2`:
+
+* sample: :math:`\ln 2 = 0.6932`, 1;
+* half-log: 1/2, 0.7213, the least that any rule can have;
+* sparsemax: 1/2, 0.7213;
+* randomized: 0.517594, 0.7467;
+* gap: :math:`1 - 1/K`, :math:`1.4427 (1 - 1/K)`;
+* thresholded: :math:`1 - 1/(2K)`, :math:`1.4427 (1 - 1/(2K))`.
+
+Half-log plays :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)`, and :math:`\arg\max s` with what is left of mass 1: its
+mistakes cost at most the base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly.
+Proofs of the table and of every consequence: docs/theory/half-log.md.
 """
 
 from __future__ import annotations
@@ -27,9 +31,12 @@ from banditlab.bounds.exploration import exploration, exploration_theorem_9, exp
 
 OURS = "ours, unpublished: half-log decoding (docs/theory/half-log.md)"
 RANDOMIZED = 0.482406
-"""c of the randomised decoding, rounded down: 1 - c is the largest (1 - 2 p^2)/(-log2 p), 0.5175933 at p = 0.43207."""
+r"""c of the randomised decoding, rounded down: :math:`1 - c` is the largest :math:`(1 - 2 p^2)/(-\log_2 p)`, 0.5175933
+at :math:`p = 0.43207`.
+"""
 _MULTIPLE = (
-    "E[M] <= loss + this, loss the comparator's in nats times `mistakes_per_nat`: with half-log its base-4 log loss"
+    r"$\mathbb{E}[M] \le \text{loss} + \text{this}$, loss the comparator's in nats times `mistakes_per_nat`: with half-log "
+    "its base-4 log loss"
 )
 _ADVERSARY = "oblivious: that of `exploration`: the comparator is fixed beforehand"
 _theorem = partial(theorem, unit="0.5 bits", adversary=_ADVERSARY)
@@ -99,7 +106,7 @@ def decoded_exploration(
 
 @_theorem(
     source=OURS + ", for Agarwal, Kale and Zimmert, ALT 2022, Algorithm 2",
-    assumes=f"gamma = min(1, sqrt(0.7213 K Reg(T) / T)); {_MULTIPLE}",
+    assumes=r"$\gamma = \min(1, \sqrt{0.7213 K\, \mathrm{Reg}(T)/T})$; " + _MULTIPLE,
     printed="not there; `exploration_theorem_9` is the theorem with a draw",
 )
 def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, decoding: str = "half-log") -> float:
@@ -111,7 +118,8 @@ def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, deco
 
 @_theorem(
     source=OURS + ", rates that decrease",
-    assumes=f"y_t ~ softmax(U x_t), contexts of any kind; gamma_t does not increase; regret concave; {_MULTIPLE}",
+    assumes=r"$y_t \sim \mathrm{softmax}(U x_t)$, contexts of any kind; $\gamma_t$ does not increase; regret concave; "
+    + _MULTIPLE,
     printed="not there",
 )
 def decoded_exploration_well_specified(

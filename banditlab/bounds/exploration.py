@@ -9,15 +9,17 @@ from banditlab.bounds._theorem import LARGEST, theorem
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
 _ADVERSARY = (
-    "oblivious: the last equality of its proof, E[1(explored, right) loss_t(W)] = (gamma/K) loss_t(W): W and y_t are fixed "
-    "beforehand, no function of the coins (docs/theory/adaptive.md has a stream where they are)"
+    r"oblivious: the last equality of its proof, "
+    r"$\mathbb{E}[\mathbf{1}(\text{explored, right})\, \mathrm{loss}_t(W)] = (\gamma/K)\, \mathrm{loss}_t(W)$: W and $y_t$ "
+    "are fixed beforehand, no function of the coins (docs/theory/adaptive.md has a stream where they are)"
 )
 _theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
     assumes="regret(n) bounds the forecaster's regret after n updates in nats and is concave in n",
-    printed="2 is missing from 2 sqrt(K T Reg(T)); gamma T + (K/gamma) Reg(T) in the proof, both larger than here",
+    printed=r"2 is missing from $2 \sqrt{K T\, \mathrm{Reg}(T)}$; $\gamma T + (K/\gamma)\, \mathrm{Reg}(T)$ in the proof, "
+    r"both larger than here",
 )
 def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> float:
     r"""Expected mistakes beyond the comparator's loss:
@@ -36,8 +38,8 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
 
 
 @_theorem(
-    assumes="gamma = min(1, sqrt(K Reg(T) / T))",
-    printed="sqrt(K T Reg(T)), which its own proof does not give",
+    assumes=r"$\gamma = \min(1, \sqrt{K\, \mathrm{Reg}(T)/T})$",
+    printed=r"$\sqrt{K T\, \mathrm{Reg}(T)}$, which its own proof does not give",
 )
 def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float:
     r"""Expected mistakes beyond the comparator's loss at Theorem 9's :math:`\gamma`:
@@ -48,7 +50,8 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
 
 @_theorem(
     source=_SOURCE + " (rates that decrease: derived here)",
-    assumes="y_t ~ softmax(U x_t) for a U of the ball, contexts of any kind; gamma_t does not increase; regret concave",
+    assumes=r"$y_t \sim \mathrm{softmax}(U x_t)$ for a U of the ball, contexts of any kind; $\gamma_t$ does not increase; "
+    r"regret concave",
     printed="not there",
 )
 def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: float, regret: float) -> float:

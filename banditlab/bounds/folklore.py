@@ -1,8 +1,9 @@
-"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the constants that its surrogate really has.
+r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the constants that its surrogate really has.
 
-Both functions start from Lemmas 6 to 8: Regret <= lambda K B^2 + (1/4) sum_t tr(A_{t-1}^{-1} H_t), keeping the 1/4 that
-the paper drops. H_t vanishes on matrices with equal rows and tr H_t <= (1 - 1/K) R^2, so the log-determinant lives in
-(K - 1) d dimensions; H_t <= (R^2 / 2) I.
+Both functions start from Lemmas 6 to 8: :math:`\mathrm{Regret} \le \lambda K B^2 + (1/4) \sum_t
+\mathrm{tr}(A_{t-1}^{-1} H_t)`, keeping the 1/4 that the paper drops. :math:`H_t` vanishes on matrices with equal rows
+and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so the log-determinant lives in :math:`(K - 1) d` dimensions;
+:math:`H_t \le (R^2/2) I`.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
-_PRINTED = "c = 1/(B R + ln(K)/2), for which the surrogate is no lower bound; no factor 1/4; K for K - 1"
+_PRINTED = r"$c = 1/(B R + \ln(K)/2)$, for which the surrogate is no lower bound; no factor 1/4; K for $K - 1$"
 _ADVERSARY = "adaptive: Lemma 6: 'for any W', and Theorem 3: 'against any sequence of contexts'; no forecast is random"
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
     source=_SOURCE,
-    assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c with c R^2 <= lambda (true at lambda = 2 R / B)",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, admissible curvature c with $c R^2 \le \lambda$ (true at $\lambda = 2 R/B$)",
     printed=_PRINTED,
 )
 def folklore(
@@ -51,8 +52,8 @@ def folklore(
 
 @_theorem(
     source=_SOURCE + " (variant proved here)",
-    assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c, any lambda > 0",
-    printed=_PRINTED + "; lambda = 2 R / B only",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, admissible curvature c, any $\lambda > 0$",
+    printed=_PRINTED + r"; $\lambda = 2 R/B$ only",
 )
 def folklore_any_regularization(
     rounds: float,
@@ -79,8 +80,8 @@ def folklore_any_regularization(
 
 
 @_theorem(
-    source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with A = A_t (bound worked out here)",
-    assumes="||W_k|| <= B, ||x|| <= R, admissible curvature c, any lambda > 0, the fixed point solved",
+    source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with $A = A_t$ (bound worked out here)",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, admissible curvature c, any $\lambda > 0$, the fixed point solved",
     printed="not worked out there: the better choice in terms of regret, computationally expensive",
 )
 def folklore_after(
@@ -108,8 +109,8 @@ def folklore_after(
 
 @_theorem(
     source="Agarwal, Kale and Zimmert, ALT 2022, Remark 5 (bound worked out here)",
-    assumes="as Theorem 3 at any lambda, every forecast within `error` of the root in Euclidean norm",
-    printed="additive error poly(1/T) is said to suffice; no constant",
+    assumes=r"as Theorem 3 at any $\lambda$, every forecast within `error` of the root in Euclidean norm",
+    printed=r"additive error $\mathrm{poly}(1/T)$ is said to suffice; no constant",
 )
 def folklore_inexact(
     rounds: float,
@@ -151,7 +152,8 @@ def _sensitivity(radius: float, regularization: float, curvature: float) -> floa
 
 @_theorem(
     source=_SOURCE + ", on the Frobenius ball of NeurIPS 2021, Section 4.2",
-    assumes="||W||_F <= D, ||x|| <= R, c admissible for logits whose differences are at most sqrt(2) D R, any lambda > 0",
+    assumes=r"$\|W\|_F \le D$, $\|x\| \le R$, c admissible for logits whose differences are at most $\sqrt{2} D R$, "
+    r"any $\lambda > 0$",
     printed="for the row ball only",
 )
 def folklore_frobenius(
@@ -168,9 +170,9 @@ def folklore_frobenius(
 
     As `folklore_any_regularization`: :math:`r = c R^2/(2 \lambda)`, and :math:`\lambda \|W\|_F^2` is at most
     :math:`\lambda D^2`, not :math:`\lambda K B^2`. Two rows of W differ by at most :math:`\sqrt{2} D`, so that a ball
-    of radius :math:`\sqrt{K} B`, which holds the row ball of B, needs a curvature smaller by about
-    :math:`\sqrt{K/2}`, and a ball of radius B, within the row ball, one larger by sqrt(2). NaN where c is not known
-    to be admissible.
+    of radius :math:`\sqrt{K} B`, which holds the row ball of B, needs a curvature smaller by about :math:`\sqrt{K/2}`,
+    and a ball of radius B, within the row ball, one larger by :math:`\sqrt{2}`. NaN where c is not known to be
+    admissible.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
@@ -182,7 +184,8 @@ def folklore_frobenius(
 
 @_theorem(
     source=_SOURCE + ", with the effective dimension of COLT 2020, Section 4.1 (worked out here)",
-    assumes="||W_k|| <= B in the kernel's space, k(x, x) <= R^2, effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
+    assumes=r"$\|W_k\| \le B$ in the kernel's space, $k(x, x) \le R^2$, `effective_dimension` "
+    r"$= \mathrm{tr}(G (G + (2 \lambda/c) I)^{-1})$",
     printed="not there: the dual form takes inner products only",
 )
 def folklore_kernel(

@@ -1,8 +1,8 @@
-"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss: exact forecasts, sampled ones.
+r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss: exact forecasts, sampled ones.
 
-The regret of any forecasts p_t made beside GAF's state is at most lambda ||W||^2 plus the sum of
--ln p_{t,y} - loss(z_t) - (1/2)(s - e_y)' At (s - e_y), z_t and s = softmax(z_t) at the implicit step: the running
-certificate. The functions here bound that sum.
+The regret of any forecasts :math:`p_t` made beside GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
+:math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`, :math:`z_t` and
+:math:`s = \mathrm{softmax}(z_t)` at the implicit step: the running certificate. The functions here bound that sum.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
-_ADVERSARY = "adaptive: Theorem 1: 'Let (x_1, y_1), ..., (x_n, y_n) be an arbitrary sequence of observations'"
+_ADVERSARY = r"adaptive: Theorem 1: 'Let $(x_1, y_1), \dots, (x_n, y_n)$ be an arbitrary sequence of observations'"
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 _SAMPLED = (
     "adaptive: (8), Chernoff's bound given the past, for samples that are drawn anew in each round: then its label cannot "
@@ -25,8 +25,8 @@ _sampled = partial(_theorem, adversary=_SAMPLED)
 
 @_theorem(
     source=_SOURCE + ", Theorem 1 with the constants of Section 4.2 (Corollary 2)",
-    assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, beta admissible, lambda >= 4 max(4, K d) R^2",
-    printed="Corollary 2 prints the rate; the constants are Theorem 1's at alpha = 1, zeta = 4 R^2, gamma = R^2",
+    assumes=r"exact expectation, $\|W_k\| \le B$, $\|x\| \le R$, $\beta$ admissible, $\lambda \ge 4 \max(4, K d) R^2$",
+    printed=r"Corollary 2 prints the rate; the constants are Theorem 1's at $\alpha = 1$, $\zeta = 4 R^2$, $\gamma = R^2$",
 )
 def gaf_corollary_2(
     rounds: float,
@@ -53,8 +53,8 @@ def gaf_corollary_2(
 
 @_theorem(
     source=_SOURCE + ", Theorem 1's argument (variant proved here)",
-    assumes="exact expectation, ||W_k|| <= B, ||x|| <= R, admissible curvature c = beta/2, any lambda > 0",
-    printed="K d (1/2 + sqrt(3)/c) where ((K-1) d kappa/(4c)) stands here, and lambda >= 4 max(4, K d) R^2",
+    assumes=r"exact expectation, $\|W_k\| \le B$, $\|x\| \le R$, admissible curvature $c = \beta/2$, any $\lambda > 0$",
+    printed=r"$K d (1/2 + \sqrt{3}/c)$ where $(K-1) d \kappa/(4c)$ stands here, and $\lambda \ge 4 \max(4, K d) R^2$",
 )
 def gaf(
     rounds: float,
@@ -86,8 +86,8 @@ def gaf(
 
 @_sampled(
     source="this library, on Efficient-GAF (" + _SOURCE + ", Proposition 3)",
-    assumes="in expectation over independent samples that the label does not depend on, 0 < mu <= 1/2",
-    printed="n (K ln(n/delta)/m)^(1/3), with high probability and up to a constant",
+    assumes=r"in expectation over independent samples that the label does not depend on, $0 < \mu \le 1/2$",
+    printed=r"$n (K \ln(n/\delta)/m)^{1/3}$, with high probability and up to a constant",
 )
 def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
     r"""What sampling and smoothing add: :math:`n [(1-\mu)/(4 a m) + \exp(-a m/(2(1-\mu))) \ln(1/a) - \ln(1-\mu)]`,
@@ -108,8 +108,9 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
 
 @_sampled(
     source=_SOURCE + ", Proposition 3",
-    assumes="with probability 1 - delta over independent samples that the label does not depend on; epsilon, mu <= 1/2",
-    printed="mu n for 2 mu n; its (8) uses e^-eps <= 1 - 2 eps, which is false, but ends at a bound that holds",
+    assumes=r"with probability $1 - \delta$ over independent samples that the label does not depend on; "
+    r"$\epsilon, \mu \le 1/2$",
+    printed=r"$\mu n$ for $2 \mu n$; its (8) uses $e^{-\epsilon} \le 1 - 2 \epsilon$, which is false, but its bound holds",
 )
 def gaf_sampling_high_probability(
     rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
@@ -133,8 +134,8 @@ def gaf_sampling_high_probability(
 
 @_theorem(
     source=_SOURCE + ", Conclusion (worked out here)",
-    assumes="exact expectation, ||W_k|| <= B in the kernel's space, k(x, x) <= R^2, "
-    "effective_dimension = tr(G (G + (2 lambda/c) I)^-1)",
+    assumes=r"exact expectation, $\|W_k\| \le B$ in the kernel's space, $k(x, x) \le R^2$, "
+    r"`effective_dimension` $= \mathrm{tr}(G (G + (2 \lambda/c) I)^{-1})$",
     printed="left to future work",
 )
 def gaf_kernel(
@@ -166,8 +167,8 @@ def gaf_kernel(
 @_theorem(
     source=_SOURCE + ", Theorem 1",
     unit="the loss",
-    assumes="(A1) to (A4) with alpha, zeta, beta, gamma (mixability, sharpness, beta, smoothness here), ||theta|| <= B, "
-    "lambda >= max(4, d) zeta/alpha",
+    assumes=r"(A1) to (A4) with $\alpha$, $\zeta$, $\beta$, $\gamma$ (mixability, sharpness, beta, smoothness here), "
+    r"$\|\theta\| \le B$, $\lambda \ge \max(4, d)\, \zeta/\alpha$",
 )
 def gaf_theorem_1(
     rounds: float,
@@ -197,8 +198,8 @@ def gaf_theorem_1(
 @_theorem(
     source=_SOURCE + ", Section 4.1, with the constants of Vovk 2001 (Cesa-Bianchi and Lugosi 2006, Theorem 11.8)",
     unit="squared targets",
-    assumes="squared loss (z - y)^2, |y| <= Y, ||theta|| <= B, ||x|| <= R, any lambda > 0",
-    printed="1 + 8 Y^2 d ln(1 + 16 n B^2 R^2), of Theorem 1's constants; (A4) there with gamma = R^2 for 2 R^2",
+    assumes=r"squared loss $(z - y)^2$, $|y| \le Y$, $\|\theta\| \le B$, $\|x\| \le R$, any $\lambda > 0$",
+    printed=r"$1 + 8 Y^2 d \ln(1 + 16 n B^2 R^2)$, of Theorem 1's constants; (A4) there with $\gamma = R^2$ for $2 R^2$",
 )
 def vovk_azoury_warmuth(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
@@ -218,7 +219,8 @@ def vovk_azoury_warmuth(
 @_theorem(
     source=_SOURCE + ", Conclusion (Huber's loss, worked out here)",
     unit="the loss",
-    assumes="Huber's loss, u^2/2 up to a threshold >= max(2 Y, B R + Y), |y| <= Y, ||theta|| <= B, ||x|| <= R, lambda > 0",
+    assumes=r"Huber's loss, $u^2/2$ up to a threshold of at least $\max(2 Y, B R + Y)$, $|y| \le Y$, $\|\theta\| \le B$, "
+    r"$\|x\| \le R$, $\lambda > 0$",
     printed="left to future work",
 )
 def gaf_huber(
@@ -237,9 +239,9 @@ def gaf_huber(
 
 
 @_sampled(
-    source=_SOURCE + ", Proposition 3 with m = n^3 ln(n/delta)",
-    assumes="with probability 1 - delta over independent samples that the label does not depend on, mu = `gaf_mu`",
-    printed="m = n^3 ln(n/delta) and no constant: K stands outside of m, and mu n for 2 mu n",
+    source=_SOURCE + r", Proposition 3 with $m = n^3 \ln(n/\delta)$",
+    assumes=r"with probability $1 - \delta$ over independent samples that the label does not depend on, $\mu$ that of `gaf_mu`",
+    printed=r"$m = n^3 \ln(n/\delta)$ and no constant: K stands outside of m, and $\mu n$ for $2 \mu n$",
 )
 def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
     r"""What sampling and smoothing add at the printed :math:`m = \mathrm{ceil}(n^3 \ln(n/\delta))`: about

@@ -1,14 +1,14 @@
-"""Gaptron's mistake bounds (van der Hoeven, NeurIPS 2020), one bit of feedback, and ours for a K times longer step.
+r"""Gaptron's mistake bounds (van der Hoeven, NeurIPS 2020), one bit of feedback, and ours for a K times longer step.
 
-All have one shape. If the gap inequality P(mistake) + (step/2) E||g||^2 - l_t(W_t) <= gamma (K-1)/K holds in every round,
-then E[M] <= sum_t l_t(U) + D^2/(2 step) + gamma (K-1)/K T. With step = w c gamma/(K^2 R^2), c the loss's constant and
-w how much wider than the paper's, the sum is at most P/gamma + gamma T, P = K^2 R^2 D^2/(2 c w), hence at
-gamma = min{1, sqrt(P/T)} at most max{2 P, 2 sqrt(P T)}.
+All have one shape. If the gap inequality :math:`P(\text{mistake}) + (\text{step}/2)\, \mathbb{E}\|g\|^2 - l_t(W_t) \le
+\gamma (K-1)/K` holds in every round, then :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\, \text{step}) + \gamma
+((K-1)/K) T`. With :math:`\text{step} = w c \gamma/(K^2 R^2)`, c the loss's constant and w how much wider than the
+paper's, the sum is at most :math:`P/\gamma + \gamma T`, :math:`P = K^2 R^2 D^2/(2 c w)`, hence at
+:math:`\gamma = \min\{1, \sqrt{P/T}\}` at most :math:`\max\{2 P, 2 \sqrt{P T}\}`.
 
-    loss           c         wide: w    the wide step
-    logistic       ln 2/2    2.5 K      2.5 gamma ln 2/(2 K R^2)
-    hinge          1/2       K          gamma/(2 K R^2)
-    smooth hinge   1/4       K          gamma/(4 K R^2)
+* logistic: :math:`c = (\ln 2)/2`, :math:`w = 2.5 K`, the wide step :math:`2.5 \gamma \ln 2/(2 K R^2)`;
+* hinge: :math:`c = 1/2`, :math:`w = K`, the wide step :math:`\gamma/(2 K R^2)`;
+* smooth hinge: :math:`c = 1/4`, :math:`w = K`, the wide step :math:`\gamma/(4 K R^2)`.
 
 The wide steps are unpublished. Their gap inequality is proved, case by case, in docs/gaptron-wide-step.md.
 """
@@ -21,18 +21,21 @@ from functools import partial
 from banditlab.bounds._theorem import LARGEST, theorem, within
 
 KAPPA = 0.5
-"""The margin above which the hinge loss of a right argmax counts as 0 (kappa in the paper)."""
+r"""The margin above which the hinge loss of a right argmax counts as 0 (:math:`\kappa` in the paper)."""
 _CONSTANTS = {"logistic": math.log(2.0) / 2.0, "hinge": 1.0 - KAPPA, "smooth-hinge": 0.25}
 _WIDER = {"logistic": 2.5, "hinge": 1.0, "smooth-hinge": 1.0}
 
 _PAPER = "van der Hoeven, Exploiting the surrogate gap in online multiclass classification, NeurIPS 2020, bandit"
 _OURS = "ours, unpublished, for Gaptron (van der Hoeven, NeurIPS 2020): a step longer by a factor of order K"
-_ASSUMES = "adversarial stream, ||x_t|| <= R, ||U||_F <= D, {}, sampled from p'"
+_ASSUMES = r"adversarial stream, $\|x_t\| \le R$, $\|U\|_F \le D$, {}, sampled from $p'$"
 _BITS, _HINGE, _SMOOTH = (
     _ASSUMES.format(f"comparator's loss {loss}") for loss in ("in bits", "the hinge loss", "the smooth hinge loss")
 )
-_SAME_T = ", gamma and step as in the theorem for the same T"
-_ADVERSARY = "oblivious: E<g_t, U> = <grad l_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_SAME_T = r", $\gamma$ and step as in the theorem for the same T"
+_ADVERSARY = (
+    r"oblivious: $\mathbb{E}\langle g_t, U \rangle = \langle \nabla l_t(W_t), U \rangle$, the expectation "
+    "over the round's draw: U is fixed beforehand"
+)
 _theorem = partial(theorem, adversary=_ADVERSARY)
 
 
@@ -62,27 +65,27 @@ def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logis
 @_theorem(source=_PAPER + " logistic", unit="bits", assumes=_BITS + _SAME_T)
 def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}`: :math:`\mathbb{E}[M]` is at most the
-    sum of the comparator's loss + this.
+    sum of the comparator's loss plus this.
     """
     return _balanced((n_classes * radius * frobenius_bound) ** 2 / math.log(2.0), rounds)
 
 
-@_theorem(source=_PAPER + " hinge, kappa = 1/2", unit="hinge loss", assumes=_HINGE + _SAME_T)
+@_theorem(source=_PAPER + r" hinge, $\kappa = 1/2$", unit="hinge loss", assumes=_HINGE + _SAME_T)
 def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`: :math:`\mathbb{E}[M]` is at most the sum of max(0, 1 -
-    margin of U) + this.
+    r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`: :math:`\mathbb{E}[M]` is at most the sum of
+    :math:`\max(0, 1 - \text{margin of } U)` plus this.
     """
     return _balanced((n_classes * radius * frobenius_bound) ** 2, rounds)  # 2 (1 - kappa) = 1
 
 
 @_theorem(
-    source=_PAPER + " smooth hinge (gamma and this term derived here from its step)",
+    source=_PAPER + r" smooth hinge ($\gamma$ and this term derived here from its step)",
     unit="smooth hinge loss",
     assumes=_SMOOTH + _SAME_T,
 )
 def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{4 K^2 R^2 D^2, 2 K R D \sqrt{2 T}\}`: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's smooth hinge loss + this.
+    comparator's smooth hinge loss plus this.
     """
     return _balanced(2.0 * (n_classes * radius * frobenius_bound) ** 2, rounds)
 
@@ -108,9 +111,11 @@ def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: fl
 
 
 @_theorem(
-    source=_PAPER + " logistic (the sum its proof ends with, before gamma is chosen; for steps beyond its own, ours)",
+    source=_PAPER
+    + r" logistic (the sum its proof ends with, before $\gamma$ is chosen; for steps beyond its own, ours)",
     unit="bits",
-    assumes=_BITS + ", step <= 2.5 gamma ln 2 / (2 K R^2); the hinge losses in their own units, to their wide steps",
+    assumes=_BITS
+    + r", $\text{step} \le 2.5 \gamma \ln 2/(2 K R^2)$; the hinge losses in their own units, to their wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
     r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to the
@@ -130,5 +135,7 @@ def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: fl
 
 
 def _balanced(P: float, rounds: int) -> float:
-    """Return max{2 P, 2 sqrt(P T)}, at least P/gamma + gamma T at gamma = min{1, sqrt(P/T)}."""
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}`, at least :math:`P/\gamma + \gamma T` at
+    :math:`\gamma = \min\{1, \sqrt{P/T}\}`.
+    """
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))

@@ -1,4 +1,4 @@
-"""Why AIOLI's analysis does not carry over to K > 2 (Agarwal, Kale and Zimmert, ALT 2022, Appendix F)."""
+"""Why AIOLI's analysis does not carry over to :math:`K > 2` (Agarwal, Kale and Zimmert, ALT 2022, Appendix F)."""
 
 from __future__ import annotations
 

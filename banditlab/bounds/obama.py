@@ -9,16 +9,17 @@ from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import OURS, mistakes_per_nat
 
 _ADVERSARY = (
-    "oblivious: E[w_t loss_t(U)] = (gamma/K) loss_t(U), the expectation over the round's draw: U is fixed beforehand"
+    r"oblivious: $\mathbb{E}[w_t\, \mathrm{loss}_t(U)] = (\gamma/K)\, \mathrm{loss}_t(U)$, "
+    "the expectation over the round's draw: U is fixed beforehand"
 )
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
 
 @_theorem(
     source="our constants for the aggregating forecaster of Foster et al., COLT 2018, Algorithm 1",
-    assumes="exact posterior, prior N(0, deviation^2 I), each loss weighted by some w_t in [0, 1], ||x_t|| <= R",
+    assumes=r"exact posterior, prior $N(0, \text{deviation}^2 I)$, each loss weighted by $w_t \in [0, 1]$, $\|x_t\| \le R$",
     adversary="adaptive: the variational formula, for whatever contexts, labels and weights came",
-    printed="5 Kd ln(BRT/(Kd) + e) for the uniform prior on the ball",
+    printed=r"$5 K d \ln(B R T/(K d) + e)$ for the uniform prior on the ball",
 )
 def gaussian_mix_regret(
     total_weight: float, n_features: int, n_classes: int, comparator_norm: float, deviation: float, radius: float
@@ -50,8 +51,8 @@ def gaussian_mix_regret(
 
 @_theorem(
     source="our constants for OBAMA, Foster et al., COLT 2018, Theorem 6",
-    assumes="exact posterior, prior N(0, B^2/d I), eta = gamma/K, ||U_k|| <= B, ||x_t|| <= R; in expectation",
-    printed="O(min{d K^2 e^{2BR} ln(.), sqrt(d K^2 T ln(BRT/(dK)))}) for the uniform prior on the ball",
+    assumes=r"exact posterior, prior $N(0, (B^2/d) I)$, $\eta = \gamma/K$, $\|U_k\| \le B$, $\|x_t\| \le R$; in expectation",
+    printed=r"$O(\min\{d K^2 e^{2 B R} \ln(\cdot), \sqrt{d K^2 T \ln(B R T/(d K))}\})$ for the uniform prior on the ball",
 )
 def obama_gaussian_prior(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float
@@ -76,7 +77,7 @@ def obama_gaussian_prior(
 
 @_theorem(
     source="Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, OBAMA over a finite class (our constants)",
-    assumes="comparators are the members of a finite class, uniform prior, eta = gamma/K; in expectation",
+    assumes=r"comparators are the members of a finite class, uniform prior, $\eta = \gamma/K$; in expectation",
 )
 def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(\text{member})`, for any of N members:
@@ -93,7 +94,8 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
 @_theorem(
     source=OURS + ", for OBAMA, Foster et al., COLT 2018",
     unit="0.5 bits",
-    assumes="as obama_gaussian_prior, the average decoded before exploration; E[M] <= 0.7213 times the loss in nats + this",
+    assumes=r"as obama_gaussian_prior, the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 times the "
+    "loss in nats plus this",
     printed="not there",
 )
 def decoded_obama(
@@ -121,7 +123,8 @@ def decoded_obama(
 @_theorem(
     source=OURS + ", for OBAMA over a finite class, Foster et al., COLT 2018",
     unit="0.5 bits",
-    assumes="as obama_net, the average decoded before exploration; E[M] <= 0.7213 times the member's loss in nats + this",
+    assumes=r"as obama_net, the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 times the member's loss "
+    "in nats plus this",
     printed="not there",
 )
 def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, decoding: str = "half-log") -> float:
@@ -156,7 +159,9 @@ def obama_gamma(
 
 
 def _mix(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float) -> float:
-    """The mix-loss regret against the whole ball, ||U||_F^2 = K B^2, at the expected total weight gamma T/K."""
+    r"""The mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected total weight
+    :math:`\gamma T/K`.
+    """
     comparator_norm, deviation = math.sqrt(n_classes) * norm_bound, norm_bound / math.sqrt(n_features)
     weight = gamma * rounds / n_classes
     return gaussian_mix_regret(weight, n_features, n_classes, comparator_norm, deviation, radius)

@@ -9,8 +9,8 @@ from banditlab.bounds._theorem import theorem, within
 
 @within()
 def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`\alpha = e^{-2 B R} / (K - 1)`, the largest constant for which the loss is alpha-exp-concave on
-    the ball.
+    r"""Return :math:`\alpha = e^{-2 B R} / (K - 1)`, the largest constant for which the loss is
+    :math:`\alpha`-exp-concave on the ball.
 
     :math:`\mathrm{diag}(s) - s s' \ge a (s - e_y)(s - e_y)'` holds exactly for
     :math:`a \le s_y / (1 - s_y) = 1 / \sum_{j \ne y} e^{z_j - z_y}`, which is smallest where :math:`z_y = -B R` and
@@ -22,9 +22,9 @@ def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
 @theorem(
     source="Hazan, Agarwal and Kale, Machine Learning 2007, Theorem 2; Hazan, Introduction to OCO, Theorem 4.5",
     unit="nats",
-    assumes="||W_k|| <= B, ||x|| <= R, step >= 2 e^(2 B R) (K - 1), projection in the norm of A_t every round",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, $\text{step} \ge 2 e^{2 B R} (K - 1)$, projection by $A_t$ every round",
     adversary="adaptive: Theorem 2 of 2007, which holds for every sequence of exp-concave losses; no forecast is random",
-    printed="2007: 5 (1/alpha + G D) K d ln T at step 2 / min(1/(4 G D), alpha); 2016: 2 (1/alpha + G D) K d ln T",
+    printed=r"2007: $5 (1/\alpha + G D) K d \ln T$ at step $2/\min(1/(4 G D), \alpha)$; 2016: $2 (1/\alpha + G D) K d \ln T$",
 )
 def ons(
     rounds: float,

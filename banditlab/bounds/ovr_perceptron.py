@@ -11,10 +11,11 @@ from banditlab.bounds._theorem import theorem
     source="Beygelzimer, Pal, Szorenyi, Thiruvenkatachari, Wei, Zhang, Bandit multiclass linear classification: "
     "efficient algorithms for the separable case, ICML 2019, strongly separable case; the term in L is derived here",
     unit="mistakes",
-    assumes="||x_t|| <= R; any U of Frobenius norm F, L = its one-vs-rest hinge loss at margin 1 summed over rounds and "
-    "classes (0 where <U_y, x> >= 1 and <U_i, x> <= -1 for i != y: strong separability)",
-    adversary="adaptive: N <= L + R F sqrt(N) for whatever sequence came; a guess is right with probability 1/K given the past",
-    printed="a rate, O(K / gamma^2), with F = 2/gamma and L = 0",
+    assumes=r"$\|x_t\| \le R$; any U of Frobenius norm F, L its one-vs-rest hinge loss at margin 1 summed over rounds and "
+    r"classes (0 where $\langle U_y, x \rangle \ge 1$ and $\langle U_i, x \rangle \le -1$ for $i \ne y$: strong separability)",
+    adversary=r"adaptive: $N \le L + R F \sqrt{N}$ for whatever sequence came; a guess is right with "
+    "probability $1/K$ given the past",
+    printed=r"a rate, $O(K/\gamma^2)$, with $F = 2/\gamma$ and $L = 0$",
 )
 def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:
     r"""Return :math:`(K-1)\, \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`, at least :math:`\mathbb{E}[M]`;

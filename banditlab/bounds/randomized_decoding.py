@@ -18,13 +18,13 @@ def decoding_step(radius: float) -> float:
 @theorem(
     source="Sakaue, Bao, Tsuchiya and Oki, COLT 2024, logistic loss (constants derived here)",
     unit="bits",
-    assumes="adversarial stream, ||x_t|| <= R, label revealed, ||U||_F <= D, step <= 2 ln 2 (1 - ln 2) / R^2",
-    adversary="adaptive: gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
-    printed="O(||U||_F^2)",
+    assumes=r"adversarial stream, $\|x_t\| \le R$, label revealed, $\|U\|_F \le D$, step at most $2 \ln 2\, (1 - \ln 2)/R^2$",
+    adversary="adaptive: gradient descent's regret for whatever sequence came: $W_t$ follows from the labels, not from draws",
+    printed=r"$O(\|U\|_F^2)$",
 )
 def randomized_decoding(frobenius_bound: float, step: float) -> float:
     r"""Return :math:`D^2 / (2\,\text{step})`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's loss in bits + this.
+    comparator's loss in bits plus this.
 
     With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding errs with probability at most :math:`l \ln 2` (in
     nats: at most :math:`-\ln q_y`), and :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, for l is smooth, with

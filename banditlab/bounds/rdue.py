@@ -1,8 +1,10 @@
-"""Mistake bounds of randomised decoding with uniform exploration (Shibukawa et al., NeurIPS 2025), one bit of feedback.
+r"""Mistake bounds of randomised decoding with uniform exploration (Shibukawa et al., NeurIPS 2025), one bit of
+feedback.
 
-The surrogate is S(theta, y) = log2 sum_j 2^{theta_j} - theta_y with theta = W x. It is the base-2 logistic loss of the
-logits theta ln 2, so a comparator U of logits U x in nats enters as W = U / ln 2: its loss is -log2 softmax(U x)_y, in
-bits, and its rows may be 1/ln 2 times as long.
+The surrogate is :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y` with :math:`\theta = W x`. It is the
+base-2 logistic loss of the logits :math:`\theta \ln 2`, so a comparator U of logits :math:`U x` in nats enters as
+:math:`W = U/\ln 2`: its loss is :math:`-\log_2 \mathrm{softmax}(U x)_y`, in bits, and its rows may be :math:`1/\ln 2`
+times as long.
 """
 
 from __future__ import annotations
@@ -18,14 +20,18 @@ _SOURCE = (
     "(arXiv 2502.18709), randomised decoding with uniform exploration, multiclass"
 )
 _ASSUMES = (
-    "adversarial stream, ||x_t|| <= R, comparator U with U / ln 2 in the learner's set, whose Frobenius diameter is "
-    "`diameter`; comparator's loss -log2 softmax(U x)_y, in bits; step diameter / sqrt(2 sum ||G||_F^2), projected"
+    r"adversarial stream, $\|x_t\| \le R$, comparator U with $U/\ln 2$ in the learner's set, whose Frobenius diameter is "
+    r"`diameter`; comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits; step "
+    r"$\text{diameter}/\sqrt{2 \sum \|G\|_F^2}$, projected"
 )
-_ADVERSARY = "oblivious: E<G_t, U> = <grad S_t(W_t), U>, the expectation over the round's draw: U is fixed beforehand"
+_ADVERSARY = (
+    r"oblivious: $\mathbb{E}\langle G_t, U \rangle = \langle \nabla S_t(W_t), U \rangle$, the expectation "
+    "over the round's draw: U is fixed beforehand"
+)
 _theorem = partial(theorem, unit="bits", adversary=_ADVERSARY)
 
 GAP = 1.0 - math.log(2.0)
-"""a: the decoding errs with probability at most (1 - a) S."""
+"""a: the decoding errs with probability at most :math:`(1 - a) S`."""
 
 
 @within()
@@ -69,17 +75,17 @@ def rdue_decoded_gamma(
     return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
 
 
-@_theorem(source=_SOURCE, assumes=_ASSUMES + ", gamma = min{1, diameter sqrt(K/T)} for the same T")
+@_theorem(source=_SOURCE, assumes=_ASSUMES + r", $\gamma = \min\{1, \text{diameter} \sqrt{K/T}\}$ for the same T")
 def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> float:
     r"""Return :math:`(b/(2a) + 1)\,\text{diameter}\, \sqrt{K T}`: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's loss + this; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`.
+    comparator's loss plus this; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`.
 
     Where :math:`\gamma` is cut at 1 this is above T.
     """
     return (rdue_smoothness(radius) / (2.0 * GAP) + 1.0) * diameter * math.sqrt(n_classes * rounds)
 
 
-@_theorem(source=_SOURCE + " (the sum its proof ends with, before gamma is chosen)", assumes=_ASSUMES)
+@_theorem(source=_SOURCE + r" (the sum its proof ends with, before $\gamma$ is chosen)", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
     r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`; holds
     at every prefix.
@@ -98,7 +104,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 @_theorem(
     source=_SOURCE + " (with another decoding rule: ours, docs/theory/half-log.md)",
     assumes=_ASSUMES,
-    printed="its own rule only, at a = 1 - ln 2: `rdue_fixed`",
+    printed=r"its own rule only, at $a = 1 - \ln 2$: `rdue_fixed`",
 )
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"

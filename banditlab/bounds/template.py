@@ -1,19 +1,26 @@
-"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
+r"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
 
-l = -log2 softmax(W x)_y is not negative and R^2/(2 ln 2)-smooth in W, so that ||grad l||_F^2 <= b l with b = R^2/ln 2.
-From W_1 = 0 with constant step eta (projected onto a Frobenius ball that holds U, or not at all), on estimates g of the
-gradient with E||g||^2 <= ||grad l||^2/pi,
+:math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so that
+:math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. From :math:`W_1 = 0` with constant step :math:`\eta`
+(projected onto a Frobenius ball that holds U, or not at all), on estimates g of the gradient with
+:math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
 
-    E sum l_t(W_t) - l_t(U) <= ||U||_F^2/(2 eta) + (eta b/(2 pi)) E sum l_t(W_t),
+.. math::
 
-and at eta <= 2 c pi/b the last term is at most c sum l_t(W_t): what a rule with P(mistake) <= (1 - c) l spares. With one bit,
-play (1 - gamma) decoded + gamma/K and g = 1[right]/p_y grad l: pi = gamma/K. With the label: pi = 1, gamma = 0.
+    \mathbb{E} \sum l_t(W_t) - l_t(U) \le \|U\|_F^2/(2 \eta) + (\eta b/(2 \pi))\, \mathbb{E} \sum l_t(W_t),
 
-The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take b = 2 R^2/ln 2 and
-their own rules; with that b, the rule "thresholded" and c = 1/(2K) it is Gaptron's printed step and constant.
+and at :math:`\eta \le 2 c \pi/b` the last term is at most :math:`c \sum l_t(W_t)`: what a rule with
+:math:`P(\text{mistake}) \le (1 - c)\, l` spares. With one bit, play :math:`(1 - \gamma)\, \text{decoded} + \gamma/K`
+and :math:`g = (\mathbf{1}[\text{right}]/p_y) \nabla l`: :math:`\pi = \gamma/K`. With the label: :math:`\pi = 1`,
+:math:`\gamma = 0`.
 
-A hit of a class that is likely to be played has a small weight 1/p_y, and only labels that the rule hardly plays have K/gamma.
-With that, "half-log" and "sparsemax" bear longer steps, 2 h gamma/(K R^2) with the h of `WIDE`: c ln 2 = 0.3466 above.
+The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take
+:math:`b = 2 R^2/\ln 2` and their own rules; with that b, the rule "thresholded" and :math:`c = 1/(2K)` it is Gaptron's
+printed step and constant.
+
+A hit of a class that is likely to be played has a small weight :math:`1/p_y`, and only labels that the rule hardly
+plays have :math:`K/\gamma`. With that, "half-log" and "sparsemax" bear longer steps, :math:`2 h \gamma/(K R^2)` with
+the h of `WIDE`: :math:`c \ln 2 = 0.3466` above.
 """
 
 from __future__ import annotations
@@ -25,11 +32,16 @@ from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import decoding_constant
 
 _SOURCE = "ours, unpublished: the surrogate-gap argument with any decoding rule (docs/theory/half-log.md)"
-_ASSUMES = "adversarial stream, ||x_t|| <= R, comparator's loss -log2 softmax(U x)_y, in bits, ||U||_F <= D"
+_ASSUMES = r"adversarial stream, $\|x_t\| \le R$, comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits, $\|U\|_F \le D$"
 _ROUNDING = 1e-12
 WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
-"""h, rounded down: (ln 2)^2/(9/8), where s = (3/4, 1/4) binds, and (ln 2)^2 (log2 5 - 1)/1.28, where s = (4/5, 1/5) does."""
-_ADVERSARY = "oblivious: estimates of the gradient, E<g_t, U> = <grad l_t(W_t), U>: U is fixed beforehand"
+r"""h, rounded down: :math:`(\ln 2)^2/(9/8)`, where :math:`s = (3/4, 1/4)` binds, and
+:math:`(\ln 2)^2 (\log_2 5 - 1)/1.28`, where :math:`s = (4/5, 1/5)` does.
+"""
+_ADVERSARY = (
+    r"oblivious: estimates of the gradient, $\mathbb{E}\langle g_t, U \rangle = \langle \nabla l_t(W_t), U \rangle$: "
+    "U is fixed beforehand"
+)
 _theorem = partial(theorem, source=_SOURCE, unit="bits", adversary=_ADVERSARY)
 
 
@@ -69,8 +81,8 @@ def template_gamma(
 
 
 @_theorem(
-    assumes=_ASSUMES + ", label revealed, step = 2 c/b",
-    adversary="adaptive: gradient descent's regret for whatever sequence came: W_t follows from the labels, never from a draw",
+    assumes=_ASSUMES + r", label revealed, $\text{step} = 2 c/b$",
+    adversary="adaptive: gradient descent's regret for whatever sequence came: $W_t$ follows from the labels, not from draws",
 )
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
     r"""Return :math:`b D^2/(4 c)`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the comparator's loss +
@@ -79,7 +91,7 @@ def template_label(n_classes: int, radius: float, frobenius_bound: float, decodi
     return (radius * frobenius_bound) ** 2 / (4.0 * decoding_constant(decoding, n_classes) * math.log(2.0))
 
 
-@_theorem(assumes=_ASSUMES + ", one bit, gamma and step as in the theorem for the same T")
+@_theorem(assumes=_ASSUMES + r", one bit, $\gamma$ and step as in the theorem for the same T")
 def template_bandit(
     n_classes: int,
     radius: float,
@@ -97,7 +109,7 @@ def template_bandit(
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))
 
 
-@_theorem(assumes=_ASSUMES + ", one bit, step <= 2 c gamma/(b K), or the wide one")
+@_theorem(assumes=_ASSUMES + r", one bit, $\text{step} \le 2 c \gamma/(b K)$, or the wide one")
 def template_fixed(
     n_classes: int,
     radius: float,
@@ -122,5 +134,5 @@ def _pay(decoding: str, n_classes: float, wide: bool) -> float:
 
 
 def _pull(n_classes: float, decoding: str, wide: bool) -> float:
-    """P/(R D)^2 = K/(4 h)."""
+    """:math:`P/(R D)^2 = K/(4 h)`."""
     return n_classes / (4.0 * _pay(decoding, n_classes, wide))

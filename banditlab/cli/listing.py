@@ -71,7 +71,7 @@ def _heading(cls: Any) -> str:
 def _summary(cls: Any) -> str:
     """Return the one line of a class, which says so where the library it needs is not installed."""
     needs = f" (needs {', '.join(missing(cls))})" if missing(cls) else ""
-    return f"{getattr(cls, 'summary', '')}{needs}"
+    return f"{without_dollars(str(getattr(cls, 'summary', '')))}{needs}"
 
 
 def missing(cls: Any) -> list[str]:
@@ -109,7 +109,7 @@ def _list_bounds(out: rich.console.Console) -> None:
 
     for t in THEOREMS.values():
         head = f"{t.name} ({t.unit}): {t.source}; {t.adversary} adversary"
-        for text, indent in ((head, ""), (without_latex(t.summary), INDENT)):
+        for text, indent in ((without_dollars(head), ""), (without_latex(t.summary), INDENT)):
             lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
             out.print(escape(lines), soft_wrap=True)
 
@@ -129,8 +129,10 @@ def print_description(id_: str) -> None:
     if id_ in THEOREMS:
         t = THEOREMS[id_]
         out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n"))
-        out.print(escape(f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}"))
-        out.print(escape(f"Printed: {t.printed}"))
+        facts = (
+            f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}\nPrinted: {t.printed}"
+        )
+        out.print(escape(without_dollars(facts)))
 
 
 PLAIN = {
@@ -152,7 +154,12 @@ PLAIN = {
     "rangle": ">",
     ", ": " ",
     ",": " ",
+    ";": " ",
     "quad": " ",
+    "qquad": " ",
+    "cdot": "*",
+    "leftarrow": "<-",
+    "nabla": "grad",
 }
 """Commands of LaTeX that a terminal shows by another sign than their name."""
 
@@ -166,8 +173,14 @@ def without_latex(docstring: str) -> str:
     )
 
 
+def without_dollars(prose: str) -> str:
+    """Return a line of prose, such as a theorem's hypotheses, whose formulas, `$...$`, are plain text."""
+    return re.sub(r"\$(\S(?:[^$\n]*\S)?)\$", lambda found: _formula_without_latex(found[1]), prose)
+
+
 def _formula_without_latex(latex: str) -> str:
-    bare = re.sub(r"\\(?:text|mathrm|mathbb)\{([^{}]*)\}", r"\1", latex).replace(r" \rangle", ">")
+    bare = re.sub(r"\\(?:text|math(?:rm|bb|bf))\{([^{}]*)\}", r"\1", latex).replace(r" \rangle", ">")
+    bare = re.sub(r"\\(sqrt|tilde|hat|bar)\{((?:[^{}]|\{[^{}]*\})*)\}", r"\1(\2)", bare)
     return re.sub(r"\\(mathrel\{.+?\}=|langle |, |[a-z]+|.)", lambda found: PLAIN.get(found[1], found[1]), bare)
 
 
@@ -209,7 +222,7 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
     if entry.kind != "envs":
         out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
-    out.print(escape(without_latex(inspect.getdoc(cls) or str(getattr(cls, "summary", "")))))
+    out.print(escape(without_latex(inspect.getdoc(cls) or _summary(cls))))
     if entry.kind != "envs":
         out.print(escape(f"\nBound: {bound_line(cls)}"))
     parameters = inspect.signature(cls.__init__).parameters.values()

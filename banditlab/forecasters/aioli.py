@@ -202,7 +202,7 @@ class AIOLI(KernelForecaster):
 
     id = "aioli"
     group = "theory"
-    summary = "binary: quadratic surrogates and two virtual labels, logarithmic regret without e^B"
+    summary = "binary: quadratic surrogates and two virtual labels, logarithmic regret without $e^B$"
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Equation (3)"
     state_order = (0, 2)
     bound_unit = "nats"

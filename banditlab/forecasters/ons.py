@@ -156,7 +156,7 @@ class ONS(KernelForecaster):
 
     id = "ons"
     group = "theory"
-    summary = "Online Newton Step: logarithmic regret, with a factor e^(2BR)"
+    summary = "Online Newton Step: logarithmic regret, with a factor $e^{2 B R}$"
     reference = "Hazan, Agarwal and Kale, Machine Learning 2007, Figure 2"
     state_order = (2, 2)
     bound_unit = "nats"

@@ -34,8 +34,8 @@ def _piece(found: re.Match[str]) -> str:
 
 
 def escaped(text: str) -> str:
-    """Return prose in which Markdown sees no markup."""
-    return re.sub(r"([\\`*_\[\]<>#$|~{}])", r"\\\1", text)
+    """Return prose in which Markdown sees formulas, `$...$`, and code, and no other markup."""
+    return re.sub(r"(\$\S[^$]*\$|`[^`]*`)|([\\`*_\[\]<>#$|~{}])", lambda found: found[1] or "\\" + found[2], text)
 
 
 def _process(app: Any, what: str, name: str, thing: Any, options: Any, lines: list[str]) -> None:

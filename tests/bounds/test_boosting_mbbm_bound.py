@@ -21,4 +21,4 @@ def test_the_second_term_grows_like_the_root_of_n():
 
 def test_is_registered():
     assert THEOREMS["mbbm_mistakes"].unit == "mistakes"
-    assert "Omega(ln(1/eps)/(k gamma)^2)" in THEOREMS["mbbm_mistakes"].printed
+    assert r"$\Omega(\ln(1/\epsilon)/(k \gamma)^2)$" in THEOREMS["mbbm_mistakes"].printed

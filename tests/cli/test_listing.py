@@ -11,7 +11,7 @@ import pytest
 from banditlab import distributions
 from banditlab.bounds import THEOREMS
 from banditlab.cli import listing
-from banditlab.cli.listing import GROUPS, print_description, print_list, without_latex
+from banditlab.cli.listing import GROUPS, UNWRAPPED, print_description, print_list, without_dollars, without_latex
 from banditlab.registry import KINDS, Registry
 
 PLAYERS = [
@@ -88,7 +88,8 @@ def test_a_bound_is_worked_out_or_refused_in_words(capsys) -> None:
     ("latex", "shown"),
     [
         (r"a :math:`\|U\|_F \le D` b", "a ||U||_F <= D b"),
-        (r":math:`W_{k} \mathrel{-}= \text{step}\, g / \sqrt{G_k}`", "W_{k} -= step g / sqrt{G_k}"),
+        (r":math:`W_{k} \mathrel{-}= \text{step}\, g / \sqrt{G_k}`", "W_{k} -= step g / sqrt(G_k)"),
+        (r":math:`\hat{y}_t \cdot \sqrt{K T\, \mathrm{Reg}_{t+1}}`", "hat(y)_t * sqrt(K T Reg_{t+1})"),
         (r":math:`\mathbb{E}[M] \ge \langle g, \hat y \rangle \otimes \gamma`", "E[M] >= <g, hat y> (x) gamma"),
         ("is\n\n.. math::\n\n    \\{x \\ne y\\}\n\n    z\n\nand a\\b", "is\n\n    {x != y}\n\n    z\n\nand a\\b"),
     ],
@@ -97,7 +98,28 @@ def test_formulas_are_plain_text_in_a_terminal(latex: str, shown: str) -> None:
     assert without_latex(latex) == shown
 
 
+LATEX = r"\\|:math:|math::|\$|(sqrt|hat|tilde|bar|text)\{"
+
+
 def test_no_command_of_latex_is_left_over() -> None:
     things = [entry.load() for kind in KINDS for entry in Registry().entries(kind)]
     for thing in [*things, *(theorem.function for theorem in THEOREMS.values())]:
-        assert not re.search(r"\\|:math:|math::", without_latex(inspect.getdoc(thing) or "")), thing
+        assert not re.search(LATEX, without_latex(inspect.getdoc(thing) or "")), thing
+
+
+@pytest.mark.parametrize("columns", [80, UNWRAPPED])
+def test_lists_and_theorems_show_no_latex(capsys, monkeypatch, columns: int) -> None:
+    monkeypatch.setattr(listing, "UNWRAPPED", columns)
+    for kind in (*KINDS, "bounds"):
+        print_list(kind)
+    for name in THEOREMS:
+        print_description(name)
+    shown = capsys.readouterr().out
+    assert not re.search(LATEX, shown)
+    for formula in ("||W_k|| <= B, ||x|| <= R", "2 sqrt(K T Reg(T))"):
+        assert formula in " ".join(shown.split())
+
+
+def test_dollars_that_hold_no_formula_stay() -> None:
+    assert without_dollars(r"steps $s/\sqrt{t}$, $\|x\| \le R$") == "steps s/sqrt(t), ||x|| <= R"
+    assert without_dollars("a $5 or $6 prize") == "a $5 or $6 prize"

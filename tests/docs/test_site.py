@@ -45,6 +45,10 @@ def test_only_formulas_code_and_sections_are_markup(text: str, rst: str) -> None
     assert docstrings.as_rst(text).rstrip("\n") == rst
 
 
+def test_prose_keeps_formulas_and_code_and_no_other_markup() -> None:
+    assert docstrings.escaped(r"a_b * $\|x_t\| \le R$, `c_d` <e> $5") == r"a\_b \* $\|x_t\| \le R$, `c_d` \<e\> \$5"
+
+
 def described_fields(cls: Any) -> list[str]:
     """Return the annotated names of a class that have a text below them, as autodoc reads it."""
     if not inspect.isclass(cls):

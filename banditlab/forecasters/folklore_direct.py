@@ -108,7 +108,9 @@ class FolkloreDirect(Forecaster):
 
     id = "folklore-direct"
     group = "theory"
-    summary = "FOLKLORE as printed in matrices: gradient descent for the root, soft labels, Lemma 7 at $A_t$; interpreted"
+    summary = (
+        "FOLKLORE as printed in matrices: gradient descent for the root, soft labels, Lemma 7 at $A_t$; interpreted"
+    )
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Lemma 7 and Appendix E"
     state_order = (2, 2)
     bound_unit = "nats"

@@ -133,7 +133,7 @@ class Exploration(AroundForecaster, RoundAgent):
 
     (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later updates stand for more
     rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
-    their weighted sum. Beginning anew at :math:`T = 1`, 2, 4, ... would give
+    their weighted sum. Beginning anew at :math:`T = 1, 2, 4, \dots` would give
     :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
 
     Cost: one forecast a round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands

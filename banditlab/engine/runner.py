@@ -50,6 +50,9 @@ Piece = tuple[Contexts, NDArray[np.int64], bool]
 class Played:
     r"""What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
 
+    An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
+    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN.
+
     Attributes
     ----------
     rounds, mistakes
@@ -82,9 +85,6 @@ class Played:
         "blocks" or "steps": how it was played.
     trace
         Every round's action, correctness, :math:`p_t(y_t)` and exploration, where it was asked for.
-
-    An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
-    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN.
     """
 
     rounds: list[int] = field(default_factory=list)

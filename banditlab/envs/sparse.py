@@ -36,7 +36,7 @@ class Sparse(StreamEnv):
 
     Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
     permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
-    repetition, rank :math:`r = 0`, 1, ... with a frequency close to proportional to
+    repetition, rank :math:`r = 0, 1, \dots` with a frequency close to proportional to
     :math:`1/(r + \text{nonzeros})^{\text{exponent}}`: the i-th is drawn from the i-th of `nonzeros` equal shares of
     that law's mass, and one that would repeat gives way to the next rank. At each rank stands, with probability
     `topical`, the word of the label's class, otherwise that of a uniform class. Entries are

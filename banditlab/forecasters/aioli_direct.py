@@ -34,7 +34,7 @@ class AIOLIDirect(Forecaster):
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the logits answered are :math:`(z, 0)`.
 
-    Update rule: :math:`V = L^{-1} (b, x) (d, 2)`; :math:`(U, \Sigma)` the eigenvalues and -vectors of :math:`V'V`,
+    Update rule: :math:`V = L^{-1} (b, x)`, shape (d, 2); :math:`(U, \Sigma)` the eigenvalues and -vectors of :math:`V'V`,
     those above rounding; :math:`u = \Sigma^{1/2} U'e_1`, :math:`v = \Sigma^{1/2} U'e_2`; :math:`\omega` goes T steps
     of :math:`\lambda/(4 \lambda + R^2)` down (6),
     :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`, from 0; the margin is

@@ -121,7 +121,7 @@ class RiverLogistic(PeerAgent):
 
     Problem: bandit multiclass. Class k's model forecasts the probability that k would be correct.
 
-    Update rule: :math:`\hat{y} = \arg\max_k` of the forecasts (the first of equals); play from
+    Update rule: :math:`\hat{y}` is the class of the largest forecast (the first of equals); play from
     :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn as a coin and a uniform class. Only the model of the class
     played learns, whether it was right: a step of plain gradient descent on the logistic loss, with an intercept of
     its own, as river does by default.

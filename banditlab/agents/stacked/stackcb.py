@@ -395,8 +395,8 @@ class StackCB(KernelAgent):
     is learnt by exploring, so that only the floor :math:`1 / (2 (n + 100))` is left of it. Leave it off where both of
     two actions may fail, or both succeed.
 
-    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at :math:`n = 2`, 4, 8,
-    ..., 512 they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
+    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at
+    :math:`n = 2, 4, 8, \dots, 512` they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
 
     With `cold_start` and :math:`d \ge 4 K`, while fewer contexts were met than they have columns, a miss counts
     against its class, confidence bounds of the ridge expert are added to :math:`\zeta`, and scales are taken more
@@ -418,7 +418,7 @@ class StackCB(KernelAgent):
     Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to read them,
     :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that learns, :math:`\text{blocks}\, F d / 2` for the features,
-    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2`, 4, ..., 512, with `cold_start` at 3, 6, 12, ... up
+    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2, 4, \dots, 512`, with `cold_start` at 3, 6, 12, ... up
     to d, too, and one that calls a change take as long as learning n rounds again. Memory:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
     In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and :math:`8 M m` numbers of eight

@@ -53,12 +53,12 @@ class Problem:
 
 
 class Decision(NamedTuple):
-    """An agent's answer: the action with the probabilities it was drawn from.
+    r"""An agent's answer: the action with the probabilities it was drawn from.
 
     Attributes
     ----------
     action
-        The class played, 0 ... K-1.
+        The class played, :math:`0, \dots, K-1`.
     probabilities
         Shape (K,), the distribution the action was drawn from given the agent's own internal draws.
     explored

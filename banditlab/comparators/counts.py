@@ -93,12 +93,12 @@ class StreamCounts:
         self._table = np.empty(0, dtype=np.int64)
 
     def add(self, X: Any, y: Any) -> None:
-        """Add the rounds of one block: contexts X (n, d), dense or CSR, labels y (n,).
+        r"""Add the rounds of one block: contexts X (n, d), dense or CSR, labels y (n,).
 
         Raises
         ------
         UsageError
-            Shapes that do not fit, contexts that are not finite, labels outside 0 ... K-1.
+            Shapes that do not fit, contexts that are not finite, labels outside :math:`0, \dots, K-1`.
         IncompatibleError
             Sparse contexts of too many features to be made dense (`banditlab.numerics.sparse_rows.MOST_DENSE`).
         ComparatorError

@@ -67,7 +67,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     problem: Problem
     """d, K, R and the horizon."""
     classes: list[Any] | None = None
-    """The classes' own names, in the order 0 ... K-1, where they have names (data sets)."""
+    r"""The classes' own names, in the order :math:`0, \dots, K-1`, where they have names (data sets)."""
 
     def __init__(self, problem: Problem) -> None:
         if problem.horizon is None:
@@ -129,14 +129,14 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return self._pending[0].copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Answer the action with one bit and show the next context.
+        r"""Answer the action with one bit and show the next context.
 
         Raises
         ------
         UsageError
-            Before the first reset, after the episode has ended, or for an action outside 0 ... K-1.
+            Before the first reset, after the episode has ended, or for an action outside :math:`0, \dots, K-1`.
         EnvironmentContractError
-            The next round's label lies outside 0 ... K-1.
+            The next round's label lies outside :math:`0, \dots, K-1`.
         """
         if self._pending is None:
             state = "the episode has ended" if self._entropy is not None else "there is no episode yet"

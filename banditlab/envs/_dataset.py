@@ -18,9 +18,9 @@ from banditlab.problem import Problem
 
 
 class DataSetEnv(StreamEnv):
-    """Shows the rows of a table in a fresh seeded order per pass, for as many passes as the rounds need.
+    r"""Shows the rows of a table in a fresh seeded order per pass, for as many passes as the rounds need.
 
-    A subclass implements `_load`. Labels are 0 ... K-1; their own names are in `classes`.
+    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; their own names are in `classes`.
     """
 
     def __init__(self, horizon: int) -> None:

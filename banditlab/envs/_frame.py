@@ -65,7 +65,9 @@ def _refuse_column(key: str, name: str, names: list[str], source: str) -> None:
 
 
 def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labels, list[Any]]:
-    """Return labels of any type as y (N,) in 0 ... K-1, -1 where missing, and the sorted names of the K classes."""
+    r"""Return labels of any type as y (N,) in :math:`0, \dots, K-1`, -1 where missing, and the sorted names of the K
+    classes.
+    """
     missing = labels.isna().to_numpy()
     if missing.any() and not drop_missing:
         first = labels.index[int(np.argmax(missing))]

@@ -22,7 +22,7 @@ class Rows(NamedTuple):
     X: Any
     """(N, d), every row of norm at most `radius`: an array, or in CSR form."""
     y: Labels
-    """(N,) in 0 ... K-1."""
+    r"""(N,) in :math:`0, \dots, K-1`."""
     classes: list[Any]
     """The K classes' own names."""
     radius: float

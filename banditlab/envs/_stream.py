@@ -51,7 +51,7 @@ class StreamEnv(BanditEnv):
         return None
 
     def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
-        """Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
+        r"""Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
 
         X is a dense array, or a scipy.sparse CSR array where the class is `sparse`.
 
@@ -63,7 +63,7 @@ class StreamEnv(BanditEnv):
         UsageError
             Before the first reset; rounds or size below 1.
         EnvironmentContractError
-            `_draw` yielded arrays of a wrong shape or type, or a label outside 0 ... K-1.
+            `_draw` yielded arrays of a wrong shape or type, or a label outside :math:`0, \dots, K-1`.
         """
         if rounds < 1 or size < 1:
             raise UsageError(f"blocks: rounds and size must be at least 1, got {rounds} and {size}")

@@ -116,12 +116,12 @@ class GymnasiumEnv(AdaptiveEnv):
         return self._context.copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        """Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
+        r"""Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
 
         Raises
         ------
         UsageError
-            Before the first reset, after the last round, or for an action outside 0 ... K-1.
+            Before the first reset, after the last round, or for an action outside :math:`0, \dots, K-1`.
         EnvironmentContractError
             The environment breaks its contract; the message says how.
         """

@@ -120,7 +120,7 @@ def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
 def _labels(
     frame: pd.DataFrame, label: str, names: list[str], missing: str, source: str, faults: list[FaultError]
 ) -> Labels | None:
-    """Return the labels, (N,) in 0 ... K-1, -1 where missing; None where there are none."""
+    r"""Return the labels, (N,) in :math:`0, \dots, K-1`, -1 where missing; None where there are none."""
     if label not in names:
         hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
         meant = likeliest(label, names)

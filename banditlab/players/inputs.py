@@ -64,7 +64,7 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
 def as_block(
     contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False
 ) -> tuple[Any, NDArray[np.int64]]:
-    """Return contexts (n, d) and labels (n,) in 0 ... K-1 as compiled loops take them; `sparse`: see `as_rows`."""
+    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` as compiled loops take them; `sparse`: see `as_rows`."""
     X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if y.shape != (n_rows(X),):
         raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
@@ -76,7 +76,7 @@ def as_block(
 
 
 def as_class(name: str, value: Any, K: int) -> int:
-    """Return a label or an action in 0 ... K-1 (`name` says which) as an int, or raise a UsageError."""
+    r"""Return a label or an action in :math:`0, \dots, K-1` (`name` says which) as an int, or raise a UsageError."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < K:
         raise UsageError(f"{name} must be an integer in 0 ... {K - 1}, got {value!r}")
     return int(value)

@@ -174,10 +174,10 @@ class InverseGapAgent(KernelAgent):
     where :math:`q_j \le 1`: better between classes that no half-space parts, but biased, as j's own hits there go
     unseen: hence the duel.
 
-    second_order says what "aioli" keeps of :math:`A_i`. "diagonal": its diagonal. "sketch": frequent directions
-    Q (m, d) of the contexts learnt, one sketch for all classes and both sets, and
-    :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`: a lesson changes :math:`B_i` as it would the block
-    in Q of a whole :math:`P_i`, and adds to :math:`1/p_i` the mean of what it adds to :math:`A_i` outside
+    second_order says what "aioli" keeps of :math:`A_i`. "diagonal": its diagonal. "sketch": frequent directions Q (m,
+    d) of the contexts learnt, one sketch for all classes and both sets, and :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with
+    :math:`B_i \in \mathbb{R}^{m \times m}`: an update changes :math:`B_i` as it would the block in Q of a whole
+    :math:`P_i`, and adds to :math:`1/p_i` the mean of what it adds to :math:`A_i` outside
     (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. :math:`h_i`
     keeps all d entries in either.
 

@@ -396,7 +396,8 @@ class StackCB(KernelAgent):
     two actions may fail, or both succeed.
 
     Columns' means, spreads and ranges and the median distance are those of the contexts seen: at
-    :math:`n = 2, 4, 8, \dots, 512` they are taken anew, and the rounds since are learnt again under them from the start. Then they stay.
+    :math:`n = 2, 4, 8, \dots, 512` they are taken anew, and the rounds since are learnt again under them from the
+    start. From then on they stay.
 
     With `cold_start` and :math:`d \ge 4 K`, while fewer contexts were met than they have columns, a miss counts
     against its class, confidence bounds of the ridge expert are added to :math:`\zeta`, and scales are taken more

@@ -13,12 +13,13 @@
 # %% [markdown]
 # # Error against the number of weak learners
 #
-# Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Theorem 2 and Lemma 9: weak learners of edge gamma
-# make OnlineMBBM's mistakes fall like phi_N(0), exponentially in gamma^2 N.
+# Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Theorem 2 and Lemma 9: weak learners of edge
+# $\gamma$ make OnlineMBBM's mistakes fall like $\phi_N(0)$, exponentially in $\gamma^2 N$.
 #
-# The learners are simulated: they observe the label and either draw from u_gamma^y ("random") or make the costliest mistake
-# that the weak learning condition leaves them ("adversarial", S = 1). Reads nothing. The picture goes to `images/`, the table
-# to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_ROUNDS` changes the number of rounds.
+# The learners are simulated: they observe the label and either draw from $u_\gamma^y$ ("random") or make the costliest
+# mistake that the weak learning condition leaves them ("adversarial", $S = 1$). Reads nothing. The picture goes to
+# `images/`, the table to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_ROUNDS` changes the number
+# of rounds.
 
 # %%
 import os
@@ -117,10 +118,10 @@ print(last.pivot_table("error, last half", ["classes", "edge", "learners are", "
 # %% [markdown]
 # ## The adaptive boosters against theirs
 #
-# Theorem 5 (with its proof's constants) and (C.5) of N. Agarwal, S. Kale, J. Zimmert, ALT 2022, bound the mistakes of the best
-# expert, whatever happens, by the edges that were measured. They need strong learners, 100 of them and more rounds to say
-# anything: random learners here, five times the rounds. The booster's mistakes are at most e/(e-1) (that + ln N) in the
-# mean over its draws.
+# Theorem 5 (with its proof's constants) and (C.5) of N. Agarwal, S. Kale, J. Zimmert, ALT 2022, bound the mistakes of the
+# best expert, whatever happens, by the edges that were measured. They need strong learners, 100 of them and more rounds to
+# say anything: random learners here, five times the rounds. The booster's mistakes are at most $e/(e-1)$ times (that +
+# $\ln N$) in the mean over its draws.
 
 
 # %%

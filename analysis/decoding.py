@@ -13,10 +13,10 @@
 # %% [markdown]
 # # Decoding: what a forecast is played by, and what that is worth
 #
-# The same forecasts, played by a draw (as printed) and by half-log, at the theorems' own settings, on the logistic model with
-# d = 10 for T = 1,000 to 100,000, one run per T since the settings depend on it; streams are the same, so that differences are
-# paired. Reads the results of `runs/decoding-*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, one folder per T.
-# Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# The same forecasts, played by a draw (as printed) and by half-log, at the theorems' own settings, on the logistic model
+# with $d = 10$ for T = 1,000 to 100,000, one run per T since the settings depend on it; streams are the same, so that
+# differences are paired. Reads the results of `runs/decoding-*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`,
+# one folder per T. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
 
 # %%
 import math
@@ -69,8 +69,9 @@ MADE = {
 # %% [markdown]
 # ## From which T a theorem says anything
 #
-# The T from which gamma is below 1, and from which, moreover, the bound is below T. OBAMA-lite's is that of the exact
-# posterior; the anytime reduction's its closed form, 3 sqrt(f K T Reg(T)), for labels that come from the comparator.
+# The T from which $\gamma$ is below 1, and from which, moreover, the bound is below T. OBAMA-lite's is that of the exact
+# posterior; the anytime reduction's its closed form, $3 \sqrt{f K T\, \mathrm{Reg}(T)}$, for labels that come from the
+# comparator.
 
 
 # %%
@@ -246,8 +247,8 @@ keep(pairs, "decoding-paired")
 # %% [markdown]
 # ## In single runs
 #
-# Theorems speak of expectations, so a run above its bound would be no contradiction. Runs of a form that is not new (a draw,
-# or as printed) are left out.
+# Theorems speak of expectations, so a run above its bound would be no contradiction. Runs of a form that is not new (a
+# draw, or as printed) are left out.
 
 # %%
 new = runs[runs["bound"].notna() & runs["agent"].str.contains(" ")]
@@ -328,7 +329,7 @@ keep(pd.concat([checks, pd.DataFrame([total])]), "decoding-checks")
 # %% [markdown]
 # ## Growth
 #
-# Slopes of the logarithms of the excess and of the bound in ln T, over those T from which the bound is below T (three at
+# Slopes of the logarithms of the excess and of the bound in $\ln T$, over those T from which the bound is below T (three at
 # least).
 
 

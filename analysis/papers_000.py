@@ -40,7 +40,7 @@ BALLS = [1, 3, 10, 30, 50]
 # %% [markdown]
 # ## The results
 #
-# Five streams with chi = -1 and five with chi = +1; reported is, per round, the worse of the two mean regrets to the
+# Five streams with $\chi = -1$ and five with $\chi = +1$; reported is, per round, the worse of the two mean regrets to the
 # best W of the ball in hindsight (certified comparators).
 
 
@@ -62,8 +62,8 @@ keep(checks(runs), "papers-000-checks")
 # %% [markdown]
 # ## Growth
 #
-# Least-squares slopes of ln regret: in ln T from a twentieth of the rounds on, in ln B and ln K at the last round. Not
-# given where a regret in the range is not positive.
+# Least-squares slopes of $\ln(\text{regret})$: in $\ln T$ from a twentieth of the rounds on, in $\ln B$ and $\ln K$ at the
+# last round. Not given where a regret in the range is not positive.
 
 # %%
 in_T = growth("round", ["data", "B", "K"], table[table["round"] >= LAST / 20]).reset_index()
@@ -131,7 +131,7 @@ for name, figure in {
 #
 # Predict and update on one core, contexts and labels at random, B = 3; after a warming play the median of nine plays
 # of equal length, in the thread's own processor time, which leaves out waiting for other work. ONS without projection.
-# The exponents a, b of time = d^a K^b are fitted on the whole grid, and between the two largest sizes, where fixed
+# The exponents a, b of a time of $d^a K^b$ are fitted on the whole grid, and between the two largest sizes, where fixed
 # costs weigh least.
 
 # %%
@@ -210,8 +210,8 @@ keep(pd.DataFrame(exponents(name) for name in TIMED), "papers-000-time-exponents
 # ## Time of the projection
 #
 # The theory's step leaves ONS's W so near 0 that the ball never binds. Here labels are the argmax of a random W, B = 1,
-# lambda = 1 and the step 10: the ball binds in nearly every round, and the projection's Newton steps of order (K d)^3 are
-# the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps a round.
+# $\lambda = 1$ and the step 10: the ball binds in nearly every round, and the projection's Newton steps of order $(K d)^3$
+# are the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps a round.
 
 
 # %%

@@ -35,7 +35,7 @@ from banditlab.analysis.statistics import growth_exponent
 # %% [markdown]
 # ## The results
 #
-# Five streams with chi = -1 and five with chi = +1; reported is, per round, the worse of the two mean regrets to the
+# Five streams with $\chi = -1$ and five with $\chi = +1$; reported is, per round, the worse of the two mean regrets to the
 # best W of the ball in hindsight (certified comparators).
 
 # %%
@@ -51,14 +51,14 @@ keep(checks(runs), "papers-000-long-checks")
 # %% [markdown]
 # ## Growth in T
 #
-# What there is to learn is in the rare rounds, the share sqrt(e)/(2b) of all (b = 2B; e = epsilon is set by the
+# What there is to learn is in the rare rounds, the share $\sqrt{\epsilon}/(2b)$ of all ($b = 2B$; $\epsilon$ is set by the
 # horizon). Until some have come, a learner's regret is the price of not having seen any: the transient. Slopes of
-# ln regret in ln T are therefore fitted twice: before the round in which ten rare ones are expected, from the one in
-# which one is, and after it. Beside them that of FOLKLORE's bound, and that of ln T itself. Not given where a regret in
-# the range is not positive, or for fewer than three checkpoints.
+# $\ln(\text{regret})$ in $\ln T$ are therefore fitted twice: before the round in which ten rare ones are expected, from the
+# one in which one is, and after it. Beside them that of FOLKLORE's bound, and that of $\ln T$ itself. Not given where a
+# regret in the range is not positive, or for fewer than three checkpoints.
 #
 # The logarithm's own measure needs no positive regret: nats gained per factor e of T after the transient, against the
-# (K-1) d/(4c) of Theorem 3, c = 1/(2B + ln K + 2).
+# $(K-1) d/(4c)$ of Theorem 3, $c = 1/(2B + \ln K + 2)$.
 
 
 # %%
@@ -97,7 +97,7 @@ keep(in_T[[*in_T.columns.drop(last), *last]], "papers-000-long-growth-in-rounds"
 keep(pd.DataFrame(gains), "papers-000-long-nats-per-factor-e")
 
 # %% [markdown]
-# The largest regret of each cell, at whatever checkpoint it is met, beside that of 4,000 rounds whose epsilon is the
+# The largest regret of each cell, at whatever checkpoint it is met, beside that of 4,000 rounds whose $\epsilon$ is the
 # hardest for those, and the slope between horizons: growth of the worst moment, whether or not the regret falls after.
 
 # %%
@@ -153,7 +153,7 @@ def figure_rounds():
 # %% [markdown]
 # ## Growth in d
 #
-# Games on d axes share the ball: each has rows of norm B/sqrt(d) and T/d rounds. Shown is the largest regret over the
+# Games on d axes share the ball: each has rows of norm $B/\sqrt{d}$ and $T/d$ rounds. Shown is the largest regret over the
 # checkpoints, and the bound at the last round.
 
 # %%

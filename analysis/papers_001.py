@@ -43,8 +43,8 @@ LOOKS = styles(list(NAMES))
 # %% [markdown]
 # ## Figure 1: the prediction functions
 #
-# One feature x in [-1, 1], labels drawn with P(+1 | x) = 1/(1 + exp(-6 x)), the ball |theta| <= 10. After 10 and after
-# 100 rounds: what would each learner answer at x? A proper learner answers theta x, a straight line in log-odds; the two
+# One feature x in [-1, 1], labels drawn with $P(+1 \mid x) = 1/(1 + \exp(-6 x))$, the ball $|\theta| \le 10$. After 10 and
+# after 100 rounds: what would each learner answer at x? A proper learner answers $\theta x$, a straight line in log-odds; the two
 # improper ones hedge the more the larger |x| is. The paper does not say on which data its own figure was drawn.
 
 # %%
@@ -109,7 +109,7 @@ save(figure_1(), picture)
 print(f"saved {picture}")
 
 # %% [markdown]
-# The same in numbers: log-odds divided by x, the theta that a proper learner would need to give this answer.
+# The same in numbers: log-odds divided by x, the $\theta$ that a proper learner would need to give this answer.
 
 # %%
 SHOWN = [0.1, 0.5, 1.0]
@@ -128,8 +128,8 @@ print(slopes.to_string(index=False))
 # %% [markdown]
 # ## Figure 2: regret on the data that are hard for proper learners
 #
-# For every n own runs: data and ball (|theta| <= B = ln n) depend on n. Ten streams with chi = -1 and ten with chi = +1;
-# reported is the worse of the two mean regrets at round n, to the best theta of the ball in hindsight.
+# For every n own runs: data and ball ($|\theta| \le B = \ln n$) depend on n. Ten streams with $\chi = -1$ and ten with
+# $\chi = +1$; reported is the worse of the two mean regrets at round n, to the best $\theta$ of the ball in hindsight.
 
 
 # %%
@@ -184,7 +184,7 @@ print(f"saved {picture}")
 
 
 # %% [markdown]
-# Growth: the slope of log regret in log n where regret is positive and rising, and regret divided by ln n.
+# Growth: the slope of $\ln(\text{regret})$ in $\ln n$ where regret is positive and rising, and regret divided by $\ln n$.
 
 
 # %%

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # The figure of SOBA's paper, with the newcomers
 #
-# A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with O(sqrt(T)) regret. ICML 2017:
-# share of mistakes against the exploration rate gamma = 2^-16 ... 2^-1 on SynSep and SynNonSep (S. Kakade,
+# A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with $\tilde{O}(\sqrt{T})$ regret. ICML
+# 2017: share of mistakes against the exploration rate $\gamma = 2^{-16}, \dots, 2^{-1}$ on SynSep and SynNonSep (S. Kakade,
 # S. Shalev-Shwartz, A. Tewari, ICML 2008).
 #
 # Reads the results of `runs/synsep*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, as far as they are there.
@@ -135,7 +135,7 @@ points = REFERENCE.join(pd.DataFrame([point(row) for row in REFERENCE.itertuples
 keep(points, "synsep-points")
 
 # %% [markdown]
-# ## Each agent at its best gamma
+# ## Each agent at its best $\gamma$
 
 
 # %%

@@ -13,10 +13,11 @@
 # %% [markdown]
 # # Who keeps its promise: mistakes at the theorems' own settings
 #
-# Every theorem says E[mistakes] <= loss of the best W of the ball + bound. Here both sides are measured on the logistic
-# model with d = 10, where the comparator is right, for T = 1,000 to 1,000,000, one run per T since the settings depend on
-# it. Reads the results of `runs/theory-*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, one folder per T.
-# Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# Every theorem says: $\mathbb{E}[\text{mistakes}]$ is at most the loss of the best W of the ball plus the bound. Here both
+# sides are measured on the logistic model with $d = 10$, where the comparator is right, for T = 1,000 to 1,000,000, one run
+# per T since the settings depend on it. Reads the results of `runs/theory-*.toml`, in the folder `BANDITLAB_RESULTS` or
+# `runs/results`, one folder per T. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or
+# of `docs`.
 
 # %%
 import math
@@ -58,11 +59,11 @@ CELL = ["K", "B", "T", "agent"]
 # %% [markdown]
 # ## What the theorems say without any data
 #
-# The T from which gamma is below 1 (before, the agent guesses); the T from which, moreover, the bound is below T (nobody
+# The T from which $\gamma$ is below 1 (before, the agent guesses); the T from which, moreover, the bound is below T (nobody
 # makes more than T mistakes); and the T from which it is below guessing's (1 - 1/K) T. Newtron's constants are not
-# known, and its theorem has a gamma of this shape up to alpha = ln T/(8 R D) only, below the 1 played. OBAMA-lite's bound
-# is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
-# reduction's is its closed form 3 sqrt(K T Reg(T)), for labels that come from the comparator, as here.
+# known, and its theorem has a $\gamma$ of this shape up to $\alpha = (\ln T)/(8 R D)$ only, below the 1 played.
+# OBAMA-lite's bound is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
+# reduction's is its closed form $3 \sqrt{K T\, \mathrm{Reg}(T)}$, for labels that come from the comparator, as here.
 
 
 # %%
@@ -137,10 +138,10 @@ keep(thresholds, "theory-thresholds")
 # in hindsight, in the theorem's unit: nats, or bits for Gaptron and RDUE.
 #
 # A planted logistic model is kind to this difference. Where labels are drawn from softmax(U x) the comparator pays the
-# labels' entropy, and anyone who plays softmax(U x) errs less often than that: 1 - sum p^2 <= entropy. Hence a
-# second difference, `excess`: mistakes beyond those of the comparator played as the agent plays its own scores (a
-# draw for the reduction, OBAMA and Newtron; through the gap map for Gaptron; decoded at random for RDUE), without
-# exploration. That is what not knowing U costs. No theorem bounds it.
+# labels' entropy, and anyone who plays $\mathrm{softmax}(U x)$ errs less often than that:
+# $1 - \sum p^2 \le \text{entropy}$. Hence a second difference, `excess`: mistakes beyond those of the comparator played as
+# the agent plays its own scores (a draw for the reduction, OBAMA and Newtron; through the gap map for Gaptron; decoded at
+# random for RDUE), without exploration. That is what not knowing U costs. No theorem bounds it.
 
 
 # %%
@@ -257,8 +258,8 @@ keep(checks.astype(int).reset_index(), "theory-checks")
 # %% [markdown]
 # ## Growth
 #
-# Slopes of the logarithms in ln T, over those T from which gamma is below 1 and the bound below T (three at least;
-# Newtron, whose bound is not known: gamma below 1). "not above 0": the difference is not, at one of them.
+# Slopes of the logarithms in $\ln T$, over those T from which $\gamma$ is below 1 and the bound below T (three at least;
+# Newtron, whose bound is not known: $\gamma$ below 1). "not above 0": the difference is not, at one of them.
 
 
 # %%

@@ -44,8 +44,8 @@ LOOKS = styles(list(NAMES))
 # ## Figure 1: the prediction functions
 #
 # One feature x in [-1, 1], labels drawn with $P(+1 \mid x) = 1/(1 + \exp(-6 x))$, the ball $|\theta| \le 10$. After 10 and
-# after 100 rounds: what would each learner answer at x? A proper learner answers $\theta x$, a straight line in log-odds; the two
-# improper ones hedge the more the larger |x| is. The paper does not say on which data its own figure was drawn.
+# after 100 rounds: what would each learner answer at x? A proper learner answers $\theta x$, a straight line in log-odds; the
+# two improper ones hedge the more the larger $|x|$ is. The paper does not say on which data its own figure was drawn.
 
 # %%
 BALL, SLOPE, GRID = 10.0, 6.0, np.linspace(-1.0, 1.0, 401)

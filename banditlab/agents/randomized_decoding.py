@@ -123,6 +123,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
     summary = "logistic gradient descent with randomized decoding, full information"
     reference = "Sakaue, Bao, Tsuchiya and Oki, COLT 2024, arXiv 2402.08180"
     bound_unit = "bits"
+    bound_adversary = "adaptive"
     act_kernel = act_kernel
     learn_kernel = learn_kernel
 

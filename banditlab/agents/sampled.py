@@ -114,6 +114,11 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @property
+    def bound_adversary(self) -> str:  # type: ignore[override]
+        """The forecaster's: it observes every label, whatever is drawn."""
+        return self._inner.bound_adversary
+
+    @property
     def inner(self) -> Forecaster:
         """The forecaster."""
         return self._inner

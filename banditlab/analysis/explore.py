@@ -177,6 +177,7 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
     for row in _rows(bounds_table(arena)):
         promise = f"{amount(row['measured'])} measured, {amount(row['loss'])} {row['unit']} + {amount(row['bound'])} "
         promise += f"guaranteed at B = {short(row['norm_bound'])}: {row['verdict']}"
+        promise = row["verdict"] if np.isnan(row["bound"]) else promise
         found[row["label"], row["settings"]] = {"bound": row["bound"], "promise": promise}
     return found
 

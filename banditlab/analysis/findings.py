@@ -13,6 +13,7 @@ from banditlab.analysis.formats import percent, points, share, short, spread
 from banditlab.analysis.statistics import LEAST, Interval, leads
 from banditlab.analysis.summary import Standing, best_ball, bounds_table, comparator_table, constant_share, standings
 from banditlab.analysis.tables import once
+from banditlab.results.schema import UNCOVERED
 
 
 @dataclass(frozen=True)
@@ -164,10 +165,18 @@ SENTENCES = (
     Sentence("model", lambda facts: facts.model is not None, _model),
     Sentence(
         "theory",
-        lambda facts: len(facts.bounds) > 0,
+        lambda facts: len(facts.bounds) > facts.counted(UNCOVERED),
         lambda facts: (
-            f"Settings with a proved bound: {len(facts.bounds)}. Vacuous, which promises nothing: "
+            f"Settings with a proved bound: {len(facts.bounds) - facts.counted(UNCOVERED)}. Vacuous, which promises nothing: "
             f"{facts.counted('vacuous')}. Exceeded: {facts.counted('exceeded')}."
+        ),
+    ),
+    Sentence(
+        "uncovered",
+        lambda facts: facts.counted(UNCOVERED) > 0,
+        lambda facts: (
+            f"Settings whose theorem needs a comparator that is fixed beforehand: {facts.counted(UNCOVERED)}. This "
+            f"environment depends on earlier actions, so {UNCOVERED}."
         ),
     ),
     Sentence(
@@ -195,8 +204,8 @@ SENTENCES = (
         "streams",
         lambda facts: not facts.paired,
         lambda _: (
-            "The players did not play the same streams: each is compared with the best model of its own streams, and "
-            "differences between players are not paired."
+            "The players did not play the same streams: each is compared with the best model of its own streams, "
+            "differences between players are not paired, and mistakes relative to a model are not compared."
         ),
     ),
 )

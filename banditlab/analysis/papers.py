@@ -229,7 +229,7 @@ def tex(text: str) -> str:
 
 
 def _all_missing(table: pd.DataFrame, key: str) -> bool:
-    return bool(table[key.split("..")[0]].isna().all())
+    return key != "bound" and bool(table[key.split("..")[0]].isna().all())
 
 
 def _cell(name: str, row: dict[Any, Any], key: str) -> str:
@@ -239,7 +239,7 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
     if all(isinstance(value, str) for value in values):
         return _setting(values[0], row["player"]) if key == "setting" else tex(values[0])
     if pd.isna(values[0]) or (first.startswith("behind_first") and row["behind_first"] == 0):
-        return "--"
+        return tex(row["verdict"]) if key == "bound" else "--"
     shown = [_number(first, per, float(value)) for value in values]
     return f"{shown[0]} to {shown[1]}" if second else shown[0]
 

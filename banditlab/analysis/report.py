@@ -166,8 +166,9 @@ def _section(arena: Arena, stem: str, title: str) -> Section:
 
 
 def _guarantees(arena: Arena) -> pd.DataFrame:
-    """Return each player's setting with the least guarantee, the least first."""
-    return bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
+    """Return each player's setting with the least guarantee, the least first where all met the same streams."""
+    least = bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
+    return least if arena.paired else least.sort_index()
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
@@ -206,14 +207,11 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     """Return what a figure shows, in plain text."""
     ball = short(norm_bound)
     grey = " Grey and dashed: players that observe the label." if arena.scale is not None else ""
-    if not arena.paired:
-        loss = "the best model of each player's own streams"
-    else:
-        table = comparator_table(arena)
-        loss = "".join(
-            f"{amount(row['loss_nats'])} nats at the end, known to within {row['gap']:.1g}, the same for every player"
-            for row in table[table["norm_bound"] == norm_bound].to_dict("records")
-        )
+    table = comparator_table(arena)
+    loss = "".join(
+        f"{amount(row['loss_nats'])} nats at the end, known to within {row['gap']:.1g}, the same for every player"
+        for row in table[table["norm_bound"] == norm_bound].to_dict("records")
+    )
     return {
         "mistakes": "Expected mistakes so far as a share of the rounds so far, each player at the setting it is ranked at; "
         "bands are 95 % intervals; the legend has the share at the last round." + grey,

@@ -45,8 +45,8 @@ class Standing:
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
-        Expected mistakes minus the loss of the best comparator of the player's own streams (`comparator_bound`, nats),
-        None without comparators.
+        Expected mistakes minus the loss of the best comparator (`comparator_bound`, nats), None without comparators and
+        where players met different streams.
     ratio
         Expected mistakes divided by the loss of the same comparator; NaN without.
     opens_rank
@@ -217,8 +217,13 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
-    """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats)."""
+    """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats).
+
+    Labels that met streams of their own have neither: the losses differ, and so cannot be compared.
+    """
     best, table = best_ball(arena), arena.results.comparators
+    if not arena.paired:
+        return best, {}, {}
     table = table[table["norm_bound"] == best][["stream_id", "round", "loss_nats"]]
     joined = rows[["label", "stream_id", "round", "expected_mistakes"]].merge(table, on=["stream_id", "round"])
     joined = joined.assign(over=joined["expected_mistakes"] - joined["loss_nats"])
@@ -267,14 +272,16 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     :math:`\text{log loss} \le \text{loss} + \text{bound}`. Loss and bound are in the unit of the theorem (`unit`), and
     the comparator is the one of the player's own ball. `verdict` is "exceeded" where the measured mean is above the
     guarantee, "vacuous" where the guarantee of mistakes (for log loss the bound) is the number of rounds or more, else
-    "holds". It takes the comparator's loss as it is; the best loss in the ball is at most `gap` below.
+    "holds". Where a theorem does not cover the stream it says so, and bound and guarantee are NaN. It takes the
+    comparator's loss as it is; the best loss in the ball is at most `gap` below.
     """
     table = arena.relative
-    table = table[(table["round"] == arena.results.last_round) & table["bound"].notna() & table["own_ball"]]
+    stated = table["bound"].notna() | table["no_bound"].ne("")
+    table = table[(table["round"] == arena.results.last_round) & stated & table["own_ball"]]
     measured = "log_loss" if arena.kind == "label" else "expected_mistakes"
     table = table.assign(measured=table[measured], loss=table["unit_loss"])
     means = ["measured", "loss", "bound", "bound_shown", "certificate"]
-    keys = [*VARIANT, "norm_bound", "unit"]
+    keys = [*VARIANT, "norm_bound", "unit", "no_bound"]
     rows = table.groupby(keys, sort=False)[means].mean().reset_index()
     streams = table.groupby(keys, sort=False).size().to_numpy()
     rounds = arena.results.last_round
@@ -283,7 +290,9 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     )
     exceeded = rows["measured"] > rows["guarantee"]
     vacuous = rows["bound" if arena.kind == "label" else "guarantee"] >= rounds
-    return rows.assign(verdict=np.select([exceeded, vacuous], ["exceeded", "vacuous"], "holds"))
+    no_bound = rows.pop("no_bound")
+    verdict = np.select([no_bound.ne(""), exceeded, vacuous], [no_bound, "exceeded", "vacuous"], "holds")
+    return rows.assign(verdict=verdict)
 
 
 @once

@@ -181,6 +181,7 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
     first, wrong = numbers["first_sight_rounds"], numbers["first_sight_expected_mistakes"]
     again = numbers["round"] - first
     return runs.assign(
+        no_bound=runs["no_bound"].fillna("") if "no_bound" in runs else "",
         ranked=wrong / first,
         ranked_counted=numbers["first_sight_mistakes"] / first,
         repeated=(numbers["expected_mistakes"] - wrong) / again.where(again > 0),

@@ -9,10 +9,10 @@ from __future__ import annotations
 import importlib
 import pkgutil
 
-from banditlab.bounds._theorem import THEOREMS, Theorem, theorem
+from banditlab.bounds._theorem import ADVERSARIES, THEOREMS, Theorem, theorem
 
 for _module in pkgutil.iter_modules(__path__):  # every file registers its theorems: none can be forgotten here
     if not _module.name.startswith("_"):
         importlib.import_module(f"{__name__}.{_module.name}")
 
-__all__ = ["THEOREMS", "Theorem", "theorem"]
+__all__ = ["ADVERSARIES", "THEOREMS", "Theorem", "theorem"]

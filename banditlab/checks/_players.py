@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from banditlab.bounds import ADVERSARIES
 from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
@@ -262,8 +263,10 @@ def bounded_memory(probe: PlayerProbe) -> None:
 
 
 def bounds(probe: PlayerProbe) -> None:
-    """bound(rounds) is a number or None, never without a unit; certificate() is a float."""
+    """bound(rounds) is a number or None, never without a unit, bound_adversary a word; certificate() is a float."""
     player = probe.make()
+    if player.bound_adversary not in ADVERSARIES:
+        fail(f"bound_adversary must be one of {ADVERSARIES}, got {player.bound_adversary!r}")
     run(player, probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
     for rounds in (1, ROUNDS, LONG):
         value: Any = player.bound(rounds)

@@ -214,7 +214,8 @@ def bound_line(cls: Any) -> str:
         return f"no number {at}: what is proved stands under Guarantee"
     measured = "log loss" if hasattr(player, "predict") else "expected mistakes"
     vacuous = ", vacuous: not below T" if value >= T and measured != "log loss" else ""
-    return f"{measured} <= loss(U) + {value:,.1f}, loss(U) in {player.bound_unit}, {at}{vacuous}"
+    adversary = f"{player.bound_adversary} adversary"
+    return f"{measured} <= loss(U) + {value:,.1f}, loss(U) in {player.bound_unit}, {adversary}, {at}{vacuous}"
 
 
 def _describe_entry(out: rich.console.Console, entry: Entry) -> None:

@@ -37,6 +37,7 @@ from banditlab.players.agent import Agent, Trace, checked
 from banditlab.players.inputs import as_block
 from banditlab.players.player import Player
 from banditlab.problem import Problem
+from banditlab.results.schema import UNCOVERED
 
 BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
 
@@ -73,6 +74,8 @@ class Played:
         Rounds of forced exploration so far, NaN for players without such a coin.
     bound, certificate
         The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
+    no_bound
+        Why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment. Else "".
     seconds
         Time spent in the player (scoring included), from the first round.
     diagnostics
@@ -102,6 +105,7 @@ class Played:
     certificate: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
     diagnostics: dict[str, list[float]] = field(default_factory=dict)
+    no_bound: str = ""
     row_losses: bytes | None = None
     kind: str = BIT
     path: Literal["blocks", "steps"] = "blocks"
@@ -111,8 +115,9 @@ class Played:
 class _Score:
     """Running sums, closed into a `Played` at each checkpoint."""
 
-    def __init__(self, player: Player, keep: bool, first: FirstSights, labelled: bool = True) -> None:
-        self.player, self.first, self.labelled = player, first, labelled
+    def __init__(self, player: Player, env: Any, rounds: int, keep: bool) -> None:
+        self.player, self.first, self.labelled = player, FirstSights(env, rounds), getattr(env, "labelled", True)
+        self.covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
         self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
@@ -144,7 +149,10 @@ class _Score:
 
     def close_row(self) -> None:
         has_coin = self.played.kind != LABEL and getattr(self.player, "explores", False)
-        bound = self.player.bound(self.rounds)
+        bound, certificate = self.player.bound(self.rounds), float(self.player.certificate())
+        if not self.covered:
+            self.played.no_bound = "" if bound is None else UNCOVERED
+            bound, certificate = None, math.nan
         row = {
             "rounds": self.rounds,
             "mistakes": self.mistakes,
@@ -158,7 +166,7 @@ class _Score:
             "log_loss": self.log_loss,
             "explored": float(self.explored) if has_coin else math.nan,
             "bound": math.nan if bound is None else float(bound),
-            "certificate": float(self.player.certificate()),
+            "certificate": certificate,
             "seconds": self.seconds,
         }
         for name, value in row.items():
@@ -251,7 +259,7 @@ def play(
     refuse_contexts(player, env)
     if blocks is None or getattr(base, "rows_per_pass", None) is not None:
         env.reset(seed=seed)
-    score = _Score(player, keep_trace, FirstSights(base, rounds))
+    score = _Score(player, base, rounds, keep_trace)
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
     met = Problem(int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius))
     for piece in cut_at(checked_blocks(blocks, met, rounds), stops):
@@ -328,9 +336,8 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
     refuse_unlabelled(player, env)
     context, _ = env.reset(seed=seed)
-    labelled = getattr(env.unwrapped, "labelled", True)
-    labels = env.unwrapped.label if labelled else None
-    score = _Score(player, keep_trace, FirstSights(env.unwrapped, stops[-1]), labelled)
+    score = _Score(player, env.unwrapped, stops[-1], keep_trace)
+    labels = env.unwrapped.label if score.labelled else None
     kind = score.played.kind  # decided once: a plug-in may change its class
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():

@@ -358,6 +358,7 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
         "repetition": run.repetition,
         "expected_kind": getattr(player, "expected_kind", "unconditional"),
         "bound_unit": player.bound_unit,
+        "no_bound": played.no_bound,
     }
     each = {
         "round": played.rounds,

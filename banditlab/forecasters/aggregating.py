@@ -153,6 +153,7 @@ class Aggregating(Forecaster):
     summary = "all models of the ball mixed by their likelihood: quadrature, a random net, or Langevin chains"
     reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Algorithm 1"
     bound_unit = "nats"
+    bound_adversary = "adaptive"
 
     def __init__(
         self,

@@ -206,6 +206,7 @@ class AIOLI(KernelForecaster):
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Equation (3)"
     state_order = (0, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
 

@@ -77,6 +77,7 @@ class AIOLIDirect(Forecaster):
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Algorithm 2, Lemmas 2 and 3 (corrected)"
     state_order = (0, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
 
     def __init__(
         self,

@@ -230,6 +230,7 @@ class FOLKLORE(QuadraticForecaster):
     summary = "any K: quadratic surrogates and a minimax regulariser, regret linear in B, logarithmic in T"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithm 1 (corrected)"
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel

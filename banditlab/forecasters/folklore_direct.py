@@ -114,6 +114,7 @@ class FolkloreDirect(Forecaster):
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Lemma 7 and Appendix E"
     state_order = (2, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
 
     def __init__(
         self,

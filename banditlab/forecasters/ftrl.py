@@ -280,6 +280,7 @@ class FTRL(Forecaster):
     reference = "Shalev-Shwartz 2012, Section 2.3; the baseline of Jézéquel, Gaillard and Rudi, COLT 2020"
     state_order = (2, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     excluded_checks = {"bounded_memory": "the leader is defined by all distinct contexts seen so far"}
 
     def __init__(

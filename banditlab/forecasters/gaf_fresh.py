@@ -62,6 +62,7 @@ class GAFFresh(Forecaster):
     reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Algorithm 1 (corrected)"
     state_order = (2, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
 
     def __init__(
         self,

@@ -148,6 +148,7 @@ class BGrid(KernelForecaster):
     summary = "FOLKLORE or AIOLI on a geometric grid of norm bounds, mixed: nothing to tune for ln N nats"
     reference = "Vovk, COLT 1990, over the members of Agarwal, Kale and Zimmert, ALT 2022"
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     predict_many_kernel = predict_many_kernel

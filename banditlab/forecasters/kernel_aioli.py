@@ -118,6 +118,7 @@ class KernelAIOLI(Forecaster):
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
     state_order = (0, 0)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps every context and their Gram matrix's factor"}
 
     def __init__(

@@ -67,6 +67,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
     reference = "Agarwal, Kale and Zimmert, ALT 2022, with Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
     state_order = (1, 0)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
 
     def __init__(
         self,

@@ -108,6 +108,7 @@ class OGD(KernelForecaster):
     summary = "projected online gradient descent"
     reference = "Zinkevich, ICML 2003"
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
     sparse = True

@@ -160,6 +160,7 @@ class ONS(KernelForecaster):
     reference = "Hazan, Agarwal and Kale, Machine Learning 2007, Figure 2"
     state_order = (2, 2)
     bound_unit = "nats"
+    bound_adversary = "adaptive"
     predict_kernel = predict_kernel
     update_kernel = update_kernel
 

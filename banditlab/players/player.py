@@ -86,6 +86,9 @@ class Player:
     bound_unit: ClassVar[str] = ""
     """ "nats", "bits" or a part of them such as "0.5 bits": the unit of the comparator's loss in this player's theorem; ""
     where there is none."""
+    bound_adversary: ClassVar[str] = "oblivious"
+    """ "adaptive" where `bound` and `certificate` hold in environments that depend on earlier actions, of the comparator chosen
+    at the end; "oblivious" where they do not, or where nothing is said: there the engine records neither."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 

@@ -51,6 +51,8 @@ COUNTED = (
 `row_losses`, in a run's last row, what the first showing of a table's rows cost: float32 in little-endian order, the expected
 mistakes of each row (or group of rows, where there are many) and then how many of them were shown.
 """
+UNCOVERED = "no theorem covers this stream"
+"""`no_bound` of a run whose player has a bound that does not hold in an adaptive environment; "" in other runs."""
 Rows = dict[str, list[Any]]
 RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
 
@@ -59,7 +61,7 @@ COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("repetition", "round", "mistakes"), pa.int64()),
     **dict.fromkeys(("expected_mistakes", "log_loss", "explored"), pa.float64()),
     **dict.fromkeys(("bound", "certificate", "seconds"), pa.float64()),
-    **dict.fromkeys(("expected_kind", "bound_unit"), pa.string()),
+    **dict.fromkeys(("expected_kind", "bound_unit", "no_bound"), pa.string()),
     **dict.fromkeys((name for name in COUNTED if "expected" not in name and "variance" not in name), pa.int64()),
     **dict.fromkeys(("mistakes_variance", "first_sight_expected_mistakes"), pa.float64()),
     "row_losses": pa.binary(),

@@ -20,7 +20,9 @@ from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import sqlalchemy as sa
+from numpy.typing import NDArray
 from sqlalchemy import BigInteger, Column, Double, Integer, LargeBinary, MetaData, Table, Text
 
 from banditlab.errors import LogError
@@ -299,6 +301,16 @@ class EventLog:
 
     def _missing(self, seq: int) -> LogError:
         return self._error(f"event {seq} is missing{ev.RESTORE}")
+
+    def numbers(self, kind: str, *names: str) -> NDArray[np.float64]:
+        """Return columns of all events of a kind, (len(names), n), in the events' order."""
+        query = sa.select(*(EVENTS.c[name] for name in names)).where(EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
+        with self._reading() as db:
+            rows = db.execute(query.execution_options(yield_per=STEP))
+            try:
+                return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
+            except (TypeError, ValueError) as error:
+                raise self._error(f"damaged ({one_line(error)}){ev.RESTORE}") from error
 
     def events(self, after: int) -> Iterator[ev.Event]:
         """Yield the events after a place, in order; a LogError where one is damaged or missing."""

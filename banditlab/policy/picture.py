@@ -54,8 +54,8 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
 
 
 def _mistakes(ax: Axes, status: LogStatus) -> None:
-    n = status.feedback
-    ax.set(title="Mistakes, so far", xlabel="answers", ylabel="share of mistakes", ylim=(0, 1))
+    n = len(status.mistakes)
+    ax.set(title="Mistakes, so far", xlabel="decisions that count", ylabel="share of mistakes", ylim=(0, 1))
     if not n:
         return
     mean, low, high = sequence(status.mistakes)
@@ -77,7 +77,7 @@ def _delays(ax: Axes, status: LogStatus) -> None:
         ylabel="share of all decisions",
         ylim=(0, 1),
     )
-    if not status.feedback:
+    if not len(status.delays):
         return
     delays = np.sort(np.maximum(status.delays, 1e-3))
     at = np.unique(np.linspace(0, len(delays) - 1, SHOWN).astype(np.int64))

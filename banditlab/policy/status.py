@@ -18,6 +18,7 @@ from banditlab.policy.choice import Name
 from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of
 from banditlab.policy.events import ANSWERED, CHANGED, DECIDED, from_bytes
+from banditlab.policy.unanswered import WINDOW, counted, matched
 
 LAST = 100_000
 """Decisions whose distributions are read, the latest."""
@@ -44,7 +45,7 @@ class Plays(NamedTuple):
 
 
 class Bin(NamedTuple):
-    """The answered decisions whose action was played with a probability between two edges."""
+    """The counted decisions whose action was played with a probability between two edges."""
 
     low: float
     high: float
@@ -71,15 +72,19 @@ class LogStatus:
         Decisions that are in the log: all that follows is of these.
     since, until
         Times of the first and the last decision, seconds since 1970; NaN without any.
+    waiting
+        Decisions that may still be answered in time.
+    left_out
+        Decisions that were not answered in time; see `banditlab.policy.unanswered`.
     delays
-        (n,) seconds from decision to answer, in the order of the answers.
+        (n,) seconds from decision to answer, in the order of the decisions.
     mistakes
-        (n,) 1.0 for a mistake, 0.0 for a hit, in the order of the answers.
+        (m,) 1.0 for a mistake, 0.0 for a hit, of the decisions that count, in their order.
     share, low, high
-        Share of mistakes among the answered decisions with its 95 % interval, which holds at every time at once: of the mean
-        of their probabilities of a mistake, whatever these did. NaN without feedback.
+        Share of mistakes among the decisions that count with its 95 % interval, which holds at every time at once: of the mean
+        of their probabilities of a mistake, whatever these did. NaN where none counts.
     drift
-        From which answer on mistakes are surely more frequent than before; None where they are not.
+        From which of `mistakes` on they are surely more frequent than before; None where they are not.
     plays, bins
         Whether actions came as often as their probabilities say; how often an action was right, by its probability.
     """
@@ -95,6 +100,8 @@ class LogStatus:
     left: int
     since: float
     until: float
+    waiting: int
+    left_out: int
     delays: Floats
     mistakes: Floats
     share: float
@@ -124,27 +131,42 @@ class LogStatus:
             f"{share}, half of it within "
             f"{_seconds(middle)}, nine tenths within {_seconds(late)}, all within {_seconds(self.delays.max())}"
         )
-        found.append(
-            f"mistakes: {self.share:.1%} of the answered decisions, 95 % interval {self.low:.1%} ... {self.high:.1%} "
-            "(holds however often you look)"
-        )
+        found += self._counted_lines()
         if self.trained.get("rows"):
             found.append(
                 f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
             )
-        found.append(self._drift_line())
         found += [f"warning: {line}" for line in self._dishonest()]
         told_ = [f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n]
         found.append(f"right, by the probability of the action: {'; '.join(told_)}")
         return found
 
+    def _counted_lines(self) -> Iterator[str]:
+        m = len(self.mistakes)
+        yield (
+            f"counted: {m:,} of {_many(self.left, 'decision')}, in their order up to the oldest that may still be answered; "
+            f"{self.waiting:,} wait"
+        )
+        if self.left_out:
+            yield (
+                f"left out: {_many(self.left_out, 'decision')} without an answer within the next {WINDOW:,} decisions; the "
+                "mistake rate is that of all decisions only if those left out are wrong as often as the others"
+            )
+        if m:
+            yield (
+                f"mistakes: {self.share:.1%} of the decisions that count, 95 % interval {self.low:.1%} ... {self.high:.1%} "
+                "(holds however often you look)"
+            )
+            yield self._drift_line()
+
     def _drift_line(self) -> str:
         if self.drift is None:
-            return "drift: none shown"
+            unknown = f"; the log cannot tell it of the {self.left_out:,} left out" if self.left_out else ""
+            return f"drift: none shown{unknown}"
         before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
         return (
-            f"warning: drift: mistakes rose about answer {self.drift:,}, from {before:.1%} before to {after:.1%} since; "
-            "a false alarm, ever, has a probability of 5 % at most"
+            f"warning: drift: mistakes rose about decision {self.drift:,} of those that count, from {before:.1%} before to "
+            f"{after:.1%} since; a false alarm, ever, has a probability of 5 % at most"
         )
 
     def _dishonest(self) -> Iterator[str]:
@@ -192,29 +214,23 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
 
     from banditlab.policy.log import EVENTS, EventLog
 
-    reader, e, d = EventLog(os.fspath(log), write=False), EVENTS.c, EVENTS.alias().c
+    reader, e = EventLog(os.fspath(log), write=False), EVENTS.c
     try:
         place, data = reader.snapshot()
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
-        sums = (sa.func.coalesce(sa.func.sum(column), 0) for column in (e.imputed, e.unknown))
-        [(n, since, until, imputed, unknown)] = reader.rows(
-            sa.select(sa.func.count(), sa.func.min(e.at), sa.func.max(e.at), *sums).where(e.kind == DECIDED)
-        )
+        seq, at, p, imputed, unknown = reader.numbers(DECIDED, "seq", "at", "probability", "imputed", "unknown")
+        answers = matched(seq, reader.numbers(ANSWERED, "seq", "at", "decision", "correct"))
         refused = reader.head().refused
-        answers = reader.rows(
-            sa.select(e.at - d.at, e.correct, d.probability)
-            .where(e.kind == ANSWERED, d.seq == e.decision)
-            .order_by(e.seq)
-        )
         drawn = reader.rows(
             sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
         )
         added = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
     finally:
         reader.close()
-    delays, correct, p = (np.array([row[i] for row in answers], dtype=np.float64) for i in range(3))
+    which = counted(seq, answers)
+    delays, correct = answers.at - at, answers.correct[which.places]
     mistakes = 1.0 - correct
     ends = sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
@@ -224,20 +240,22 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         trained=head.trained.model_dump(),
         decisions=head.decisions + later.get(DECIDED, 0),
         feedback=head.answered + later.get(ANSWERED, 0),
-        imputed=int(imputed),
-        unknown=int(unknown),
+        imputed=int(imputed.sum()),
+        unknown=int(unknown.sum()),
         refused=int(refused),
-        left=int(n),
-        since=math.nan if since is None else float(since),
-        until=math.nan if until is None else float(until),
-        delays=delays,
+        left=len(seq),
+        since=float(at[0]) if len(at) else math.nan,
+        until=float(at[-1]) if len(at) else math.nan,
+        waiting=which.waiting,
+        left_out=which.left_out,
+        delays=delays[~np.isnan(delays)],
         mistakes=mistakes,
         share=share,
         low=low,
         high=high,
         drift=rise(mistakes),
         plays=_plays(drawn, _names(head.classes, added), reader.source),
-        bins=_bins(p, correct),
+        bins=_bins(p[which.places], correct),
     )
 
 

@@ -315,7 +315,7 @@ def test_what_is_pruned_is_gone_and_counted(policy_file: Path, log: Path, monkey
         assert (
             (status.decisions, status.feedback, status.left) == (told["decisions"], told["feedback"], 6) == (12, 5, 6)
         )
-        assert len(status.mistakes) == 3
+        assert (len(status.delays), len(status.mistakes), status.waiting) == (3, 1, 3)
         assert "removed from the log: 6 decisions" in "\n".join(status.lines())
         assert verify_log(log) == 9
         after = state(policy)

@@ -74,7 +74,8 @@ def status(**changes: object) -> LogStatus:
     plain: dict[str, object] = {
         "source": "log.db", "agent": "fastcb", "trained": {"rows": 1250, "mistakes": 331}, "decisions": 4321, "feedback": 8,
         "imputed": 0, "unknown": 0, "refused": 0,
-        "left": 4321, "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
+        "left": 4321, "waiting": 13, "left_out": 0,
+        "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
         "mistakes": np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]), "share": 0.523, "low": 0.114, "high": 0.937,
         "drift": None, "plays": [Plays("a", 40, 10.04, 2.06), Plays("b", 40, 39.0, 2.0)],
         "bins": _bins(np.array([0.1, 0.96]), np.array([0.0, 1.0])),
@@ -86,17 +87,29 @@ def test_a_status_says_every_number_in_its_place() -> None:
     assert status().lines() == [
         "log.db: fastcb, 4,321 decisions from 1970-01-01 00:00:00 to 1970-01-02 01:01:01 UTC",
         "feedback: 8 of 4,321 (0.2%), half of it within 4.5 s, nine tenths within 2.58 min, all within 8.33 min",
-        "mistakes: 52.3% of the answered decisions, 95 % interval 11.4% ... 93.7% (holds however often you look)",
-        "in training: 26.5% of 1,250 rows",
+        "counted: 8 of 4,321 decisions, in their order up to the oldest that may still be answered; 13 wait",
+        "mistakes: 52.3% of the decisions that count, 95 % interval 11.4% ... 93.7% (holds however often you look)",
         "drift: none shown",
+        "in training: 26.5% of 1,250 rows",
         "warning: class 'a' was played 40 times where its probabilities add up to 10.0 +- 2.1: the logged probabilities are "
         "not those that were played",
         "right, by the probability of the action: 0-0.2: 0% of 1; 0.95-1: 100% of 1",
     ]
     assert status(drift=3).lines()[4] == (
-        "warning: drift: mistakes rose about answer 3, from 0.0% before to 80.0% since; a false alarm, ever, has a "
-        "probability of 5 % at most"
+        "warning: drift: mistakes rose about decision 3 of those that count, from 0.0% before to 80.0% since; a false alarm, "
+        "ever, has a probability of 5 % at most"
     )
+    some = status(left_out=40).lines()
+    assert some[3] == (
+        "left out: 40 decisions without an answer within the next 1,000 decisions; the mistake rate is that of all decisions "
+        "only if those left out are wrong as often as the others"
+    )
+    assert some[5] == "drift: none shown; the log cannot tell it of the 40 left out"
+    none = status(mistakes=np.zeros(0)).lines()
+    assert none[2:4] == [
+        "counted: 0 of 4,321 decisions, in their order up to the oldest that may still be answered; 13 wait",
+        "in training: 26.5% of 1,250 rows",
+    ]
     assert status(feedback=0).lines()[1:] == ["feedback: none yet"]
     assert status(decisions=1, since=math.nan, until=math.nan).lines()[0] == "log.db: fastcb, 1 decision"
 

@@ -60,8 +60,8 @@ def log(policy_file: Path, tmp_path: Path) -> Path:
     with Policy.open(policy_file, tmp_path / "events.db") as policy, policy.together():
         for i, row in enumerate(new_rows(60)):
             choice = policy.decide(row)
-            if i % 2:
-                policy.feedback(choice.id, i % 4 == 1)
+            if i < 30:
+                policy.feedback(choice.id, i % 2 == 1)
         policy.add_class("gift")
         policy.decide(row)
     return tmp_path / "events.db"
@@ -69,7 +69,7 @@ def log(policy_file: Path, tmp_path: Path) -> Path:
 
 def test_the_status_counts_what_is_in_the_log(log: Path, policy_file: Path) -> None:
     status = status_of_log(log)
-    assert (status.decisions, status.feedback, status.share) == (61, 30, 0.5)
+    assert (status.decisions, status.feedback, status.waiting, status.share) == (61, 30, 31, 0.5)
     assert 0.0 <= status.low < 0.5 < status.high <= 1.0
     assert sum(p.plays for p in status.plays) == 61
     assert sum(p.expected for p in status.plays) == pytest.approx(61.0)
@@ -90,7 +90,7 @@ def test_drift_and_dishonest_probabilities_are_warnings(log: Path) -> None:
     status = status_of_log(log)
     worse = np.concatenate([np.zeros(200), np.ones(200)])
     risen = replace(status, mistakes=worse, drift=rise(worse))
-    assert any(line.startswith("warning: drift: mistakes rose about answer 19") for line in risen.lines())
+    assert any(line.startswith("warning: drift: mistakes rose about decision 19") for line in risen.lines())
     db = sqlite3.connect(log)
     db.execute("UPDATE events SET action = 0 WHERE action IS NOT NULL")
     db.commit()

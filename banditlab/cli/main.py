@@ -75,6 +75,8 @@ DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A 
 MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
 MissingOption = Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
 ScalingOption = Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
+UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
+AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
 LivePage = Annotated[
     bool, typer.Option("--live", help="Show the sweep while it plays, on a page that only this machine can open.")
 ]
@@ -319,6 +321,8 @@ def train(
     max_categories: MaxCategories = None,
     missing: MissingOption = None,
     scaling: ScalingOption = None,
+    unanswered: UnansweredOption = None,
+    after: AfterOption = None,
     lab: Lab = None,
 ) -> None:
     """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
@@ -328,7 +332,7 @@ def train(
     table = _table(
         roles, header, format_, encoding, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
     )
-    train_(data, label, out, agent, settings or [], best_of, seed, table)
+    train_(data, label, out, agent, settings or [], best_of, seed, table | {"unanswered": unanswered, "after": after})
 
 
 @app.command()
@@ -353,13 +357,15 @@ def serve(
     extra: Annotated[
         str, typer.Option(help="What happens to a key of a row that is no column: refuse the row, or ignore the key.")
     ] = "refuse",
+    unanswered: UnansweredOption = None,
+    after: AfterOption = None,
     lab: Lab = None,
 ) -> None:
     """Serve a policy over HTTP: POST /decide, POST /feedback."""
     _open_labs(lab)
     from banditlab.cli.policies import serve as serve_
 
-    serve_(policy, log, host, port, token_file, person, extra)
+    serve_(policy, log, host, port, token_file, person, extra, unanswered=unanswered, after=after)
 
 
 @log_.command()

@@ -51,7 +51,9 @@ def _settings(written: list[str]) -> dict[str, Any]:
     return found
 
 
-def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str, extra: str) -> None:
+def serve(
+    policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str, extra: str, **rule: Any
+) -> None:
     """Serve a policy until the process is asked to stop."""
     refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
@@ -60,7 +62,8 @@ def serve(policy: Path, log: str, host: str, port: int, token_file: Path | None,
     warnings.showwarning = _notice
     warnings.simplefilter("always", RuntimeWarning)
     token = _token(token_file)
-    opened = Policy.open(policy, log, person=person, extra=extra) if log else Policy.load(policy, extra=extra)
+    rule["extra"] = extra
+    opened = Policy.open(policy, log, person=person, **rule) if log else Policy.load(policy, **rule)
     if not log:
         typer.echo("notice: without --log decisions and answers are gone when the process ends", err=True)
     with opened:

@@ -19,6 +19,7 @@ from banditlab.players.agent import Agent
 from banditlab.players.player import Header
 from banditlab.policy.choice import Name, Record
 from banditlab.policy.core import Core
+from banditlab.policy.unanswered import Unanswered, checked
 from banditlab.registry import registry
 
 FORMAT: Literal[1] = 1
@@ -55,6 +56,7 @@ class Waiting(Plain):
     """A decision that waits for feedback; its arrays are `open.N.x`, `open.N.p` and, with `payload`, `open.N.payload`."""
 
     id: str
+    at: float = 0.0
     action: int
     generation: int
     explored: bool | None
@@ -74,6 +76,10 @@ class Head(Plain):
     decisions: int = Field(ge=0)
     answered: int = Field(ge=0)
     right: int = Field(ge=0)
+    closed: int = Field(default=0, ge=0)
+    """How many of the answered ones were closed without an answer."""
+    unanswered: list[str] = Field(default=["ignored", ""], min_length=2, max_length=2)
+    """What a decision without an answer is, and how long an answer may take."""
     rng: Any
     trained: Training
     player: Header
@@ -94,8 +100,10 @@ class Parts(NamedTuple):
     encoder: Any
     core: Core
     trained: dict[str, Any]
-    pending: dict[str, Record]
-    """Decisions that wait for feedback, by id, the oldest first."""
+    pending: dict[str, tuple[float, Record]]
+    """Decisions that wait for feedback, by id, the oldest first, each with its time."""
+    rule: Unanswered = Unanswered()
+    """What becomes of those that nobody answers."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ write
@@ -107,10 +115,11 @@ def packed(parts: Parts) -> bytes:
     player, arrays = core.agent.to_data()
     arrays[ENCODER] = np.frombuffer(parts.encoder.to_bytes(), np.uint8)
     waiting = []
-    for i, (name, record) in enumerate(parts.pending.items()):
+    for i, (name, (at, record)) in enumerate(parts.pending.items()):
         waiting.append(
             {
                 "id": name,
+                "at": at,
                 "action": int(record.action),
                 "generation": record.generation,
                 "explored": None if record.explored is None else bool(record.explored),
@@ -130,6 +139,8 @@ def packed(parts: Parts) -> bytes:
         "decisions": core.decisions,
         "answered": core.answered,
         "right": core.right,
+        "closed": core.closed,
+        "unanswered": list(parts.rule),
         "rng": saved.encode(core.rng, "rng", {}),
         "trained": parts.trained,
         "player": player,
@@ -189,17 +200,22 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     agent = cls.from_data(head.player, state, size, "its agent")
     core = Core(agent, head.classes, rng)
     core.generation, core.decisions = head.generation, head.decisions
-    core.answered, core.right = head.answered, head.right
+    core.answered, core.right, core.closed = head.answered, head.right, head.closed
     K, d = agent.problem.n_classes, agent.problem.n_features
     if (K, d) != (len(head.classes), encoder.d) or not np.isclose(agent.problem.radius, encoder.radius, rtol=1e-9):
         raise ValueError("its agent, encoder and classes do not belong together")
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
-    pending = {each.id: core.admitted(_record(i, each, arrays, d)) for i, each in enumerate(head.waiting)}
+    pending = {each.id: (each.at, core.admitted(_record(i, each, arrays, d))) for i, each in enumerate(head.waiting)}
     if arrays:
         raise ValueError("there are arrays that belong to nothing")
-    return Parts(head.uid, encoder, core, head.trained.model_dump(), pending)
+    return Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule_of(head))
+
+
+def rule_of(head: Head) -> Unanswered:
+    """Return what becomes of decisions that nobody answers, or raise a UsageError."""
+    return checked(*head.unanswered) or Unanswered()
 
 
 def _record(i: int, waiting: Waiting, arrays: dict[str, np.ndarray], d: int) -> Record:

@@ -49,7 +49,7 @@ class Core:
         self.classes, self.rng = list(classes), rng
         self._take(agent)
         self.retired: set[int] = set()
-        self.generation = self.decisions = self.answered = self.right = 0
+        self.generation = self.decisions = self.answered = self.right = self.closed = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
 
     def _take(self, agent: Agent) -> None:

@@ -42,6 +42,8 @@ class Answered(NamedTuple):
     """The decision's seq."""
     at: float
     correct: bool
+    closed: bool = False
+    """Whether nobody answered in time, which counts as wrong."""
 
 
 class Changed(NamedTuple):
@@ -91,7 +93,7 @@ MOST_NUMBERS = 2**27
 
 # ---------------------------------------------------------------------------------------------------------- events as rows
 
-DECIDED, ANSWERED, CHANGED = "decision", "feedback", "change"
+DECIDED, ANSWERED, CLOSED, CHANGED = "decision", "feedback", "closed", "change"
 """The kinds of events, as the column `kind` has them."""
 PLACE = 12
 """Hexadecimal digits of an id that are the place of its decision; the other 20 are random."""
@@ -127,7 +129,8 @@ def row_of(event: Event) -> dict[str, Any]:
             "unknown": event.unknown,
         }
     elif isinstance(event, Answered):
-        row |= {"kind": ANSWERED, "decision": event.decision, "correct": int(event.correct)}
+        kind = CLOSED if event.closed else ANSWERED
+        row |= {"kind": kind, "decision": event.decision, "correct": int(event.correct)}
     else:
         row |= {"kind": CHANGED, "correct": int(event.kind == "add"), "name": json.dumps(event.name)}
     row["crc"] = checksum([row[name] for name in COLUMNS])
@@ -154,8 +157,8 @@ def event_of(row: Mapping[str, Any], source: str) -> Event:
 
 
 def _event_of(row: Mapping[str, Any]) -> Event:
-    if row["kind"] == ANSWERED:
-        return Answered(row["seq"], row["decision"], row["at"], bool(row["correct"]))
+    if row["kind"] in (ANSWERED, CLOSED):
+        return Answered(row["seq"], row["decision"], row["at"], bool(row["correct"]), row["kind"] == CLOSED)
     if row["kind"] == CHANGED:
         return Changed(row["seq"], row["at"], "add" if row["correct"] else "retire", json.loads(row["name"]))
     p = from_bytes(row["distribution"])

@@ -157,7 +157,7 @@ class EventLog:
     def _check_answers(self) -> None:
         """Raise a LogError where the answers are not those of the events: a decision might be answered twice."""
         pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
-        of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind == ev.ANSWERED).subquery()
+        of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind.in_((ev.ANSWERED, ev.CLOSED))).subquery()
         counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
         wanted, found, matched = self.rows(sa.select(*(count.scalar_subquery() for count in counts)))[0]
         if not wanted == found == matched:
@@ -281,16 +281,22 @@ class EventLog:
         with self._reading() as db:
             return list(db.execute(query).all())
 
-    def _found(self, where: Any) -> list[ev.Event]:
-        query = sa.select(EVENTS).where(where).order_by(EVENTS.c.seq).limit(STEP)
+    def _found(self, where: Any, most: int = STEP) -> list[ev.Event]:
+        query = sa.select(EVENTS).where(where).order_by(EVENTS.c.seq).limit(most)
         return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
 
-    def decided(self, id_: str) -> tuple[ev.Decided, bool] | None:
-        """Return a decision by its id, 32 hexadecimal digits, and whether it has feedback; None where it is not there."""
+    def decided(self, id_: str) -> tuple[ev.Decided, str] | None:
+        """Return a decision by its id, 32 hexadecimal digits, and the kind of its answer or ""; None where it is not there."""
         for found in self._found(EVENTS.c.seq == int(id_[: ev.PLACE], 16)):
             if isinstance(found, ev.Decided) and found.id == id_:
-                return found, bool(self.rows(sa.select(ANSWERS).where(ANSWERS.c.decision == found.seq)))
+                answer = (ANSWERS.c.decision == found.seq) & (ANSWERS.c.seq == EVENTS.c.seq)
+                return found, "".join(kind for (kind,) in self.rows(sa.select(EVENTS.c.kind).where(answer)))
         return None
+
+    def first_open(self, after: int) -> Any:
+        """Return the first decision behind a place that has no answer, None where there is none."""
+        answered = sa.exists().where(ANSWERS.c.decision == EVENTS.c.seq)
+        return next(iter(self._found((EVENTS.c.seq > after) & (EVENTS.c.kind == ev.DECIDED) & ~answered, 1)), None)
 
     def decision(self, seq: int) -> ev.Decided:
         """Return a decision by its place."""
@@ -307,10 +313,7 @@ class EventLog:
         query = sa.select(*(EVENTS.c[name] for name in names)).where(EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
         with self._reading() as db:
             rows = db.execute(query.execution_options(yield_per=STEP))
-            try:
-                return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
-            except (TypeError, ValueError) as error:
-                raise self._error(f"damaged ({one_line(error)}){ev.RESTORE}") from error
+            return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
 
     def events(self, after: int) -> Iterator[ev.Event]:
         """Yield the events after a place, in order; a LogError where one is damaged or missing."""

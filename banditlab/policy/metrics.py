@@ -11,17 +11,17 @@ BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
 PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/openapi.json", "/")
 
 
-class _Columns:
-    """A counter for each column of the rows, read where the policy counts."""
+class _Counts:
+    """A counter for each value of a label, read where the policy counts."""
 
-    def __init__(self, name: str, text: str, counts: Mapping[str, int]) -> None:
-        self._name, self._text, self._counts = name, text, counts
+    def __init__(self, name: str, text: str, label: str, counts: Mapping[str, int]) -> None:
+        self._name, self._text, self._label, self._counts = name, text, label, counts
 
     def collect(self) -> Iterator[CounterMetricFamily]:
         """Yield the counts as they are now."""
-        found = CounterMetricFamily(f"banditlab_{self._name}", self._text, labels=["column"])
-        for column, count in dict(self._counts).items():
-            found.add_metric([column], count)
+        found = CounterMetricFamily(f"banditlab_{self._name}", self._text, labels=[self._label])
+        for value, count in dict(self._counts).items():
+            found.add_metric([value], count)
         yield found
 
 
@@ -30,10 +30,12 @@ class Metrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, imputed: Mapping[str, int], unknown: Mapping[str, int]) -> None:
+    def __init__(self, imputed: Mapping[str, int], unknown: Mapping[str, int], late: Mapping[str, int]) -> None:
         own = CollectorRegistry()
-        own.register(_Columns("imputed_fields", "Fields of rows that were filled in", imputed))
-        own.register(_Columns("unknown_categories", "Fields of rows whose category training did not have", unknown))
+        own.register(_Counts("imputed_fields", "Fields of rows that were filled in", "column", imputed))
+        text = "Fields of rows whose category training did not have"
+        own.register(_Counts("unknown_categories", text, "column", unknown))
+        own.register(_Counts("late_feedback", "Answers to decisions that were closed as wrong", "correct", late))
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)

@@ -41,9 +41,7 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
         "info": {"title": f"banditlab: {policy['agent']}", "version": __version__},
         "paths": {
             "/decide": {"post": _post("Choose a class for a row, or for each of several", decide, choice)},
-            "/feedback": {
-                "post": _post("Say whether a choice was right: at any time, once", feedback, {"type": "object"})
-            },
+            "/feedback": {"post": _post("Say whether a choice was right: once", feedback, {"type": "object"})},
             "/policy": {"get": _get("Agent, settings, classes, columns, counts")},
             "/health": {"get": _get("Whether the process answers; the log is not asked")},
             "/ready": {"get": _get("Whether a decision could be stored now: 503 where the log is full or away")},
@@ -73,8 +71,8 @@ def _list(items: Any, most: int) -> dict[str, Any]:
 
 
 def _post(summary: str, body: Any, answer: Any) -> dict[str, Any]:
-    refused = {"400": "wrong", "401": "no token", "404": "unknown id", "409": "answered already", "413": "too large"}
-    refused |= {"503": "the log cannot be written: nothing was done, try again"}
+    refused = {"400": "wrong", "401": "no token", "404": "unknown id", "409": "answered or closed already"}
+    refused |= {"413": "too large", "503": "the log cannot be written: nothing was done, try again"}
     return {
         "summary": summary,
         "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},

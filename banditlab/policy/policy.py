@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import re
 import threading
@@ -24,7 +25,8 @@ from banditlab.players.inputs import as_bit
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Choice, Name, Record, short
 from banditlab.policy.container import Parts, packed, read, unpacked
-from banditlab.policy.events import PLACE, Answered, Changed, Decided, Event
+from banditlab.policy.events import ANSWERED, CLOSED, PLACE, Answered, Changed, Decided, Event
+from banditlab.policy.unanswered import checked
 from banditlab.validation import PENDING, at_least, limit, one_of
 
 if TYPE_CHECKING:
@@ -36,8 +38,11 @@ SNAPSHOT_EVERY = 10_000
 """Events between two snapshots: what has to be played again after a crash takes about a second."""
 REMEMBERED = 10_000
 """Open decisions that a policy with a log keeps in memory; older ones it reads from the log."""
+CLOSED_AT_ONCE = 1000
+"""Decisions without an answer that one call closes at most: what is left is for the next call."""
 BACKWARDS = 1.0
 """Seconds that a clock may go back before it is worth a word."""
+NONE_OPEN = ("", (0, math.inf, None))
 ID = re.compile("[0-9a-f]{32}")
 """What an id looks like; nothing else is looked for in a log."""
 
@@ -98,6 +103,8 @@ class Policy:
         self.imputed: Counter[str] = Counter()
         """Rows so far in which a column was filled in, by column; `unknown`: in which its category was unknown."""
         self.unknown: Counter[str] = Counter()
+        self.late: Counter[str] = Counter()
+        """Answers so far that came after their decision was closed, by what they said: "true", "false"."""
         self._lock = threading.RLock()
         self._log, self._every, self._key = log, snapshot_every, person
         self._keeper: threading.Thread | None = None
@@ -114,11 +121,16 @@ class Policy:
         self._columns = {column.name for column in parts.encoder.columns}
         self._keys = self._columns | ({self._key} if self._key else set())
         # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
-        self._open: OrderedDict[str, tuple[int, Record]] = OrderedDict(
-            (name, (0, record)) for name, record in parts.pending.items()
+        self._open: OrderedDict[str, tuple[int, float, Record]] = OrderedDict(
+            (name, (0, at, record)) for name, (at, record) in parts.pending.items()
         )
+        self._rule = parts.rule
+        wrong = parts.rule.treated_as == "wrong"
+        # No decision is to be closed before the time `due`, and none at the place `swept` of the log or before.
+        self._patience, self._due, self._swept = (parts.rule.seconds, 0.0, 0) if wrong else (math.inf, math.inf, 0)
         self._most = REMEMBERED if self._log is not None else limit(PENDING)
-        self._answered_now: set[str] = set()
+        self._answers: OrderedDict[str, str] = OrderedDict()
+        """The kinds of the last answers, by their decisions' ids."""
 
     # ------------------------------------------------------------------------------------------------------ make and keep
 
@@ -130,17 +142,18 @@ class Policy:
         return cls(trained(data, label, **settings))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse") -> Self:
+    def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse", **rule: str | None) -> Self:
         """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
 
-        The file may come from anybody: it is data, nothing in it is run. extra: see `open`.
+        The file may come from anybody: it is data, nothing in it is run. extra, unanswered and after: see `open`.
 
         Raises
         ------
         UsageError
             No such file, or it is damaged, no policy's, or of an agent that is not installed.
         """
-        return cls(read(path), extra=extra)
+        parts = read(path)
+        return cls(parts._replace(rule=checked(**rule) or parts.rule), extra=extra)
 
     @classmethod
     def open(
@@ -151,6 +164,7 @@ class Policy:
         snapshot_every: int = SNAPSHOT_EVERY,
         person: str = "",
         extra: str = "refuse",
+        **rule: str | None,
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
 
@@ -169,6 +183,11 @@ class Policy:
         extra
             What happens to a key of a row that is no column of the table: "refuse" refuses the row, "ignore" leaves the key
             aside. A misspelt column is such a key.
+        unanswered, after
+            What becomes of a decision without an answer, by default what the log or the file says. "wrong": it is closed as
+            soon as it is older than `after` by the policy's clock, for instance "30 min" or "2 days", and learnt from as an
+            action that was wrong; an answer that comes later is refused. "ignored": nothing is learnt from it; `after` is how
+            late an answer still counts in the log's status. The log stores a new choice, for this and later times.
 
         Raises
         ------
@@ -179,10 +198,10 @@ class Policy:
         """
         from banditlab.policy.log import EventLog
 
-        parts = read(path)
+        parts, given = read(path), checked(**rule)
         at_least("snapshot_every", snapshot_every, 1)
         with _closed_on_error(EventLog(os.fspath(log))) as store:
-            policy = cls(parts, store, snapshot_every, person, extra)
+            policy = cls(parts._replace(rule=given or parts.rule), store, snapshot_every, person, extra)
             uid = store.head().uid
             if uid is None:
                 store.keep(0, policy._snapshot())
@@ -192,6 +211,9 @@ class Policy:
                     f"{store.source}: the log of another policy than {path}; give this one a log of its own"
                 )
             policy._rebuild()
+            if given not in (None, policy._rule):
+                policy._take(policy._parts()._replace(rule=given))
+                store.keep(policy._seq, policy._snapshot())
         return policy
 
     @classmethod
@@ -241,11 +263,11 @@ class Policy:
         self.close()
 
     def _snapshot(self) -> bytes:
-        pending = {} if self._log is not None else {name: record for name, (_, record) in self._open.items()}
+        pending = {} if self._log is not None else {name: one[1:] for name, one in self._open.items()}
         return packed(self._parts()._replace(pending=pending))
 
     def _parts(self) -> Parts:
-        return Parts(self._uid, self._encoder, self._core, self._trained, {})
+        return Parts(self._uid, self._encoder, self._core, self._trained, {}, self._rule)
 
     def _rebuild(self) -> None:
         """Bring the state to the end of the log: the last snapshot, then every event after it."""
@@ -262,6 +284,7 @@ class Policy:
             elif isinstance(event, Answered):
                 record = decided.pop(event.decision, None) or self._log.decision(event.decision).record
                 self._core.learn(record, event.correct)
+                self._core.closed += event.closed
             else:
                 self._change(event.kind, event.name)
         self._stale = False
@@ -301,8 +324,8 @@ class Policy:
             The log cannot be written: nothing was decided. The next call tries again.
         """
         with self._lock:
-            if self._closed or self._stale:
-                self._ready()
+            if self._closed or self._stale or self._due < self._now():
+                self.close_overdue()
             core, context = self._core, self._context(row)
             mask = None if allowed is None and not core.retired else core.mask(allowed)
             return self._decide(context, mask)
@@ -367,18 +390,21 @@ class Policy:
         self.imputed.update(imputed)
         self.unknown.update(unknown)
         name, seq = os.urandom(16).hex(), 0
-        if self._log is not None:
+        if self._log is None:
+            self._at = self._now()
+        else:
             name = f"{self._seq + 1:0{PLACE}x}{name[PLACE:]}"
             seq = self._store(lambda seq, at: Decided(seq, name, at, record, mask, person, len(imputed), len(unknown)))
         if len(open_) >= self._most:
             open_.popitem(last=False)
-        open_[name] = (seq, record)
+        open_[name] = (seq, self._at, record)
+        self._due = min(self._due, self._at + self._patience)
         return Choice(name, record.action, record.probabilities, core.classes)
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 
     def feedback(self, id: str, correct: bool) -> None:
-        """Say whether a choice was right: at any time, in any order, once; never is fine.
+        """Say whether a choice was right: in any order, once. At any time, or never, unless `unanswered` is "wrong".
 
         Parameters
         ----------
@@ -390,28 +416,58 @@ class Policy:
         Raises
         ------
         UnknownDecisionError
-            No decision of this id waits for feedback.
+            No decision of this id waits for feedback: it has its feedback, or was closed because none came in time.
         UsageError
             `correct` is no bit.
         LogError
             The log cannot be written: nothing was learnt. The next call tries again.
         """
         with self._lock:
-            if self._closed or self._stale:
-                self._ready()
+            if self._closed or self._stale or self._due < self._now():
+                self.close_overdue()
             bit = correct if correct is True or correct is False else as_bit(correct)
             found = self._open.get(id) if isinstance(id, str) else None
-            if found is not None:  # taken here, or looked at when the file was read
-                seq, record = found
-                self._core.learn_own(record, bit)
-                del self._open[id]
-            else:
-                seq, record = self._logged(id)
-                self._core.learn(record, bit)
-            if self._batch is not None:
-                self._answered_now.add(id)
-            if self._log is not None:
-                self._store(lambda place, at: Answered(place, seq, at, bit))
+            seq, at, record = found or self._logged(id, bit)
+            if at + self._patience < self._now():
+                self._answer(id, seq, record, False, closed=True)
+                raise self._refused_answer(id, bit, CLOSED)
+            self._answer(id, seq, record, bit)
+
+    def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
+        """Learn from an answer, or from there being none in time, and store it."""
+        self._core.learn_own(record, correct)
+        self._core.closed += closed
+        self._open.pop(id_, None)
+        self._answers[id_] = CLOSED if closed else ANSWERED
+        if len(self._answers) > self._most + len(self._batch or ()):  # none of this batch
+            self._answers.popitem(last=False)
+        self._store(lambda place, at: Answered(place, seq, at, correct, closed))
+
+    def close_overdue(self) -> None:
+        """Close decisions older than `after`, if `unanswered` is "wrong", up to 1,000 of them.
+
+        Every `decide` and `feedback` does so first: this is for a policy that nobody asks.
+        """
+        with self.together():
+            pass
+
+    def _close_overdue(self) -> None:
+        """Close the oldest decisions whose time is over; no answer may be in memory only."""
+        for _ in range(CLOSED_AT_ONCE):
+            if self._now() <= self._due:
+                return
+            id_, (seq, at, record) = self._first_open()
+            self._due = at + self._patience
+            if self._due < self._now():
+                self._answer(id_, seq, record, False, closed=True)
+                self._swept = seq
+
+    def _first_open(self) -> tuple[str, tuple[int, float, Any]]:
+        """Return the oldest decision that has no answer: id, place, time (infinity where there is none), record."""
+        if self._log is None:
+            return next(iter(self._open.items()), NONE_OPEN)
+        found = self._log.first_open(self._swept)
+        return NONE_OPEN if found is None else (found.id, (found.seq, found.at, self._core.admitted(found.record)))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
         """Give feedback on many choices, with one commit for all; return for each what is wrong with it, None if nothing."""
@@ -425,20 +481,29 @@ class Policy:
             return str(error)
         return None
 
-    def _logged(self, id_: str) -> tuple[int, Record]:
-        """Return place and record of a decision that is in the log only, or raise the error that says why there is none."""
-        if isinstance(id_, str) and self._log is not None:
-            if id_ in self._answered_now:
-                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
-            logged = self._log.decided(str(id_)) if ID.fullmatch(id_) else None
-            if logged is not None and logged[1]:
-                raise UnknownDecisionError(f"decision {short(id_)} has its feedback already")
-            if logged is not None:
-                return logged[0].seq, logged[0].record
+    def _logged(self, id_: str, bit: bool) -> tuple[int, float, Record]:
+        """Return place, time and record of a decision that is in the log only, or raise the error that says why not."""
+        kind, logged = self._answers.get(id_, "") if isinstance(id_, str) else "", None
+        if isinstance(id_, str) and self._log is not None and not kind and ID.fullmatch(id_):
+            logged, kind = self._log.decided(id_) or (None, "")
+        if kind:
+            raise self._refused_answer(id_, bit, kind)
+        if logged is not None:
+            return logged.seq, logged.at, self._core.admitted(logged.record)
+        if self._log is not None:
             raise UnknownDecisionError(f"no decision has the id {short(id_)}")
         raise UnknownDecisionError(
             f"no decision of the id {short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
             f"than the last {self._most:,} that wait"
+        )
+
+    def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
+        """Count an answer that is too late, and return the error that says which the decision has."""
+        if kind == ANSWERED:
+            return UnknownDecisionError(f"decision {short(id_)} has its feedback already")
+        self.late[str(bit).lower()] += 1
+        return UnknownDecisionError(
+            f"decision {short(id_)} was closed as wrong already: no answer within {self._rule.after}"
         )
 
     # ------------------------------------------------------------------------------------------------------------ classes
@@ -501,11 +566,14 @@ class Policy:
         """
         with self._lock:
             self._ready()
+            if self._log is None:
+                self._close_overdue()
             if self._batch is not None or self._log is None:
                 yield
                 return
             self._batch = []
             try:
+                self._close_overdue()
                 yield
             except BaseException:
                 self._stale = self._stale or bool(self._batch)  # what was played is not to be stored
@@ -513,6 +581,10 @@ class Policy:
                 raise
             events, self._batch = self._batch, None
             self._commit(events)
+
+    def _now(self) -> float:
+        """Return the policy's clock, which never goes back: the system's, or the last event's time."""
+        return max(time.time(), self._at)
 
     def _store(self, make: Any) -> int:
         """Store the event that `make(seq, at)` returns, now or at the end of `together`; return its place."""
@@ -537,7 +609,6 @@ class Policy:
     def _commit(self, events: list[Event]) -> None:
         """Write events to the log. Where that fails the state is ahead of the log, and made anew from it."""
         assert self._log is not None
-        self._answered_now.clear()
         if not events:
             return
         try:
@@ -619,9 +690,13 @@ class Policy:
             "features": int(self._encoder.d),
             "imputes": self._encoder.imputes,
             "extra": self._extra,
+            "unanswered": self._rule.treated_as,
+            "after": self._rule.after,
             "decisions": core.decisions,
-            "feedback": core.answered,
+            "feedback": core.answered - core.closed,
             "right": core.right,
+            "closed": core.closed,
+            "late": self.late.total(),
             "trained": self._trained,
         }
 

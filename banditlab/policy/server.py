@@ -48,6 +48,8 @@ BODIES = 32 * 2**20
 """Bytes of larger bodies that are held at a time."""
 BATCHES = 4
 """Larger bodies, and lists of rows or answers, that are answered at a time: as objects they take 20 times the memory."""
+CLOSING = 1.0
+"""Seconds between two looks for decisions that nobody answered in time."""
 QUEUE = 2048
 """Connections that the system holds until the event loop accepts them."""
 STOP = 9.0
@@ -177,7 +179,7 @@ class Server:
 
     def __init__(self, policy: Policy, token: str, hosts: tuple[str, ...]) -> None:
         self.policy, self.token, self.hosts = policy, token, hosts
-        self.metrics = Metrics(policy.imputed, policy.unknown)
+        self.metrics = Metrics(policy.imputed, policy.unknown, policy.late)
         self.desk = Desk(policy, self.metrics)
         self.most_bytes, self.most_rows = limit(BODY), limit(BATCH)
         self.held = 0  # bytes of larger bodies
@@ -186,13 +188,21 @@ class Server:
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
         """Have the desk work from start to end, then close the policy."""
-        task = asyncio.create_task(self.desk.run())
+        task, closing = asyncio.create_task(self.desk.run()), asyncio.create_task(self.close_overdue())
         try:
             yield
         finally:
+            closing.cancel()
             self.desk.jobs.put_nowait(None)  # what came before is still done
             await task
             self.policy.close()
+
+    async def close_overdue(self) -> None:
+        """Have the policy close decisions that nobody answered in time, when no request does."""
+        while True:
+            await asyncio.sleep(CLOSING)
+            with contextlib.suppress(LogError):  # the next request is answered with it
+                await asyncio.to_thread(self.policy.close_overdue)
 
     def endpoint(self, handle: Callable[[Request], Any], *, open_to_all: bool = False) -> Any:
         """Return `handle` with what is the same for every path: who may ask, how errors are told, what is counted."""

@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from banditlab.errors import LogError
 from banditlab.policy.choice import Name
 from banditlab.policy.confidence import rise, sequence
-from banditlab.policy.container import head_of
-from banditlab.policy.events import ANSWERED, CHANGED, DECIDED, from_bytes
-from banditlab.policy.unanswered import WINDOW, counted, matched
+from banditlab.policy.container import head_of, rule_of
+from banditlab.policy.events import ANSWERED, CHANGED, CLOSED, DECIDED, from_bytes
+from banditlab.policy.unanswered import WINDOW, Unanswered, counted, matched
 
 LAST = 100_000
 """Decisions whose distributions are read, the latest."""
@@ -66,6 +66,8 @@ class LogStatus:
         How many, those that were removed from the log (`banditlab log prune`) among them.
     imputed, unknown
         Fields of the decided rows that were filled in, and whose category training did not have.
+    rule, closed
+        What becomes of decisions without an answer; how many were closed as wrong.
     refused
         Requests that the server refused, counted when the log is closed.
     left
@@ -96,6 +98,8 @@ class LogStatus:
     feedback: int
     imputed: int
     unknown: int
+    rule: Unanswered
+    closed: int
     refused: int
     left: int
     since: float
@@ -117,29 +121,25 @@ class LogStatus:
         if self.imputed or self.unknown or self.refused:
             fields = f"{_many(self.imputed, 'field')} filled in, {self.unknown:,} of unknown categories"
             found.append(f"input: {fields}, {_many(self.refused, 'request')} refused")
-        if not self.feedback:
+        if not self.feedback + self.closed:
             return [*found, "feedback: none yet"]
         if self.left < self.decisions:
             found.append(
                 f"removed from the log: {_many(self.decisions - self.left, 'decision')}; what follows is of the others"
             )
         share = f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%})"
-        if not len(self.delays):
-            return [*found, share]
-        middle, late = np.quantile(self.delays, [0.5, 0.9])
-        found.append(
-            f"{share}, half of it within "
-            f"{_seconds(middle)}, nine tenths within {_seconds(late)}, all within {_seconds(self.delays.max())}"
-        )
+        if len(self.delays):
+            half, most, all_ = map(_seconds, np.quantile(self.delays, [0.5, 0.9, 1.0]))
+            share += f", half of it within {half}, nine tenths within {most}, all within {all_}"
+        found.append(share)
         found += self._counted_lines()
         if self.trained.get("rows"):
             found.append(
                 f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
             )
         found += [f"warning: {line}" for line in self._dishonest()]
-        told_ = [f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n]
-        found.append(f"right, by the probability of the action: {'; '.join(told_)}")
-        return found
+        shares = "; ".join(f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n)
+        return [*found, f"right, by the probability of the action: {shares}"] if shares else found
 
     def _counted_lines(self) -> Iterator[str]:
         m = len(self.mistakes)
@@ -147,10 +147,13 @@ class LogStatus:
             f"counted: {m:,} of {_many(self.left, 'decision')}, in their order up to the oldest that may still be answered; "
             f"{self.waiting:,} wait"
         )
+        if self.rule.treated_as == "wrong":
+            yield f"closed as wrong: {_many(self.closed, 'decision')} without an answer within {self.rule.after}"
         if self.left_out:
+            within = self.rule.after or f"the next {WINDOW:,} decisions"
             yield (
-                f"left out: {_many(self.left_out, 'decision')} without an answer within the next {WINDOW:,} decisions; the "
-                "mistake rate is that of all decisions only if those left out are wrong as often as the others"
+                f"left out: {_many(self.left_out, 'decision')} without an answer within {within}; the mistake rate is that of "
+                "all decisions only if those left out are wrong as often as the others"
             )
         if m:
             yield (
@@ -179,9 +182,10 @@ class LogStatus:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data, without the answers one by one."""
-        skip = ("delays", "mistakes", "plays", "bins")
+        skip = ("delays", "mistakes", "plays", "bins", "rule")
         plain = {n: v for n, v in vars(self).items() if n not in skip}
         plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
+        plain |= {"unanswered": self.rule.treated_as, "after": self.rule.after}
         return plain | {"plays": [p._asdict() for p in self.plays], "bins": [b._asdict() for b in self.bins if b.n]}
 
 
@@ -221,7 +225,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
         seq, at, p, imputed, unknown = reader.numbers(DECIDED, "seq", "at", "probability", "imputed", "unknown")
-        answers = matched(seq, reader.numbers(ANSWERED, "seq", "at", "decision", "correct"))
+        given, closed = (reader.numbers(kind, "seq", "at", "decision", "correct") for kind in (ANSWERED, CLOSED))
         refused = reader.head().refused
         drawn = reader.rows(
             sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
@@ -229,8 +233,10 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         added = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
     finally:
         reader.close()
-    which = counted(seq, answers)
-    delays, correct = answers.at - at, answers.correct[which.places]
+    rule, delays, answers = rule_of(head), matched(seq, given).at - at, matched(seq, np.hstack([given, closed]))
+    last = max([0.0, *at[-1:], *given[1, -1:], *closed[1, -1:]])
+    which = counted(seq, at, answers, last, rule)
+    correct = answers.correct[which.places]
     mistakes = 1.0 - correct
     ends = sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
@@ -239,7 +245,9 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         agent=head.agent,
         trained=head.trained.model_dump(),
         decisions=head.decisions + later.get(DECIDED, 0),
-        feedback=head.answered + later.get(ANSWERED, 0),
+        feedback=head.answered - head.closed + later.get(ANSWERED, 0),
+        rule=rule,
+        closed=head.closed + later.get(CLOSED, 0),
         imputed=int(imputed.sum()),
         unknown=int(unknown.sum()),
         refused=int(refused),
@@ -247,7 +255,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         since=float(at[0]) if len(at) else math.nan,
         until=float(at[-1]) if len(at) else math.nan,
         waiting=which.waiting,
-        left_out=which.left_out,
+        left_out=int(np.count_nonzero(~which.in_time)),
         delays=delays[~np.isnan(delays)],
         mistakes=mistakes,
         share=share,

@@ -24,6 +24,7 @@ from banditlab.players.agent import Agent
 from banditlab.players.saved import write_whole
 from banditlab.policy.container import Parts, class_names, packed
 from banditlab.policy.core import Core
+from banditlab.policy.unanswered import Unanswered, checked
 from banditlab.problem import Problem
 from banditlab.validation import at_least
 
@@ -64,8 +65,8 @@ def train(
     seed
         Of the rows' order and the agent's draws, 0 or above.
     table
-        Settings of the table environment: `missing`, `scaling`, `drop_columns` ...; those that are None stay at their
-        defaults.
+        `unanswered` and `after`, which say what becomes of a decision without an answer (see `Policy.open`), and settings of
+        the table environment: `missing`, `scaling`, `drop_columns` ...; those that are None stay at their defaults.
 
     Raises
     ------
@@ -97,6 +98,7 @@ def trained(
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
             return trained(file, label, agent=agent, settings=settings, best_of=best_of, seed=seed, **table)
+    rule = checked(table.pop("unanswered", None), table.pop("after", None)) or Unanswered()
     at_least("seed", seed, 0)
     if best_of is not None:
         if agent or settings:
@@ -139,7 +141,7 @@ def trained(
         "machine": platform.machine(),
     }
     core = Core(player, class_names(table_.classes), generator_for(seed, "policy", agent))
-    return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {})
+    return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
 
 
 def _player(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:

@@ -1,8 +1,9 @@
-"""Which decisions of a log count: a prefix of them in their order, so that late answers cannot look like a change.
+"""What becomes of decisions that nobody answers, and which decisions of a log count.
 
-A mistake rate over answers in order of arrival is wrong where hits are answered sooner than misses. Here decision i counts only
-when it and every decision before it were answered or are past their deadline. X_1, X_2, ... is then the same sequence at
-whatever time one looks, and only its length depends on the answers: what holds for all lengths at once holds.
+Decisions count in their order, so that late answers cannot look like a change: a mistake rate over answers in order of arrival
+is wrong where hits are answered sooner than misses. Decision i counts only when it and every decision before it were answered
+or are past their deadline. X_1, X_2, ... is then the same sequence at whatever time one looks, and only its length depends on
+the answers: what holds for all lengths at once holds.
 
 An answer after the deadline leaves its decision out, as no answer does. Were it counted, the newest decisions would be those
 that are answered fast.
@@ -10,14 +11,56 @@ that are answered fast.
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.errors import UsageError
+from banditlab.policy.choice import short
+from banditlab.validation import one_of
+
 WINDOW = 1000
 """Later decisions within which an answer counts, where no time was set."""
+UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86400.0, "days": 86400.0}
+"""Seconds in a unit of a duration."""
+DURATION = re.compile(f"([0-9]{{1,9}}(?:[.][0-9]{{1,9}})?) ?({'|'.join(UNITS)})")
 Floats = NDArray[np.float64]
+
+
+class Unanswered(NamedTuple):
+    """What a decision is that was not answered in time; made by `checked`."""
+
+    treated_as: str = "ignored"
+    """ "ignored": nothing is learnt from it. "wrong": it is closed, and learnt from, as an action that was wrong."""
+    after: str = ""
+    """How long an answer may take, for instance "30 min"; "" is for ever."""
+
+    @property
+    def seconds(self) -> float:
+        """How long an answer may take."""
+        number, _, unit = self.after.partition(" ")
+        return float(number) * UNITS[unit] if self.after else np.inf
+
+
+def checked(unanswered: str | None = None, after: str | None = None) -> Unanswered | None:
+    """Return what the two settings say, None where neither is given.
+
+    Raises
+    ------
+    UsageError
+        An unknown word, `after` alone, "wrong" without `after`, or an `after` that is no duration above 0.
+    """
+    if unanswered is None and not after:
+        return None
+    one_of("unanswered", str(unanswered)[:60], ("ignored", "wrong"))
+    match = DURATION.fullmatch(str(after or ""))
+    if match and float(match[1]) > 0.0:
+        return Unanswered(str(unanswered), f"{match[1]} {match[2]}")
+    if after or unanswered == "wrong":
+        raise UsageError(f'after must be a duration above 0 such as "30 min" ({", ".join(UNITS)}), got {short(after)}')
+    return Unanswered()
 
 
 class Answers(NamedTuple):
@@ -49,16 +92,27 @@ class Counted(NamedTuple):
     in_time: NDArray[np.bool_]
     """(p,) of the first p, whose deadlines are over: whether they were answered before."""
 
-    @property
-    def left_out(self) -> int:
-        """How many were not answered in time."""
-        return int(np.count_nonzero(~self.in_time))
 
+def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unanswered) -> Counted:
+    """Return which decisions count.
 
-def counted(seq: Floats, answers: Answers) -> Counted:
-    """Return which decisions count of those at the places seq (n,) among all events."""
-    deadline = np.concatenate([seq[WINDOW:], np.full(min(len(seq), WINDOW), np.inf)])
-    in_time, past = answers.place < deadline, np.isfinite(deadline)
+    Parameters
+    ----------
+    seq, at
+        (n,) the decisions' places among all events, and their times, seconds since 1970.
+    answers
+        Under "wrong" with the decisions that were closed: they are answered.
+    last
+        Time of the log's last event.
+    rule
+        When a decision's deadline is over; `WINDOW` later decisions where no time is set.
+    """
+    deadline, moment, past = np.full(len(seq), np.inf), answers.place, np.zeros(len(seq), np.bool_)
+    if rule.treated_as == "ignored" and rule.after:
+        deadline, moment, past = at + rule.seconds, answers.at, at + rule.seconds < last
+    elif rule.treated_as == "ignored":
+        deadline[:-WINDOW], past[:-WINDOW] = seq[WINDOW:], True
+    in_time = moment <= deadline
     open_ = ~(in_time | past)
     end = int(open_.argmax()) if open_.any() else len(seq)
     return Counted(np.flatnonzero(in_time[:end]), int(np.count_nonzero(open_)), in_time[past])

@@ -56,6 +56,22 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
         assert (opened.describe()["decisions"], opened.describe()["feedback"]) == (2, 1)
 
 
+def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in ("starlette", "uvicorn", "prometheus_client"):
+        pytest.importorskip(module)
+    policy, seen = tmp_path / "my.policy", list[Any]()
+    run("train", table, "--label", "offer", "-o", policy, "--unanswered", "wrong", "--after", "2 days")
+    monkeypatch.setattr("banditlab.policy.server.serve", lambda opened, **_: seen.append(opened.describe()))
+    rule = ["--unanswered", "ignored", "--after", "1 h"]
+    log = ["--log", tmp_path / "events.db"]
+    with warnings.catch_warnings():
+        for more in ([], rule, log, [*log, *rule], log):
+            assert run("serve", policy, *more).exit_code == 0
+    assert [(about["unanswered"], about["after"]) for about in seen] == [
+        ("wrong", "2 days"), ("ignored", "1 h"), ("wrong", "2 days"), ("ignored", "1 h"), ("ignored", "1 h")
+    ]  # fmt: skip
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
@@ -64,6 +80,8 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
         (("train", "TABLE", "--label", "offer", "--set", "sharpness"), "key=value"),
         (("train", "TABLE", "--label", "offer", "--set", "sharp=1"), "unknown setting 'sharp'"),
         (("train", "TABLE", "--label", "offer", "-o", "no/where"), "no folder"),
+        (("train", "TABLE", "--label", "offer", "--unanswered", "wrong"), "after must be a duration above 0"),
+        (("train", "TABLE", "--label", "offer", "--after", "1 h"), "unanswered must be one of 'ignored', 'wrong'"),
         (("serve", "none.policy"), "cannot be read"),
         (("serve", "TABLE", "--token-file", "none"), "--token-file none"),
         (("status", "TABLE"), "not a database"),

@@ -325,7 +325,10 @@ def test_what_is_pruned_is_gone_and_counted(policy_file: Path, log: Path, monkey
         assert again.prune(start + 9 * day) == 6
         assert verify_log(log) == 0
         again.decide(ROW)
-        assert status_of_log(log).lines()[-1] == "feedback: 5 of 13 (38.5%)"
+        assert status_of_log(log).lines()[2:4] == [
+            "feedback: 5 of 13 (38.5%)",
+            "counted: 0 of 1 decision, in their order up to the oldest that may still be answered; 1 wait",
+        ]
 
 
 def test_a_person_is_forgotten(policy_file: Path, log: Path) -> None:
@@ -333,7 +336,7 @@ def test_a_person_is_forgotten(policy_file: Path, log: Path) -> None:
     with Policy.open(policy_file, log, person="customer") as policy:
         mine = [policy.decide({**ROW, "customer": who, "visits": secret}).id for who in ("4711", 4711)]
         other = policy.decide({**ROW, "customer": 12}).id
-        [context, *_] = [record.context.tobytes() for _, record in policy._open.values()]
+        [context, *_] = [record.context.tobytes() for _, _, record in policy._open.values()]
         before = state(policy)
         assert policy.forget("customer", 4711) == 2
         assert policy.forget("customer", 4711) == 0

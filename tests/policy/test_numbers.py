@@ -13,6 +13,7 @@ from banditlab.policy.choice import as_name
 from banditlab.policy.confidence import ZETA, rise, sequence
 from banditlab.policy.events import from_bytes, to_bytes
 from banditlab.policy.status import LogStatus, Plays, _bins
+from banditlab.policy.unanswered import Unanswered
 
 X = [1.0, 1.0, 0.0, 1.0] * 30 + [0.0, 1.0, 0.0] * 40
 
@@ -73,7 +74,7 @@ def test_a_rise_is_where_the_intervals_of_before_and_since_lie_furthest_apart(le
 def status(**changes: object) -> LogStatus:
     plain: dict[str, object] = {
         "source": "log.db", "agent": "fastcb", "trained": {"rows": 1250, "mistakes": 331}, "decisions": 4321, "feedback": 8,
-        "imputed": 0, "unknown": 0, "refused": 0,
+        "imputed": 0, "unknown": 0, "refused": 0, "rule": Unanswered(), "closed": 0,
         "left": 4321, "waiting": 13, "left_out": 0,
         "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
         "mistakes": np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]), "share": 0.523, "low": 0.114, "high": 0.937,

@@ -207,8 +207,8 @@ def test_an_open_decision_that_cannot_be_is_refused_with_the_file(
     policy: Policy, tmp_path: Path, change: dict[str, Any]
 ) -> None:
     choice = policy.decide(ROW)
-    seq, record = policy._open[choice.id]
-    policy._open[choice.id] = (seq, record._replace(**change))
+    seq, at, record = policy._open[choice.id]
+    policy._open[choice.id] = (seq, at, record._replace(**change))
     policy.save(tmp_path / "bad")
     with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(a decision|the context)") as error:
         Policy.load(tmp_path / "bad")

@@ -207,3 +207,29 @@ def test_what_is_no_server_is_one_line(policy_file: Path, server: Server) -> Non
         status_of_log(of_schema(server, "bare"))
     with pytest.raises(UsageError, match="not an address"):
         Policy.open(policy_file, "postgresql://a@b:port/c")
+
+
+def test_silence_is_closed_once_and_counts_in_the_status(
+    policy_file: Path, server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1e9]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr("banditlab.policy.policy.CLOSED_AT_ONCE", 2)
+    log = of_schema(server, "silence")
+    policy = Policy.open(policy_file, log, unanswered="wrong", after="30 min")
+    ids = [policy.decide(row).id for row in new_rows(5)]
+    policy.feedback(ids[1], True)
+    now[0] += 1801.0
+    policy.close_overdue()
+    before = state(policy)
+    drop(policy)
+    with Policy.open(policy_file, log) as again:
+        assert state(again) == before
+        again.close_overdue()
+        assert again.describe()["closed"] == 4
+        with pytest.raises(UnknownDecisionError, match="closed as wrong already"):
+            again.feedback(ids[0], True)
+    status = status_of_log(log)
+    assert status.mistakes.tolist() == [1.0, 0.0, 1.0, 1.0, 1.0]
+    assert (status.feedback, status.closed, status.waiting, status.drift) == (1, 4, 0, None)
+    assert verify_log(log) == 10

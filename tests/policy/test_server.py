@@ -347,3 +347,29 @@ def test_what_an_error_is_answered_with() -> None:
         found = server.refusal(error)
         assert (found.status, str(found)) == (status, text)
     assert [host_of(h) for h in ("[2001:db8::1]:80", "[::1]", "Name:8080")] == ["2001:db8::1", "::1", "name"]
+
+
+def test_silence_is_closed_by_the_server_and_a_later_answer_is_409_and_counted(
+    policy_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1e9]
+    monkeypatch.setattr(time, "time", lambda: now[0])
+    monkeypatch.setattr(server, "CLOSING", 0.001)
+    policy = Policy.open(policy_file, tmp_path / "events.db", unanswered="wrong", after="1 h")
+    with Client(make_app(policy)) as client:
+        one, other = (client.post("/decide", json={"row": ROW}).json()["id"] for _ in range(2))
+        client.post("/feedback", json={"id": other, "correct": True})
+        now[0] += 3601.0
+        while not policy.describe()["closed"]:  # no request comes
+            client.loop.run(asyncio.sleep(0.001))
+        for correct in (True, False):
+            late = client.post("/feedback", json={"id": one, "correct": correct})
+            assert late.status_code == 409
+            assert "closed as wrong already: no answer within 1 h" in late.json()["error"]
+        assert client.post("/feedback", json={"id": other, "correct": True}).status_code == 409
+        told = client.get("/policy").json()
+        assert (told["feedback"], told["closed"], told["late"], told["right"]) == (1, 1, 2, 1)
+        assert (told["unanswered"], told["after"]) == ("wrong", "1 h")
+        numbers = client.get("/metrics").text
+        assert 'banditlab_late_feedback_total{correct="true"} 1.0' in numbers
+        assert 'banditlab_feedback_total{correct="true"} 1.0' in numbers

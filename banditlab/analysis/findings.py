@@ -36,6 +36,8 @@ class Facts:
         The ranked table.
     repetitions, rounds, ranked_rounds
         How many there are, and how many rounds are ranked (see `Arena.ranked_rounds`).
+    unit
+        What a ranked round shows for the first time: a row, or a group of rows.
     paired
         Whether the players of a repetition met the same stream.
     constant
@@ -52,6 +54,7 @@ class Facts:
     repetitions: int
     rounds: int
     ranked_rounds: float
+    unit: str
     paired: bool
     constant: float
     below_constant: int
@@ -196,8 +199,8 @@ SENTENCES = (
         "first-pass",
         lambda facts: facts.ranked_rounds < facts.rounds,
         lambda facts: (
-            f"Mistake rates are of the {facts.ranked_rounds:,.0f} of {facts.rounds:,} rounds that show a row for "
-            "the first time."
+            f"Mistake rates are of the {facts.ranked_rounds:,.0f} of {facts.rounds:,} rounds that show a "
+            f"{facts.unit} for the first time."
         ),
     ),
     Sentence(
@@ -221,6 +224,7 @@ def facts_of(arena: Arena) -> Facts:
         repetitions=len(arena.repetitions),
         rounds=arena.results.last_round,
         ranked_rounds=arena.ranked_rounds,
+        unit="group of rows" if "groups" in arena.results.data.get(arena.environment, {}) else "row",
         paired=arena.paired,
         constant=constant,
         below_constant=sum(row.mistakes.mean < own for row, own in zip(rows, _own_constants(arena, rows), strict=True)),

@@ -84,7 +84,8 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
     """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"."""
     largest = f", largest class {share(facts['largest'])}" if "largest" in facts else ""
     passes = f"{rounds / facts['rows']:.3g} {'pass' if rounds == facts['rows'] else 'passes'}"
-    return f"{facts['rows']:,.0f} rows, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}"
+    groups = f" in {facts['groups']:,.0f} groups, of which the first row counts" if "groups" in facts else ""
+    return f"{facts['rows']:,.0f} rows{groups}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}"
 
 
 def count(n: int, noun: str) -> str:

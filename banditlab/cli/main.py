@@ -73,6 +73,10 @@ DropRows = Annotated[
 ]
 DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")]
 MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
+GroupOption = Annotated[
+    str | None,
+    typer.Option(metavar="COLUMN", help="Rows with one value here belong together; the first of each counts."),
+]
 MissingOption = Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
 ScalingOption = Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
 UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
@@ -166,6 +170,7 @@ def compare(
     drop_rows: DropRows = None,
     drop_columns: DropColumns = None,
     max_categories: MaxCategories = None,
+    group: GroupOption = None,
     missing: MissingOption = None,
     scaling: ScalingOption = None,
     dry_run: DryRun = False,
@@ -176,13 +181,11 @@ def compare(
     live_port: LivePort = None,
 ) -> None:
     """Rank agents and exploration rates on your own table."""
+    settings = _table(locals())
     _open_labs(lab)
     from banditlab.cli.table_view import comparison_lines, fault_lines
     from banditlab.comparison import FaultyTableError, prepared
 
-    settings = _table(
-        roles, header, format_, encoding, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
-    )
     counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
     try:
         made = prepared(data, label, agents=agents, **counts, **settings)
@@ -203,31 +206,16 @@ def compare(
     )
 
 
-def _table(
-    roles: RolesOption,
-    header: HeaderOption,
-    format_: FormatOption,
-    encoding: EncodingOption,
-    separator: SeparatorOption,
-    decimal: DecimalOption,
-    drop_rows: DropRows,
-    drop_columns: DropColumns,
-    max_categories: MaxCategories,
-    missing: MissingOption,
-    scaling: ScalingOption,
-) -> dict[str, Any]:
-    """Return the table environment's settings that the options stand for; None where an option was not given."""
+def _table(options: dict[str, Any]) -> dict[str, Any]:
+    """Return the table environment's settings among a command's options; None where an option was not given."""
+    as_given = ("encoding", "separator", "decimal", "max_categories", "group", "missing", "scaling")
+    header = options["header"]
     return {
-        "format": format_,
-        "encoding": encoding,
-        "separator": separator,
-        "decimal": decimal,
-        "drop_rows": drop_rows or None,
-        "drop_columns": drop_columns or None,
-        "max_categories": max_categories,
-        "missing": missing,
-        "scaling": scaling,
-        "roles": _roles(roles) if roles else None,
+        **{name: options[name] for name in as_given},
+        "format": options["format_"],
+        "drop_rows": options["drop_rows"] or None,
+        "drop_columns": options["drop_columns"] or None,
+        "roles": _roles(options["roles"]) if options["roles"] else None,
         "header": None if header is None else "yes" if header else "no",
     }
 
@@ -319,6 +307,7 @@ def train(
     drop_rows: DropRows = None,
     drop_columns: DropColumns = None,
     max_categories: MaxCategories = None,
+    group: GroupOption = None,
     missing: MissingOption = None,
     scaling: ScalingOption = None,
     unanswered: UnansweredOption = None,
@@ -326,13 +315,12 @@ def train(
     lab: Lab = None,
 ) -> None:
     """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
+    table = _table(locals())
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
-    table = _table(
-        roles, header, format_, encoding, separator, decimal, drop_rows, drop_columns, max_categories, missing, scaling
-    )
-    train_(data, label, out, agent, settings or [], best_of, seed, table | {"unanswered": unanswered, "after": after})
+    table |= {"unanswered": unanswered, "after": after}
+    train_(data, label, out, agent, settings or [], best_of, seed, table)
 
 
 @app.command()

@@ -9,13 +9,16 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditlab.comparison._agents import chosen_agents
 from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs import files
 from banditlab.envs.survey import Survey, survey
-from banditlab.envs.table import ReadFrame, read_frame
+from banditlab.envs.table import COPIES, ReadFrame, read_frame
 from banditlab.errors import FaultError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least
@@ -148,9 +151,14 @@ def prepared(
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
-    described = describe_environment(TABLE, settings, str(data))
+    describe_environment(TABLE, settings, str(data))
     found, sentences = surveyed(data, label, settings)
-    env = build_environment(described, rounds=1)
+    env = _built(settings, data)
+    if not settings.get("group") and not env.unwrapped.sparse:
+        alike = _built(settings | {"group": COPIES}, data)
+        if (units := alike.unwrapped.row_units) is not None:
+            settings |= {"group": COPIES}
+            sentences = [_about_copies(units), *sentences]
     problem, n = env.unwrapped.problem, env.unwrapped.n_rows
     long = env.unwrapped.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
     players, left_out = chosen_agents(agents, problem)
@@ -166,6 +174,19 @@ def prepared(
         str(data),
     )
     return Comparison(spec, found, left_out, sentences)
+
+
+def _built(settings: dict[str, Any], data: Path) -> Any:
+    return build_environment(describe_environment(TABLE, settings, str(data)), rounds=1)
+
+
+def _about_copies(units: NDArray[np.int64]) -> str:
+    n, distinct = len(units), int(units.max()) + 1
+    return (
+        f"{n - distinct:,} of {n:,} rows are copies or near copies of others: rows that are alike are shown together, and the "
+        f"ranking counts the first of each, {distinct:,} in all; where a column says which rows belong together, give it as "
+        "--group"
+    )
 
 
 def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:
@@ -193,6 +214,8 @@ def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey |
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
+        if settings.get("group") in read["it"].frame.columns:
+            kept["drop_columns"] = [*(kept.get("drop_columns") or ()), settings["group"]]
         found = survey(read["it"].frame, label, **kept, source=str(data))
         return found._replace(faults=[*faults, *found.faults])
 

@@ -1,4 +1,4 @@
-"""A row's first showing and its repeats: what a pass over a table counts, and what each row cost."""
+"""The first showing of a row, or of a group of rows, and its repeats: what a pass over a table counts, and what each cost."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ GROUPS = 512
 class FirstSights:
     """What the first showings of a table's rows cost, row by row or in groups of rows.
 
-    Where an environment has no table, every round is a first showing and there are no rows to tell apart.
+    Where rows belong together (`row_units`), the first showing of a unit counts and its other rows are repeats. Where an
+    environment has no table, every round is a first showing and there are no rows to tell apart.
 
     Parameters
     ----------
@@ -28,22 +29,29 @@ class FirstSights:
 
     def __init__(self, env: Any, rounds: int) -> None:
         rows = getattr(env, "rows_per_pass", None)
-        self.rounds = rounds if rows is None else min(rounds, int(rows))
         self.groups: NDArray[np.int64] | None = None
         if rows is not None:
-            of_row = row_groups(int(rows))
-            self.groups = of_row[env.row_order(self.rounds)]
-            self.sums, self.counts = np.zeros(of_row.max() + 1), np.zeros(of_row.max() + 1)
+            units = getattr(env, "row_units", None)
+            shown = env.row_order(min(rounds, int(rows)))
+            shown = shown if units is None else units[shown]
+            of_unit = row_groups(int(rows) if units is None else int(units.max()) + 1)
+            self.first = np.zeros(len(shown), dtype=bool)
+            self.first[np.unique(shown, return_index=True)[1]] = True
+            self.groups = of_unit[shown]
+            self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
-    def among(self, done: int, n: int) -> int:
-        """Return how many of the n rounds after the first `done` are first showings: those come before all repeats."""
-        return max(0, min(n, self.rounds - done))
+    def among(self, done: int, n: int) -> NDArray[np.bool_]:
+        """Return which of the n rounds after the first `done` are first showings, (n,)."""
+        if self.groups is None:
+            return np.ones(n, dtype=bool)
+        here = self.first[done : done + n]
+        return np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
-    def add(self, done: int, wrong: Floats) -> None:
-        """Add the expected mistakes of the rounds after the first `done`, which are first showings."""
-        if self.groups is not None and len(wrong):
-            here = self.groups[done : done + len(wrong)]
-            self.sums += np.bincount(here, wrong, len(self.sums))
+    def add(self, done: int, wrong: Floats, new: NDArray[np.bool_]) -> None:
+        """Add the expected mistakes of those rounds after the first `done` that are first showings."""
+        if self.groups is not None and new.any():
+            here = self.groups[done : done + len(new)][new[: len(self.groups) - done]]
+            self.sums += np.bincount(here, wrong[new], len(self.sums))
             self.counts += np.bincount(here, minlength=len(self.counts))
 
     def row_losses(self) -> bytes | None:

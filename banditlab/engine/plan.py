@@ -120,7 +120,8 @@ class Plan:
     runs: list[Run] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     data: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share."""
+    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share,
+    and, where rows belong together, how many `groups` there are."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
@@ -276,8 +277,10 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     if rows is None:
         return {}
     shares = getattr(env, "class_shares", None)
-    largest = {} if shares is None else {"largest": float(max(shares))}
-    return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | largest
+    units = getattr(env, "row_units", None)
+    more = {} if shares is None else {"largest": float(max(shares))}
+    more |= {} if units is None else {"groups": int(units.max()) + 1}
+    return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
 
 
 def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:

@@ -129,13 +129,13 @@ class _Score:
         """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.p_true if self.labelled else trace.correct.astype(np.float64))
         new = self.first.among(self.rounds, len(y))
-        self.first.add(self.rounds, wrong[:new])
-        self.first_mistakes += int(new - np.count_nonzero(trace.correct[:new]))
-        self.first_expected += float(np.sum(wrong[:new]))
-        self.first_rounds += new
+        self.first.add(self.rounds, wrong, new)
+        self.first_mistakes += int(np.count_nonzero(~trace.correct[new]))
+        self.first_expected += float(np.sum(wrong[new]))
+        self.first_rounds += int(np.count_nonzero(new))
         if self.labelled:
             self.labels += np.bincount(y, minlength=len(self.labels))
-            self.first_labels += np.bincount(y[:new], minlength=len(self.labels))
+            self.first_labels += np.bincount(y[new], minlength=len(self.labels))
         self.rounds += len(trace.correct)
         self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
         self.expected += float(np.sum(wrong))

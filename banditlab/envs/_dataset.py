@@ -58,7 +58,20 @@ class DataSetEnv(StreamEnv):
             Before the first reset.
         """
         orders, passes = self._streams().contexts, -(-rounds // self.n_rows)
-        return np.concatenate([orders.permutation(self.n_rows) for _ in range(passes)])[:rounds]
+        return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
+
+    @property
+    def row_units(self) -> Labels | None:
+        """The unit of each row, (N,) in 0 ... U-1: rows of one unit are shown together; None where each is its own."""
+        return self._table.units
+
+    def _pass(self, orders: np.random.Generator) -> Labels:
+        """Return the order of one pass, (N,): a permutation of the rows, or of the units and of the rows in each."""
+        order, units = orders.permutation(self.n_rows), self._table.units
+        if units is None:
+            return order
+        place = orders.permutation(units.max() + 1)
+        return np.asarray(order[np.argsort(place[units[order]], kind="stable")])
 
     @property
     def class_shares(self) -> NDArray[np.float64]:
@@ -78,7 +91,7 @@ class DataSetEnv(StreamEnv):
             passes = [left]
             have = len(left)
             while have < size:
-                passes.append(streams.contexts.permutation(len(y)))
+                passes.append(self._pass(streams.contexts))
                 have += len(y)
             order = np.concatenate(passes)
             now, left = order[:size], order[size:]

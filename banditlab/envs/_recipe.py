@@ -30,6 +30,10 @@ class Rows(NamedTuple):
     """What was done to numeric columns: "auto" is resolved to "minmax" or "none"."""
     encoder: Encoder | None = None
     """What made the contexts, for rows that come later; None where rows are sparse."""
+    numbers: Labels | None = None
+    """(N,), the number of each row in the table it was made of; None where rows are sparse."""
+    units: Labels | None = None
+    """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
 
 
 def prepare(
@@ -51,10 +55,13 @@ def prepare(
     """
     if not columns:
         raise UsageError(f"{source}: no feature column is left")
+    numbers = np.arange(len(y)) if row_numbers is None else row_numbers
     if recipe.missing == "error":
-        refuse_gaps(columns, source, np.arange(len(y)) if row_numbers is None else row_numbers)
+        refuse_gaps(columns, source, numbers)
     elif recipe.missing == "drop_rows":
-        columns, y, classes = _drop_gaps(columns, y, classes)
+        keep = ~np.logical_or.reduce([column.gaps for column in columns])
+        columns, y, classes = _drop_gaps(columns, y, classes, keep)
+        numbers = numbers[keep]
     if len(y) == 0:
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
@@ -62,12 +69,13 @@ def prepare(
     encoder, X = Encoder.of_columns(columns, recipe, source)
     X.flags.writeable = False
     y.flags.writeable = False
-    return Rows(X, y, classes, encoder.radius, encoder.recipe.scaling, encoder)
+    return Rows(X, y, classes, encoder.radius, encoder.recipe.scaling, encoder, numbers)
 
 
-def _drop_gaps(columns: list[Column], y: Labels, classes: list[Any]) -> tuple[list[Column], Labels, list[Any]]:
+def _drop_gaps(
+    columns: list[Column], y: Labels, classes: list[Any], keep: np.ndarray
+) -> tuple[list[Column], Labels, list[Any]]:
     """Leave out rows with gaps, and classes that lose all their rows by it."""
-    keep = ~np.logical_or.reduce([column.gaps for column in columns])
     columns = [column._replace(values=column.values[keep]) for column in columns]
     present, y = np.unique(y[keep], return_inverse=True)
     return columns, y.astype(np.int64), [classes[k] for k in present]

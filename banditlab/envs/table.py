@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import OrderedDict
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
+import numpy as np
+
 from banditlab.envs import files
+from banditlab.envs._base import Labels
 from banditlab.envs._columns import Missing, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
+from banditlab.envs._units import rows_alike
 from banditlab.envs.files import Format, Header
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.validation import at_least, one_of
 
 if TYPE_CHECKING:
@@ -21,6 +25,8 @@ if TYPE_CHECKING:
 _CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str, Header]] = OrderedDict()
 """The last tables read in this process: a sweep builds the same environment for every run."""
 _CACHED_TABLES = 4
+COPIES = "copies and near copies"
+"""The `group` of rows that are alike, for which there is no column."""
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -63,6 +69,10 @@ class Table(DataSetEnv):
         codes), "time" (dates, or texts in ISO 8601, as days since 1970) or "drop".
     max_categories
         A nominal column with more categories is refused.
+    group
+        A column, which is then no feature: rows of one value are shown together, and of each group only the first row
+        counts in a ranking, as whoever remembers it has seen the others. "copies and near copies" finds groups of rows that
+        are alike, beyond chance, in the features. "": each row is a group of its own.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
         10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
@@ -103,6 +113,7 @@ class Table(DataSetEnv):
         drop_columns: list[str] | None = None,
         roles: dict[str, str] | None = None,
         max_categories: int = 100,
+        group: str = "",
         scaling: Scaling = "auto",
         missing: Missing = "error",
         normalize: bool = True,
@@ -122,7 +133,7 @@ class Table(DataSetEnv):
         self.drop_rows = [int(row) for row in drop_rows or ()]
         self.drop_columns = [str(name) for name in drop_columns or ()]
         self.max_categories = at_least("max_categories", max_categories, 2)
-        self.scaling, self.missing = scaling, missing
+        self.group, self.scaling, self.missing = str(group), scaling, missing
         self.normalize, self.intercept = bool(normalize), bool(intercept)
         if self.format == "libsvm" and self.label_column:
             raise UsageError(f"{self.path}: label (--label): a LIBSVM file brings its own labels; leave it out")
@@ -137,6 +148,7 @@ class Table(DataSetEnv):
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
         rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles") if name in rest}
+        rest = {name: value for name, value in rest.items() if (name, value) not in (("group", ""),)}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
         if rest.get("header", "auto") == "yes":
@@ -166,7 +178,7 @@ class Table(DataSetEnv):
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
-            if stays_sparse(X):
+            if stays_sparse(X) and not self.group:
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
@@ -174,16 +186,47 @@ class Table(DataSetEnv):
             label = files.LIBSVM_LABEL
         else:
             read = read_frame(self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows)
+        named = [self.group] if self.group not in ("", COPIES) else []
+        for name in named:
+            refuse_missing_group(read.frame, name, label, self.path)
         rows = table_rows(
             read.frame,
             label,
             recipe,
-            drop_columns=self.drop_columns,
+            drop_columns=[*self.drop_columns, *named],
             max_categories=self.max_categories,
             source=self.path,
             roles=self.roles,
         )
-        return rows, read.separator, read.header
+        return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
+
+    def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
+        import pandas as pd
+
+        if not self.group:
+            return None
+        assert rows.encoder is not None
+        assert rows.numbers is not None
+        frame = frame.loc[rows.numbers.tolist()]
+        if self.group != COPIES:
+            return np.asarray(pd.factorize(frame[self.group])[0])
+        rng = np.random.default_rng(0)
+        permuted = {name: frame[name].iloc[rng.permutation(len(frame))].to_numpy() for name in frame.columns}
+        chance = rows.encoder.transform(pd.DataFrame(permuted))
+        return rows_alike(rows.encoder.transform(frame), chance, len(rows.classes))
+
+
+def refuse_missing_group(frame: pd.DataFrame, group: str, label: str, source: str) -> None:
+    """Raise a UsageError where a group column does not exist, is the label, or has missing entries."""
+    names = [str(name) for name in frame.columns]
+    if group not in names or group == label:
+        what = "is the label" if group == label else f"does not exist{nearest(group, names[:30], keep_order=True)}"
+        raise FaultError(f"{source}: group (--group): column {group!r} {what}")
+    if (gaps := frame[group].isna().to_numpy()).any():
+        raise FaultError(
+            f"{source}: group (--group): column {group!r} has no value in row {frame.index[int(np.argmax(gaps))]}, counted "
+            "from 0; every row needs one"
+        )
 
 
 class ReadFrame(NamedTuple):

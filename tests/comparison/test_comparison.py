@@ -235,7 +235,8 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
 def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
     d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    env = SimpleNamespace(unwrapped=SimpleNamespace(problem=Problem(d, 3, 1.0, 1), n_rows=12, sparse=sparse))
+    there = {"problem": Problem(d, 3, 1.0, 1), "n_rows": 12, "sparse": sparse, "row_units": None}
+    env = SimpleNamespace(unwrapped=SimpleNamespace(**there))
     monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
     assert comparison(table, "kind", agents="uniform").norm_bounds == bounds
 

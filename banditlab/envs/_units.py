@@ -1,0 +1,90 @@
+"""Rows that belong together: those of one group, exact copies, and near copies that no smooth distribution has.
+
+Let r_1 <= r_2 <= ... be the distances of a row to its nearest neighbours. Rows drawn from a smooth density in m dimensions have
+j ln(r_{j+1} / r_j) distributed about as an exponential variable of mean 1/m (Facco, d'Errico, Rodriguez, Laio: Estimating the
+intrinsic dimension of datasets by a minimal neighborhood information, Scientific Reports 7, 2017), whose median is at most
+ln 2. Where rows come in groups of j + 1 near copies it is far above.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.envs._base import Floats, Labels
+
+NEIGHBOURS = 31
+"""The most near copies of a row that are looked for."""
+LOOKED_AT, LARGEST = 1000, 20_000
+"""Rows whose neighbours are looked at, drawn once, and rows of the largest table whose near copies are then grouped."""
+MEDIAN, SURE = 1.5, 5.0
+"""Groups are found where the median of j ln(r_{j+1} / r_j) is above the one at some j, or half of the rows have the other."""
+FOUND, GROUPED = 1.45, 1.25
+"""Least r_{j+1} / r_j of a gap by which groups are found, above the sqrt(2) of grids, and by which rows are then grouped."""
+
+
+def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
+    """Return the unit of each row (N,), copies and near copies having one; None where repeats are few, or chance.
+
+    At most sqrt(N) rows that repeat others are few: what is learnt from them is within the error of any mean.
+
+    Parameters
+    ----------
+    X
+        (N, d), the encoded rows.
+    chance
+        (N, d), the same with each column of the table permuted: rows that repeat there do so by chance.
+    n_classes
+        K. Fewer than 2 K units are classes that lie apart, not copies.
+    """
+    exact, first = _exact(X)
+    _, by_chance = _exact(chance)
+    near = _near(X[first], chance[by_chance])
+    if near is None and len(X) - len(first) <= 2 * (len(X) - len(by_chance)):
+        return None
+    units = exact if near is None else near[exact]
+    n_units = units.max() + 1
+    return units if n_units >= 2 * n_classes and len(X) - n_units > len(X) ** 0.5 else None
+
+
+def _exact(X: Floats) -> tuple[Labels, Labels]:
+    """Return the number of each row (N,) among the U distinct ones, and where each of those is first, (U,)."""
+    import pandas as pd
+
+    distinct = pd.factorize(np.array([(row + 0.0).tobytes() for row in X], dtype=object))[0]
+    return distinct, np.unique(distinct, return_index=True)[1]
+
+
+def _near(X: Floats, chance: Floats) -> Labels | None:
+    """Return the groups of near copies among distinct rows (U, d), (U,); None where there are none."""
+    from scipy.sparse import csr_array
+    from scipy.sparse.csgraph import connected_components
+
+    if len(X) > LARGEST or not _has_groups(X) or _has_groups(chance):
+        return None
+    gaps, near = _gaps(X, X, GROUPED)
+    size = np.where(gaps.max(axis=1) >= MEDIAN, gaps.argmax(axis=1) + 1, 0)
+    mine = np.arange(near.shape[1]) < size[:, None]
+    links = csr_array((np.ones(mine.sum()), (np.repeat(np.arange(len(X)), size), near[mine])), shape=(len(X),) * 2)
+    return np.asarray(connected_components(links, directed=False)[1], dtype=np.int64)
+
+
+def _has_groups(X: Floats) -> bool:
+    if len(X) < 3:
+        return False
+    some = np.random.default_rng(0).permutation(len(X))[:LOOKED_AT]
+    gaps = _gaps(X, X[some], FOUND)[0]
+    return bool(np.median(gaps, axis=0).max() > MEDIAN or np.mean(gaps.max(axis=1) >= SURE) > 0.5)
+
+
+def _gaps(X: Floats, rows: Floats, least: float) -> tuple[Floats, NDArray[Any]]:
+    """Return j ln(r_{j+1} / r_j) of rows of X, j = 1, 2, ..., 0 where the ratio is below `least`, and their neighbours in X."""
+    from sklearn.neighbors import NearestNeighbors
+
+    k = min(NEIGHBOURS, len(X) - 1)
+    distance, near = NearestNeighbors(n_neighbors=k + 1).fit(X).kneighbors(rows)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = distance[:, 2:] / distance[:, 1:-1]
+    return np.arange(1.0, k) * np.log(np.where(ratio >= least, ratio, 1.0)), near[:, 1:]

@@ -12,7 +12,7 @@ import pandas as pd
 
 from banditlab.analysis.joins import has_own_comparator, own_relative
 from banditlab.analysis.matrices import groups_of, matrix
-from banditlab.analysis.statistics import Floats, choose, first_half
+from banditlab.analysis.statistics import Floats, choose, first_half, moving_blocks
 from banditlab.analysis.tables import Results
 
 VARIANT = ["label", "settings"]
@@ -96,10 +96,14 @@ class Arena:
             for label, r, losses in zip(rows["label"], rows["repetition"], rows["row_losses"])
         }
         missing = np.full(max(len(each) for each in found.values()), np.nan)
-        return {
+        facts = self.results.data.get(self.environment, {})
+        stacked = {
             str(label): np.stack([found.get((str(label), int(r)), missing) for r in repetitions])
             for label in dict.fromkeys(rows["label"])
         }
+        if "follows_time" in facts:  # no interval, and so no lead
+            return {label: np.full_like(each, np.nan) for label, each in stacked.items()}
+        return {label: moving_blocks(each) if "in_order" in facts else each for label, each in stacked.items()}
 
     @cached_property
     def relative(self) -> pd.DataFrame:

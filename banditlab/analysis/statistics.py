@@ -14,7 +14,7 @@ R repetitions,
 :math:`s^2` the variance between repetitions, with the degrees of freedom by Satterthwaite's rule, :math:`R - 1` and
 :math:`n - 1` those of the two parts. What varies with row and repetition is in both parts, which is cautious where
 there are few repetitions and makes up for what a row adds by being learnt from (`docs/results/intervals.md` has the
-coverage measured).
+coverage measured). Where rows are played in order, blocks of them take the place of rows (`moving_blocks`).
 
 Whole numbers of mistakes may agree in all repetitions by chance. Where they do, the variance is the binomial one of the rounds
 (`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is a lead (`leads`).
@@ -93,8 +93,8 @@ def mean_interval(
     values
         Shape (R,), one entry per repetition.
     rows
-        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them; None where every
-        repetition has a stream of its own.
+        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or what
+        `moving_blocks` makes of them; None where every repetition has a stream of its own.
     rounds
         Of how many rounds each value is the share of mistakes; infinite for other quantities.
     family
@@ -149,8 +149,24 @@ def _binomial(shares: Floats, rounds: float) -> float:
     return p * (1.0 - p) / trials if trials else math.nan
 
 
+def moving_blocks(deviations: Floats) -> Floats:
+    """Return what `mean_interval` takes as rows where the m rows of deviations (R, m) stand in an order: (R, b, -1).
+
+    Rows near one another may depend on one another, so that blocks of l of them are what varies: the sum of squares of all m
+    block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary observations, Annals of
+    Statistics 17, 1989; the last rows' blocks go on with the first rows), with b - 1 degrees of freedom. There are
+    b = floor(sqrt(m)) blocks, l = floor(m / b).
+    """
+    R, m = deviations.shape
+    b = max(1, math.isqrt(m))
+    length = m // b
+    sums = np.cumsum(np.hstack([np.zeros((R, 1)), deviations, deviations[:, :length]]), axis=1)
+    blocks = (sums[:, length : length + m] - sums[:, :m]) / math.sqrt(length)
+    return np.pad(blocks, ((0, 0), (0, -m % b))).reshape(R, b, -1)
+
+
 def _of_rows(deviations: Floats) -> tuple[float, float]:
-    """Return the variance by the sampling of rows, from their mean deviations (m,), and its degrees of freedom."""
+    """Return the variance by the sampling of rows, from their mean deviations (m, ...), and its degrees of freedom."""
     m = len(deviations)
     return (m / (m - 1) * float(np.square(deviations).sum()) if m > 1 else 0.0), max(1.0, m - 1.0)
 

@@ -73,6 +73,10 @@ DropRows = Annotated[
 ]
 DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")]
 MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
+OrderOption = Annotated[
+    str | None,
+    typer.Option(metavar="ORDER", help="Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle."),
+]
 GroupOption = Annotated[
     str | None,
     typer.Option(metavar="COLUMN", help="Rows with one value here belong together; the first of each counts."),
@@ -170,6 +174,7 @@ def compare(
     drop_rows: DropRows = None,
     drop_columns: DropColumns = None,
     max_categories: MaxCategories = None,
+    order: OrderOption = None,
     group: GroupOption = None,
     missing: MissingOption = None,
     scaling: ScalingOption = None,
@@ -208,7 +213,7 @@ def compare(
 
 def _table(options: dict[str, Any]) -> dict[str, Any]:
     """Return the table environment's settings among a command's options; None where an option was not given."""
-    as_given = ("encoding", "separator", "decimal", "max_categories", "group", "missing", "scaling")
+    as_given = ("encoding", "separator", "decimal", "max_categories", "order", "group", "missing", "scaling")
     header = options["header"]
     return {
         **{name: options[name] for name in as_given},
@@ -307,6 +312,7 @@ def train(
     drop_rows: DropRows = None,
     drop_columns: DropColumns = None,
     max_categories: MaxCategories = None,
+    order: OrderOption = None,
     group: GroupOption = None,
     missing: MissingOption = None,
     scaling: ScalingOption = None,

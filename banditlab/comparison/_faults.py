@@ -21,6 +21,7 @@ OPTIONS = {
     "separator": "--separator",
     "decimal": "--decimal",
     "max_categories": "--max-categories",
+    "order": "--order",
     "group": "--group",
     "missing": "--missing",
     "scaling": "--scaling",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
@@ -98,16 +99,7 @@ def default_folder(name: str) -> Path:
     return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
 
 
-def comparison(
-    data: Path,
-    label: str,
-    *,
-    passes: int | None = None,
-    rounds: int | None = None,
-    repetitions: int = 10,
-    agents: str | Sequence[str] | None = None,
-    **table: Any,
-) -> Spec:
+def comparison(data: Path, label: str, **options: Any) -> Spec:
     """Return the spec of a comparison; without comparators where rows are sparse and too long to be made dense.
 
     Parameters
@@ -132,7 +124,7 @@ def comparison(
         No such file, no such column, a table that cannot be read as features and labels (all its faults at once), both
         passes and rounds.
     """
-    return prepared(data, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table).spec
+    return prepared(data, label, **options).spec
 
 
 def prepared(
@@ -157,8 +149,9 @@ def prepared(
     if not settings.get("group") and not env.unwrapped.sparse:
         alike = _built(settings | {"group": COPIES}, data)
         if (units := alike.unwrapped.row_units) is not None:
-            settings |= {"group": COPIES}
+            settings, env = settings | {"group": COPIES}, alike
             sentences = [_about_copies(units), *sentences]
+    sentences += _about_order(env.unwrapped, found)
     problem, n = env.unwrapped.problem, env.unwrapped.n_rows
     long = env.unwrapped.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
     players, left_out = chosen_agents(agents, problem)
@@ -189,6 +182,21 @@ def _about_copies(units: NDArray[np.int64]) -> str:
     )
 
 
+def _about_order(table: Any, found: Survey | None) -> list[str]:
+    times = [] if found is None else [note.name for note in found.notes if note.role in ("time", "time-like")]
+    said = [
+        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in times
+    ]
+    if table.looks_ordered and not table.in_order:
+        said.append(
+            "rows that follow one another are alike: shuffled, agents learn from those just before and after; --order file "
+            "plays them as they stand"
+        )
+    if table.follows_time:
+        said.append("the labels may depend on nothing but time, so no difference between agents is called significant")
+    return said
+
+
 def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:
     """Return what a table looks like and what was found out of its file.
 
@@ -214,8 +222,8 @@ def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey |
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
-        if settings.get("group") in read["it"].frame.columns:
-            kept["drop_columns"] = [*(kept.get("drop_columns") or ()), settings["group"]]
+        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
+        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(read["it"].frame.columns))]
         found = survey(read["it"].frame, label, **kept, source=str(data))
         return found._replace(faults=[*faults, *found.faults])
 

@@ -10,7 +10,10 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 GROUPS = 512
-"""A table of more rows than this has them in so many groups, drawn once: what is stored of a run stays small."""
+"""A table of more rows than this has them in so many groups: what is stored of a run stays small.
+
+They are drawn once, or hold rows that follow one another where the rows are played in their order.
+"""
 
 
 class FirstSights:
@@ -34,7 +37,9 @@ class FirstSights:
             units = getattr(env, "row_units", None)
             shown = env.row_order(min(rounds, int(rows)))
             shown = shown if units is None else units[shown]
-            of_unit = row_groups(int(rows) if units is None else int(units.max()) + 1)
+            n_units = int(rows) if units is None else int(units.max()) + 1
+            in_order = getattr(env, "in_order", False)
+            of_unit = np.arange(n_units) * min(GROUPS, n_units) // n_units if in_order else row_groups(n_units)
             self.first = np.zeros(len(shown), dtype=bool)
             self.first[np.unique(shown, return_index=True)[1]] = True
             self.groups = of_unit[shown]

@@ -121,7 +121,7 @@ class Plan:
     skipped: list[dict[str, str]] = field(default_factory=list)
     data: dict[str, dict[str, float]] = field(default_factory=dict)
     """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share,
-    and, where rows belong together, how many `groups` there are."""
+    and where it is so: how many `groups` of rows there are, `in_order`, `follows_time` (see `Table`)."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
@@ -280,6 +280,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     units = getattr(env, "row_units", None)
     more = {} if shares is None else {"largest": float(max(shares))}
     more |= {} if units is None else {"groups": int(units.max()) + 1}
+    more |= {name: 1 for name in ("in_order", "follows_time") if getattr(env, name, False)}
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
+TableScaling = Literal[Scaling, "running"]
 Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 Role = Literal["numeric", "nominal", "time", "drop"]
 MALFORMED_SHARE = 0.1

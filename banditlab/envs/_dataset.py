@@ -23,6 +23,9 @@ class DataSetEnv(StreamEnv):
     A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; their own names are in `classes`.
     """
 
+    in_order: bool = False
+    """Whether each pass shows the rows as they stand in the table."""
+
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
         X, classes, radius = self._table.X, self._table.classes, self._table.radius
@@ -66,7 +69,9 @@ class DataSetEnv(StreamEnv):
         return self._table.units
 
     def _pass(self, orders: np.random.Generator) -> Labels:
-        """Return the order of one pass, (N,): a permutation of the rows, or of the units and of the rows in each."""
+        """Return the order of one pass, (N,): the table's, a permutation of the rows, or of the units and the rows in each."""
+        if self.in_order:
+            return np.arange(self.n_rows)
         order, units = orders.permutation(self.n_rows), self._table.units
         if units is None:
             return order

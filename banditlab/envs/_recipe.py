@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditlab.envs._base import Labels
-from banditlab.envs._columns import Column, Recipe, Scaling
+from banditlab.envs._columns import Column, Recipe
+from banditlab.envs._running_scale import looking_back
 from banditlab.envs.encoding import Encoder, refuse_gaps
 from banditlab.errors import UsageError
 
@@ -26,8 +27,8 @@ class Rows(NamedTuple):
     classes: list[Any]
     """The K classes' own names."""
     radius: float
-    scaling: Scaling
-    """What was done to numeric columns: "auto" is resolved to "minmax" or "none"."""
+    scaling: Any
+    """What was done to numeric columns: "auto" is resolved to "minmax" or "none", or "running" where rows are in order."""
     encoder: Encoder | None = None
     """What made the contexts, for rows that come later; None where rows are sparse."""
     numbers: Labels | None = None
@@ -43,10 +44,12 @@ def prepare(
     recipe: Recipe,
     source: str,
     row_numbers: np.ndarray | None = None,
+    in_order: bool = False,
 ) -> Rows:
     """Return the rows that the recipe makes of a table's columns.
 
-    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1).
+    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1). Rows that are played `in_order` get
+    a running scale in the place of scaling "auto".
 
     Raises
     ------
@@ -66,10 +69,10 @@ def prepare(
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    encoder, X = Encoder.of_columns(columns, recipe, source)
+    encoder, X = (looking_back if in_order else Encoder.of_columns)(columns, recipe, source)
     X.flags.writeable = False
     y.flags.writeable = False
-    return Rows(X, y, classes, encoder.radius, encoder.recipe.scaling, encoder, numbers)
+    return Rows(X, y, classes, encoder.radius, "running" if in_order else encoder.recipe.scaling, encoder, numbers)
 
 
 def _drop_gaps(

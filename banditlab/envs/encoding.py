@@ -72,10 +72,12 @@ class Encoder:
         (d,), "age", "plan=pro", "age is missing", "constant".
     recipe
         The recipe's settings; scaling "auto" is resolved.
+    steps
+        What is done to each column.
     """
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
-        self._steps, self.recipe, self._norm = steps, recipe, norm
+        self.steps, self.recipe, self._norm = steps, recipe, norm
         self._order = output_order(steps, recipe.missing)
         self.feature_names = tuple(feature_names(steps, recipe.missing, recipe.intercept))
         self.columns = tuple(EncodedColumn(s.name, s.role, s.categories) for s in steps)
@@ -155,7 +157,7 @@ class Encoder:
         """The fitted ColumnTransformer; of a loaded encoder, built from what was saved when it is first asked for."""
         from banditlab.envs._transformer import rebuilt
 
-        return rebuilt(self._steps, self.recipe.scaling, self.recipe.missing)
+        return rebuilt(self.steps, self.recipe.scaling, self.recipe.missing)
 
     def transform(self, frame: pd.DataFrame) -> Floats:
         """Return the contexts (n, d) of a table's rows: the transformer's own output, then the norm rule.
@@ -175,11 +177,10 @@ class Encoder:
         if rows == 0:
             return np.zeros((0, self.d))
         arrays = [
-            self._entries(step, frame[given[step.name]] if step.name in given else [None] * rows)
-            for step in self._steps
+            self._entries(step, frame[given[step.name]] if step.name in given else [None] * rows) for step in self.steps
         ]
         with np.errstate(over="ignore"):
-            raw = np.asarray(self.transformer.transform(frame_of(self._steps, arrays)), dtype=np.float64)
+            raw = np.asarray(self.transformer.transform(frame_of(self.steps, arrays)), dtype=np.float64)
         return self._norm.rows(np.ascontiguousarray(raw[:, self._order]))
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
@@ -298,7 +299,7 @@ class Encoder:
         from banditlab.envs._saved_encoder import FORMAT, VERSION
 
         columns = [
-            {k: list(v) if isinstance(v, tuple) else v for k, v in step._asdict().items()} for step in self._steps
+            {k: list(v) if isinstance(v, tuple) else v for k, v in step._asdict().items()} for step in self.steps
         ]
         recipe = {name: getattr(self.recipe, name) for name in ("scaling", "missing", "normalize", "intercept")}
         saved = {

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
 import numpy as np
 
 from banditlab.envs import files
 from banditlab.envs._base import Labels
-from banditlab.envs._columns import Missing, Recipe, Scaling
+from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
+from banditlab.envs._time import depend_beyond_time, follow_time
 from banditlab.envs._units import rows_alike
 from banditlab.envs.files import Format, Header
 from banditlab.errors import FaultError, UsageError, nearest
@@ -27,6 +29,9 @@ _CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str, Header]] = OrderedDict()
 _CACHED_TABLES = 4
 COPIES = "copies and near copies"
 """The `group` of rows that are alike, for which there is no column."""
+NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
+DEFAULTS = (("group", ""), ("order", "shuffle"))
+"""Settings that are no part of an identity, as they change nothing."""
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -69,6 +74,12 @@ class Table(DataSetEnv):
         codes), "time" (dates, or texts in ISO 8601, as days since 1970) or "drop".
     max_categories
         A nominal column with more categories is refused.
+    order
+        "shuffle": a fresh seeded order per pass. "file": the rows as they stand. "time:COLUMN": by a column of numbers or dates
+        (ISO 8601), which is then no feature; rows of one time stay as they stand. In order, scaling "auto" is "running": each
+        number is brought to [0, 1] by the least and the largest of its column up to then, and gaps are filled with the mean up
+        to then; no later row's values change a context. Known beforehand are the columns, their categories, and which have
+        gaps. No other scaling is allowed.
     group
         A column, which is then no feature: rows of one value are shown together, and of each group only the first row
         counts in a ranking, as whoever remembers it has seen the others. "copies and near copies" finds groups of rows that
@@ -113,8 +124,9 @@ class Table(DataSetEnv):
         drop_columns: list[str] | None = None,
         roles: dict[str, str] | None = None,
         max_categories: int = 100,
+        order: str = "shuffle",
         group: str = "",
-        scaling: Scaling = "auto",
+        scaling: TableScaling = "auto",
         missing: Missing = "error",
         normalize: bool = True,
         intercept: bool = True,
@@ -133,7 +145,14 @@ class Table(DataSetEnv):
         self.drop_rows = [int(row) for row in drop_rows or ()]
         self.drop_columns = [str(name) for name in drop_columns or ()]
         self.max_categories = at_least("max_categories", max_categories, 2)
-        self.group, self.scaling, self.missing = str(group), scaling, missing
+        self.order, self.group, self.scaling, self.missing = str(order), str(group), scaling, missing
+        self.in_order = self.order != "shuffle"
+        if self.order not in ("shuffle", "file") and not (self.order.startswith("time:") and self.order[5:]):
+            raise UsageError(f"order (--order) must be shuffle, file or time:COLUMN, got {self.order!r}")
+        if scaling != "auto" and self.in_order != (scaling == "running"):
+            raise UsageError(
+                f"{self.path}: scaling (--scaling) {scaling!r} and order (--order) {self.order!r} exclude one another"
+            )
         self.normalize, self.intercept = bool(normalize), bool(intercept)
         if self.format == "libsvm" and self.label_column:
             raise UsageError(f"{self.path}: label (--label): a LIBSVM file brings its own labels; leave it out")
@@ -148,7 +167,7 @@ class Table(DataSetEnv):
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
         rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles") if name in rest}
-        rest = {name: value for name, value in rest.items() if (name, value) not in (("group", ""),)}
+        rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
         if rest.get("header", "auto") == "yes":
@@ -174,11 +193,12 @@ class Table(DataSetEnv):
         return rows
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
-        recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
+        scaling: Any = "auto" if self.scaling == "running" else self.scaling
+        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept)
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
-            if stays_sparse(X) and not self.group:
+            if stays_sparse(X) and not self.group and not self.in_order:
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
@@ -186,19 +206,57 @@ class Table(DataSetEnv):
             label = files.LIBSVM_LABEL
         else:
             read = read_frame(self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows)
-        named = [self.group] if self.group not in ("", COPIES) else []
-        for name in named:
-            refuse_missing_group(read.frame, name, label, self.path)
+        named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
+        given = read.frame.drop(columns=label, errors="ignore")
+        columns = {key: self._column(key, name, given) for key, name in named.items() if name}
+        if "order" in columns:
+            order = np.argsort(columns["order"].to_numpy(), kind="stable")
+            read = read._replace(frame=read.frame.iloc[order])
         rows = table_rows(
             read.frame,
             label,
             recipe,
-            drop_columns=[*self.drop_columns, *named],
+            drop_columns=[*self.drop_columns, *filter(None, named.values())],
             max_categories=self.max_categories,
             source=self.path,
-            roles=self.roles,
+            roles={name: role for name, role in self.roles.items() if name not in named.values()},
+            in_order=self.in_order,
         )
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
+
+    def _alone(self) -> tuple[Any, Labels]:
+        """Return the first row of each unit: the others are known to be like it."""
+        units = self.row_units
+        first = slice(None) if units is None else np.unique(units, return_index=True)[1]
+        return self._table.X[first], self._table.y[first]
+
+    @cached_property
+    def looks_ordered(self) -> bool:
+        """Whether rows that follow one another are alike, in labels and features."""
+        return not self.sparse and follow_time(*self._alone())
+
+    @cached_property
+    def follows_time(self) -> bool:
+        """Whether they are, and labels are not shown to depend on the features beyond what time explains."""
+        return self.looks_ordered and not depend_beyond_time(*self._alone())
+
+    def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
+        """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
+        import pandas as pd
+
+        where = f"{self.path}: {key} (--{key})"
+        if name not in frame.columns:
+            hint = nearest(name, list(frame.columns[:30]), keep_order=True)
+            raise UsageError(f"{where}: there is no column {name!r} beside the label{hint}")
+        values = frame[name].replace([np.inf, -np.inf], np.nan)
+        if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
+            values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
+        if (gaps := values.isna()).any():
+            raise UsageError(
+                f"{where}: column {name!r} has {str(frame[name][gaps].iloc[0])[:60]!r} in row {frame.index[gaps][0]}, counted "
+                f"from 0; every row needs {NEEDED[key]}"
+            )
+        return values
 
     def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
         import pandas as pd
@@ -214,19 +272,6 @@ class Table(DataSetEnv):
         permuted = {name: frame[name].iloc[rng.permutation(len(frame))].to_numpy() for name in frame.columns}
         chance = rows.encoder.transform(pd.DataFrame(permuted))
         return rows_alike(rows.encoder.transform(frame), chance, len(rows.classes))
-
-
-def refuse_missing_group(frame: pd.DataFrame, group: str, label: str, source: str) -> None:
-    """Raise a UsageError where a group column does not exist, is the label, or has missing entries."""
-    names = [str(name) for name in frame.columns]
-    if group not in names or group == label:
-        what = "is the label" if group == label else f"does not exist{nearest(group, names[:30], keep_order=True)}"
-        raise FaultError(f"{source}: group (--group): column {group!r} {what}")
-    if (gaps := frame[group].isna().to_numpy()).any():
-        raise FaultError(
-            f"{source}: group (--group): column {group!r} has no value in row {frame.index[int(np.argmax(gaps))]}, counted "
-            "from 0; every row needs one"
-        )
 
 
 class ReadFrame(NamedTuple):

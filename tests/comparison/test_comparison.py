@@ -224,7 +224,6 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
     assert made.spec.environment[0].model_extra == {"path": str(table), "label": "kind", "drop_columns": ["b"]}
     for function, names in (
         (compare, ("jobs", "repetitions")),
-        (comparison, ("repetitions",)),
         (prepared, ("repetitions",)),
     ):
         defaults = inspect.signature(function).parameters

@@ -133,9 +133,9 @@ def test_without_copies_nothing_is_said_and_nothing_changes(tmp_path: Path) -> N
 @pytest.mark.parametrize(
     ("group", "message"),
     [
-        ("wo", r"group \(--group\): column 'wo' does not exist; did you mean 'who'\?"),
-        ("label", r"group \(--group\): column 'label' is the label"),
-        ("part", r"group \(--group\): column 'part' has no value in row 7, counted from 0"),
+        ("wo", r"group \(--group\): there is no column 'wo' beside the label; did you mean 'who'\?"),
+        ("label", r"group \(--group\): there is no column 'label' beside the label"),
+        ("part", r"group \(--group\): column 'part' has 'nan' in row 7, counted from 0; every row needs a value"),
     ],
 )
 def test_a_group_that_is_none_is_one_line(noise: pd.DataFrame, tmp_path: Path, group: str, message: str) -> None:

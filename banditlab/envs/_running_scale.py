@@ -1,0 +1,59 @@
+"""Contexts of rows that are played in order: no context depends on the values of a later row.
+
+What is known beforehand is the schema: the columns, their roles and categories, and which of them have gaps.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+
+from banditlab.envs._base import Floats
+from banditlab.envs._columns import Column, Recipe
+from banditlab.envs._norm_rule import NormRule
+from banditlab.envs.encoding import Encoder
+
+SMALL = 2.0**-30
+"""A power of two, which changes no digit, that numbers are multiplied by before they are summed up: sums stay finite."""
+
+
+def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[Encoder, Floats]:
+    r"""Return the encoder of the rows that come after a table's, and the contexts (N, d) of its own, in their order.
+
+    A number becomes :math:`(x - l_t) / (h_t - l_t)` with the least and the largest number :math:`l_t` and :math:`h_t` of its
+    column up to then, 0 where they are equal; gaps are filled with the mean or the shares up to then. Rows are divided by the
+    root of the number of columns, which none exceeds. The encoder scales by the ranges and the means of the whole table.
+    """
+    parts, flags = [], recipe.missing == "indicator"
+    for column in columns:
+        parts.append(_nominal(column, recipe.missing) if column.n_categories else _numeric(column, recipe.missing))
+        if flags and column.gaps.any():
+            parts.append(column.gaps[:, None].astype(np.float64))
+    largest = math.sqrt(len(parts))
+    radius = 1.0 if recipe.normalize else largest
+    norm = NormRule(False, 0, largest, largest, 0.0, radius, recipe.normalize, recipe.intercept)
+    steps = Encoder.of_columns(columns, Recipe("minmax", recipe.missing), source)[0].steps
+    encoder = Encoder(steps, Recipe("minmax", recipe.missing, recipe.normalize, recipe.intercept), norm)
+    return encoder, norm.rows(np.hstack(parts))
+
+
+def _numeric(column: Column, missing: str) -> Floats:
+    """Return a numeric column's feature, (N, 1)."""
+    gaps = column.gaps
+    x = np.where(gaps, 0.0 if missing == "zero" else math.nan, column.values)
+    low, high = np.fmin.accumulate(x), np.fmax.accumulate(x)
+    mean = np.cumsum(np.where(gaps, 0.0, SMALL * x)) / np.maximum(np.cumsum(~gaps), 1) / SMALL
+    x = np.where(np.isnan(x), mean, x)
+    varies = high > low
+    spread = np.where(varies, 0.5 * high - 0.5 * low, 1.0)
+    return np.asarray(np.where(varies, (0.5 * x - 0.5 * low) / spread, 0.0))[:, None]
+
+
+def _nominal(column: Column, missing: str) -> Floats:
+    """Return a nominal column's features, (N, n_categories)."""
+    ones = np.vstack([np.eye(column.n_categories), np.zeros(column.n_categories)])[column.values]
+    if missing == "mean":
+        known = np.maximum(np.cumsum(~column.gaps), 1)
+        ones = np.where(column.gaps[:, None], np.cumsum(ones, axis=0) / known[:, None], ones)
+    return np.asarray(ones)

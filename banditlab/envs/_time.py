@@ -1,0 +1,71 @@
+"""Do rows follow time, and do their labels depend on the features beyond what time alone explains?
+
+Where both labels and features change slowly along a file, features say when a row was written, and who plays the rows shuffled
+learns labels from it that no rule connects with the features. The second question is answered by a statistic of dependence
+(Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence with Hilbert-Schmidt norms, ALT 2005), compared with
+that of labels shifted in time (Chwialkowski, Gretton: A kernel independence test for random processes, ICML 2014).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from banditlab.envs._base import Floats, Labels
+
+ROWS = 1000
+"""The first rows, which are looked at."""
+DRAWS = 199
+LEVEL = 0.03
+APART = 20
+"""Rows at most so far apart in time say nothing of a dependence."""
+WINDOWS = (1, 4)
+"""In how many parts labels are shifted: in one against stationary labels, in several against trends."""
+
+
+def follow_time(X: Floats, y: Labels) -> bool:
+    """Return whether labels y (N,) and contexts X (N, d), given the label, are more alike in rows that follow one another.
+
+    Each of the two questions has a false alarm in 1 of 200 tables of independent rows.
+    """
+    Y, rng = np.eye(y.max() + 1)[y[:ROWS]], np.random.default_rng(0)
+    means = Y.T @ X[:ROWS] / np.maximum(Y.sum(axis=0), 1.0)[:, None]
+    return all(_is_ordered(_standard(Z), rng) for Z in (Y, X[:ROWS] - Y @ means))
+
+
+def _is_ordered(Z: Floats, rng: np.random.Generator) -> bool:
+    """Return whether a column of Z (n, m) is more autocorrelated than any is in all permutations of the rows."""
+    orders = (rng.permutation(len(Z)) for _ in range(DRAWS))
+    return _autocorrelation(Z) > max(_autocorrelation(Z[order]) for order in orders)
+
+
+def _autocorrelation(Z: Floats) -> float:
+    return float(sum((Z[lag:] * Z[:-lag]).sum(axis=0) for lag in (1, 2, 3)).max(initial=0.0))
+
+
+def _standard(Z: Floats) -> Floats:
+    scale = Z.std(axis=0)
+    varies = scale > 1e-9
+    return np.asarray((Z - Z.mean(axis=0))[:, varies] / scale[varies])
+
+
+def depend_beyond_time(X: Floats, y: Labels) -> bool:
+    """Return whether labels y (N,) depend on contexts X (N, d) more than nearly all labels do that are shifted in time."""
+    from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
+    from sklearn.preprocessing import KernelCenterer
+
+    Z, Y = _standard(X[:ROWS]), np.eye(y.max() + 1)[y[:ROWS]]
+    kernels = [KernelCenterer().fit_transform(K) for K in (linear_kernel(Z), rbf_kernel(Z, gamma=0.5 / Z.shape[1]))]
+    at = np.arange(len(Z))
+    far = np.abs(at[:, None] - at) > APART
+    alike = np.where(far, sum(K / np.linalg.norm(K) for K in kernels), 0.0)
+    return all(_p_value(alike, Y - Y.mean(axis=0), windows) <= LEVEL for windows in WINDOWS)
+
+
+def _p_value(alike: Floats, Y: Floats, windows: int) -> float:
+    """Return the share of labels, each window of them shifted in a circle, that are as much alike where contexts are."""
+    rng, parts = np.random.default_rng(0), np.array_split(Y, windows)
+    window = np.repeat(np.arange(windows), [len(part) for part in parts])
+    alike = np.where(window[:, None] == window, alike, 0.0)
+    shifted = (np.vstack([np.roll(part, rng.integers(len(part)), axis=0) for part in parts]) for _ in range(DRAWS))
+    least = np.sum(Y * (alike @ Y))
+    return float(1 + sum(np.sum(Z * (alike @ Z)) >= least for Z in shifted)) / (1 + DRAWS)

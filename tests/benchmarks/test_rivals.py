@@ -57,15 +57,28 @@ def test_a_short_table_has_a_margin_wider_by_one_standard_error() -> None:
 def test_summary_counts_what_the_tables_say() -> None:
     ratio = np.sqrt(20.5 / 22.5 * 9.9 / 10.0)
     rows = told.summary(told.by_table([*ONE, *TWO])).splitlines()[2:]
-    assert rows[0] == f"| all 2 | 1 | 0 | 2 | 1 | 0 | 1 | {ratio:.3f} |"
-    assert [row.partition(" | ")[0] for row in rows[1:]] == ["| held 1", "| not held 1"]
+    assert rows[0] == f"| all 2 | 1 | 0 | 2 | 1 | 0 | 1 | {ratio:.3f} | {(20.5 / 22.5 + 0.99) / 2:.3f} |"
+    names = ["| held 1", "| not held 1", "| of independent rows 2", "| held, of independent rows 1"]
+    assert [row.partition(" | ")[0] for row in rows[1:]] == names
+
+
+def test_tables_of_related_rows_are_left_out_of_a_row() -> None:
+    skin = [found._replace(table="skin") for found in TWO]
+    rows = told.summary(told.by_table([*ONE, *skin])).splitlines()[2:]
+    assert [row.partition(" | ")[0] for row in rows] == [
+        "| all 2",
+        "| held 1",
+        "| not held 1",
+        "| of independent rows 1",
+    ]
+    assert rows[3].endswith(f"| {20.5 / 22.5:.3f} | {20.5 / 22.5:.3f} |")
 
 
 def test_players_are_compared_on_the_streams_that_both_played() -> None:
-    assert told.geometric(told.by_table(ONE), "forest", "stackcb") == (pytest.approx(0.1), 1)
-    assert told.geometric(told.by_table(TWO), "forest", "stackcb")[1] == 0
+    assert told.ratios(told.by_table(ONE), "forest", "stackcb") == [pytest.approx(0.1)]
+    assert told.ratios(told.by_table(TWO), "forest", "stackcb") == []
     sure = [line("t", "vw", (30.0, 30.1, 30.2, 30.1)), line("t", "stackcb", (10.0, 10.2, 10.1, 10.1))]
-    assert told.players(told.by_table(sure)).splitlines()[-1] == "| `vw` | 1 | 4 | 2.980 | 0 | 1 |"
+    assert told.players(told.by_table(sure)).splitlines()[-1] == "| `vw` | 1 | 4 | 2.980 | 2.980 | 0 | 1 |"
     noise = [line("t", "vw", (30.0, 10.0, 30.0, 10.0)), line("t", "stackcb", (10.0, 31.0, 10.0, 30.0))]
     assert told.players(told.by_table(noise)).splitlines()[-1].endswith("| 0 | 0 |")
 

@@ -79,8 +79,10 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
 
 @_theorem(
     source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
-    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; experts do not depend on the draws",
-    printed=r"$2 \min M_i + 2 \ln N + \tilde{O}(\sqrt{T})$ or $4 \min M_i + 2 \ln(N/\delta)$, both at $1 - \delta$",
+    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; what experts do does not "
+    "depend on the draws",
+    printed=r"$2 \min M_i + 2 \ln N + \tilde{O}(\sqrt{T})$ or $4 \min M_i + 2 \ln(N/\delta)$, both with "
+    r"probability $1 - \delta$",
 )
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
     r"""Expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""

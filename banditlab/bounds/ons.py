@@ -22,7 +22,8 @@ def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
 @theorem(
     source="Hazan, Agarwal and Kale, Machine Learning 2007, Theorem 2; Hazan, Introduction to OCO, Theorem 4.5",
     unit="nats",
-    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, $\text{step} \ge 2 e^{2 B R} (K - 1)$, projection by $A_t$ every round",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, $\text{step} \ge 2 e^{2 B R} (K - 1)$, projection in the norm of $A_t$ "
+    "every round",
     adversary="adaptive: Theorem 2 of 2007, which holds for every sequence of exp-concave losses; no forecast is random",
     printed=r"2007: $5 (1/\alpha + G D) K d \ln T$ at step $2/\min(1/(4 G D), \alpha)$; 2016: $2 (1/\alpha + G D) K d \ln T$",
 )

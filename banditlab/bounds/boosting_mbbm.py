@@ -38,7 +38,8 @@ def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     "exceeds $21 k^3$; here it is below 0.4 for such edges",
 )
 def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
-    r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, at least every weight of a learner with `votes_left`, m, after it.
+    r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, at least every weight of a learner with
+    `votes_left`, m, after it.
 
     X counts m draws from :math:`u_{\gamma}^r`. :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the probability of a tie
     at the top, at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`, plus that of a win by one vote over l alone,

@@ -12,7 +12,7 @@ MODELS = [(100, 3, 2, 2.0), (300, 5, 3, 2.0), (200, 8, 4, 3.0), (500, 5, 5, 4.0)
 
 def parts(results: Path) -> dict[str, str]:
     """Return the page's tables by marker."""
-    shown = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known}
+    shown = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known, "kinds": shown_kinds}
     return {
         name: show(pd.read_csv(results / f"intervals-{name}.csv", keep_default_na=False))
         for name, show in shown.items()
@@ -65,3 +65,10 @@ def shown_known(table: pd.DataFrame) -> str:
     head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs separated"]
     head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
     return markdown_table(head, rows, "r")
+
+
+def shown_kinds(table: pd.DataFrame) -> str:
+    """Return the table for the page, a line a kind."""
+    rows = [[str(cell) for cell in row] for row in table.to_numpy()]
+    head = ["kind", "tables of noise", "a player ahead of uniform", "ahead of the most frequent class", "false leads"]
+    return markdown_table([*head, "tables with a signal", "best found"], rows)

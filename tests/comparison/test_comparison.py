@@ -235,6 +235,7 @@ def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
     d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     there = {"problem": Problem(d, 3, 1.0, 1), "n_rows": 12, "sparse": sparse, "row_units": None}
+    there |= {"looks_ordered": False, "follows_time": False}
     env = SimpleNamespace(unwrapped=SimpleNamespace(**there))
     monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
     assert comparison(table, "kind", agents="uniform").norm_bounds == bounds

@@ -41,6 +41,8 @@ LEAST = 4
 SHORT = 1000
 """Below so many rows the margin is one standard error wider."""
 LEVEL = 0.05
+TOGETHER = (" in order", " by mouse")
+"""Ends of the names of tables that are played in their order, or in groups of rows."""
 RELATED = ("eeg-eye-state", "electricity", "mice", "phishing", "skin", "wall-robot")
 """Tables whose rows are not independent: three are records in time, mice has 15 rows a mouse, half of two are copies."""
 
@@ -112,7 +114,8 @@ def spoken(line: Line) -> str:
 def parts(results: Path) -> dict[str, str]:
     """Return the page's tables and sentences by marker."""
     lines = read(results / "rivals.csv")
-    tables, control = by_table(line for line in lines if line.table != NOISE), by_table(lines).get(NOISE, {})
+    every = by_table(lines)
+    tables = {name: table for name, table in every.items() if name != NOISE and not name.endswith(TOGETHER)}
     return {
         "summary": summary(tables),
         "players": players(tables),
@@ -120,7 +123,8 @@ def parts(results: Path) -> dict[str, str]:
         "peers": mistakes(tables, [OWN, *PEERS]),
         "leads": leads(tables),
         "price": price(tables),
-        "control": said_of_noise(control),
+        "control": said_of_noise(every.get(NOISE, {})),
+        "order": related(every),
         "chosen": chosen(tables),
         "long": longer(tables, by_table(read(results / "rivals-long.csv"))),
     }
@@ -271,6 +275,16 @@ def mistakes(tables: dict[str, Table], names: Iterable[str]) -> str:
         cells = [shown(table, player, bold=least) for player in names]
         rows.append([titled(own), f"{own.rounds:,}", str(own.n_classes), str(own.n_features), *cells])
     return markdown_table(["table", "T", "K", "d", *map(code, names)], rows)
+
+
+def related(tables: dict[str, Table]) -> str:
+    """Return a row per table of related rows: the players' mistakes on shuffled rows, and in order or by group."""
+    both = [(name.removesuffix(end), name) for name in tables for end in TOGETHER if name.endswith(end)]
+    names = [player for player in (OWN, *OURS, *PEERS) if any(player in tables[name] for _, name in both)]
+    head = ["rows", *map(code, names)]
+    return markdown_table(
+        head, [[n, *(shown(tables[n], p) for p in names)] for pair in both for n in pair if n in tables]
+    )
 
 
 def leads(tables: dict[str, Table]) -> str:

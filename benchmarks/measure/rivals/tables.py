@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import os
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -22,6 +23,9 @@ compare` does; or columns of mean 0 and standard deviation 1."""
 SETS = {"vehicle": 54, "segment": 36, "car": 21, "nursery": 26, "mushroom": 24, "balance-scale": 11, "mice": 40966}
 """Numbers on openml.org."""
 DIGITS = "digits"
+IN_ORDER, BY_MOUSE = " in order", "mice by mouse"
+RECORDS = ("eeg-eye-state", "electricity", "wall-robot")
+"""Files whose rows are records in time: they are also played in their order, under a scale that looks back only."""
 Environment = Digits | OpenML | Table
 
 
@@ -45,7 +49,8 @@ class Source(NamedTuple):
 
     def environment(self, scaling: str) -> Environment:
         """Return the table's environment under one of the scalings."""
-        return self.build({"scaling": "standard", "normalize": False} if scaling == "standard" else {})
+        standard = scaling == "standard" and not self.name.endswith(IN_ORDER)
+        return self.build({"scaling": "standard", "normalize": False} if standard else {})
 
     def stream(self, scaling: str, seed: int, rounds: int) -> Stream:
         """Return T = min(rows, rounds) rows, each once, in the order of the seed: the same rows under both scalings."""
@@ -68,6 +73,12 @@ def sources(folder: str, shuttle: str, made: Path) -> list[Source]:
     if folder and not files:
         raise UsageError(f"{folder}: no .csv.gz file is there")
     found = [Source(file.name.removesuffix(".csv.gz"), of_file(file)) for file in files]
+    found += [
+        Source(source.name + IN_ORDER, of_file(file, order="file"))
+        for source, file in zip(found, files)
+        if source.name in RECORDS
+    ]
+    found.append(Source(BY_MOUSE, lambda settings: of_file(once(mice, made), group="mouse")(settings)))
     found.append(Source(DIGITS, lambda settings: Digits(horizon=1, **settings)))
     found += [Source(name, of_set(number)) for name, number in SETS.items()]
     if shuttle:
@@ -86,14 +97,25 @@ def once(write: Callable[[Path], Path], folder: Path) -> Path:
     return write(folder)
 
 
-def of_file(path: Path) -> Callable[[dict[str, Any]], Environment]:
-    """Return what builds the environment of a file with the label column `class`."""
-    return lambda settings: Table(path=str(path), label="class", missing="indicator", horizon=1, **settings)
+def of_file(path: Path, **rows: str) -> Callable[[dict[str, Any]], Environment]:
+    """Return what builds the environment of a file with the label column `class`; `rows` are its order or its groups."""
+    return lambda settings: Table(path=str(path), label="class", missing="indicator", horizon=1, **settings, **rows)
 
 
 def of_set(number: int) -> Callable[[dict[str, Any]], Environment]:
     """Return what builds the environment of a set of openml.org."""
     return lambda settings: OpenML(data_id=number, missing="indicator", horizon=1, **settings)
+
+
+def mice(folder: Path) -> Path:
+    """Write the OpenML set with the mouse of each row: openml.org leaves MouseID out, but its rows stand 15 by 15."""
+    from sklearn.datasets import fetch_openml
+
+    home = os.environ.get("BANDITLAB_DATA_HOME")
+    frame = fetch_openml(data_id=SETS["mice"], data_home=home, as_frame=True, parser="auto").frame
+    frame["mouse"] = [f"mouse {row // 15}" for row in range(len(frame))]
+    frame.to_csv(folder / "mice.csv.gz", index=False)
+    return folder / "mice.csv.gz"
 
 
 def wine(folder: Path) -> Path:

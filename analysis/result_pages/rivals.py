@@ -41,7 +41,7 @@ LEAST = 4
 SHORT = 1000
 """Below so many rows the margin is one standard error wider."""
 LEVEL = 0.05
-TOGETHER = (" in order", " by mouse")
+TOGETHER = ("-in-order", "-by-mouse")
 """Ends of the names of tables that are played in their order, or in groups of rows."""
 RELATED = ("eeg-eye-state", "electricity", "mice", "phishing", "skin", "wall-robot")
 """Tables whose rows are not independent: three are records in time, mice has 15 rows a mouse, half of two are copies."""

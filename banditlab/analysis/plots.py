@@ -158,7 +158,8 @@ def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
     last = max(float(curve.rounds[-1]) for curve in curves)
     first = 10.0 if last >= 500 else 1.0
     ax.set(xscale="log", xlim=(first, max(last, 2 * first)), xlabel="rounds")
-    ax.xaxis.set_major_locator(LogLocator(10))
+    decades = 10.0 ** np.arange(math.log10(first), math.log10(last / 1.5) if last > first else 0.0)
+    ax.set_xticks([*decades, last])
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     ax.xaxis.set_minor_locator(NullLocator())
     return first
@@ -188,4 +189,4 @@ def _literal(text: str, width: int = LONGEST) -> str:
 
 
 def _legend(figure: Figure, handles: list[Line2D]) -> None:
-    figure.legend(handles=handles, loc="outside right upper", handlelength=2.6, labelspacing=0.75, borderaxespad=0.3)
+    figure.legend(handles=handles, loc="outside right upper", handlelength=2.6, labelspacing=0.75, borderaxespad=0.8)

@@ -62,7 +62,7 @@ def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
 
 def _signs(rows: Sequence[Standing]) -> list[str]:
     said = {
-        "mistakes % is of the first showing of each row, which is ranked; repeats % of the others": any(
+        "mistakes %, which is ranked, counts the first time each row is shown; repeats % the other times": any(
             not math.isnan(row.repeated) for row in rows
         ),
         "† makes more mistakes than always playing the most frequent class (known in hindsight)": any(

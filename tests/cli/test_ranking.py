@@ -161,7 +161,7 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
         f"?  other            5.00 (4.00 to 6.00)  {'':6}  {1.23:>8}",
     ]
     assert lines[-2:] == [
-        "mistakes % is of the first showing of each row, which is ranked; repeats % of the others",
+        "mistakes %, which is ranked, counts the first time each row is shown; repeats % the other times",
         "? is an order without evidence: of fewer than three repetitions, or without an interval",
     ]
 
@@ -175,7 +175,7 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
         ({"among": 2, "held_out": False}, None),
         ({"rank": "1="}, "= is a tie"),
         ({"rank": "?"}, "? is an order"),
-        ({"repeated": 0.5}, "mistakes % is of the first showing"),
+        ({"repeated": 0.5}, "mistakes %, which is ranked, counts the first time each row"),
     ],
 )
 def test_signs_are_explained_where_they_stand(keys: dict[str, Any], word: str | None) -> None:

@@ -23,7 +23,7 @@ compare` does; or columns of mean 0 and standard deviation 1."""
 SETS = {"vehicle": 54, "segment": 36, "car": 21, "nursery": 26, "mushroom": 24, "balance-scale": 11, "mice": 40966}
 """Numbers on openml.org."""
 DIGITS = "digits"
-IN_ORDER, BY_MOUSE = " in order", "mice by mouse"
+IN_ORDER, BY_MOUSE = "-in-order", "mice-by-mouse"
 RECORDS = ("eeg-eye-state", "electricity", "wall-robot")
 """Files whose rows are records in time: they are also played in their order, under a scale that looks back only."""
 Environment = Digits | OpenML | Table

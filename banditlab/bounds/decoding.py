@@ -19,6 +19,14 @@ The rules, with :math:`1 - c` and the mistakes per nat, :math:`(1 - c)/\ln 2`:
 Half-log plays :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)`, and :math:`\arg\max s` with what is left of mass 1: its
 mistakes cost at most the base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly.
 Proofs of the table and of every consequence: docs/theory/half-log.md.
+
+At :math:`K = 2`, with r the forecast of class 1, the condition above at :math:`c = 1/2` is
+:math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the predictions that N. Cesa-Bianchi, Y. Freund,
+D. Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert advice,
+JACM 44(3), 1997). Half-log is an edge of that band, sparsemax its middle. That the mean of the mistakes over
+:math:`y \sim s` is at most :math:`H(s)/2`, in bits, is M. E. Hellman and J. Raviv's bound for the best action
+(Probability of error, equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). What is ours is
+:math:`K > 2`, and what follows with one bit.
 """
 
 from __future__ import annotations
@@ -29,7 +37,7 @@ from functools import partial
 from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.exploration import exploration, exploration_theorem_9, exploration_well_specified
 
-OURS = "ours, unpublished: half-log decoding (docs/theory/half-log.md)"
+OURS = "ours, unpublished: half-log (K = 2: Cesa-Bianchi et al., JACM 44(3), 1997; docs/theory/half-log.md)"
 RANDOMIZED = 0.482406
 r"""c of the randomised decoding, rounded down: :math:`1 - c` is the largest :math:`(1 - 2 p^2)/(-\log_2 p)`, 0.5175933
 at :math:`p = 0.43207`.

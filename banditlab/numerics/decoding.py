@@ -4,7 +4,9 @@ s is the forecast, a distribution over K classes, :math:`s^* = s_{j^*}` its larg
 class that has it.
 
 * sample: s itself.
-* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, what is left of mass 1 for :math:`j^*`.
+* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, what is left of mass 1 for :math:`j^*`. At
+  :math:`K = 2` it is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit as
+  :math:`\beta \to 0` (How to use expert advice, JACM 1997).
 * sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, :math:`v \ge 0` such that they sum to 1: what half-log has
   left, spread evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and Astudillo, ICML
   2016).

@@ -127,6 +127,31 @@ def test_half_log_has_equality_at_two_equal_classes_and_at_certainty() -> None:
         np.testing.assert_array_equal(decoded(HALF_LOG, certain[None])[0], certain)
 
 
+def test_with_two_classes_half_log_is_an_edge_of_the_admissible_band_and_sparsemax_its_middle() -> None:
+    """The band of "How to use expert advice", JACM 44(3), 1997, as beta tends to 0, r the forecast of class 1."""
+
+    def band(r: Floats, beta: float) -> tuple[Floats, Floats]:
+        scale = 2.0 * math.log(2.0 / (1.0 + beta))
+        return 1.0 + np.log((1.0 - r) * beta + r) / scale, -np.log(1.0 - r + r * beta) / scale
+
+    r = np.linspace(0.001, 0.999, 999)
+    low, high = band(r, 1e-15)
+    S = np.stack([1.0 - r, r], axis=1)
+    edge = np.where(r > 0.5, np.minimum(high, 1.0), np.maximum(low, 0.0))
+    np.testing.assert_allclose(decoded(HALF_LOG, S)[:, 1], edge, atol=1e-9)
+    np.testing.assert_allclose(decoded(DECODINGS.index("sparsemax"), S)[:, 1], ((low + high) / 2).clip(0, 1), atol=1e-9)
+
+
+@pytest.mark.parametrize("K", [2, 3, 30])
+def test_the_mean_over_the_forecast_is_at_most_half_its_entropy(K: int) -> None:
+    """Hellman and Raviv, 1970: so errs the best action, too."""
+    S = random_points(K, 5)
+    entropy = -np.sum(S * np.log2(np.maximum(S, 1e-300)), axis=1)
+    mean = 1.0 - np.sum(S * decoded(HALF_LOG, S), axis=1)
+    assert (mean <= entropy / 2 + 1e-12).all()
+    assert (1.0 - S.max(axis=1) <= mean + 1e-12).all()
+
+
 def best_share(s: Floats) -> float:
     """Return the least t for which some distribution q has 1 - q_y <= t (-log2 s_y) for every y, by linear programming."""
     K = len(s)

@@ -20,6 +20,7 @@ from banditlab.errors import BanditlabError, nearest
 
 PARTS = {
     "cluster": "a Dask cluster: milliseconds a task, faults drawn at random, namespaces: docs/cluster.md",
+    "adaptive": "a bound that an adaptive adversary exceeds: docs/results/adaptive.md",
     "estimator": "log loss of the scikit-learn wrapper against LogisticRegression",
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "figures": "a small study for each page of the site that no other study plays: docs/results/small-studies.csv",

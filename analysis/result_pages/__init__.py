@@ -11,6 +11,7 @@ from banditlab.analysis.pages import fill_page
 from banditlab.analysis.places import kept
 
 PAGES = {
+    "adaptive": "results",
     "benchmarks": "results",
     "boosting-tables": "results",
     "changes": "results",

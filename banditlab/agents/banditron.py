@@ -52,7 +52,7 @@ class Banditron(LinearScores, KernelAgent):
     when :math:`y = \hat{y}`. In expectation this is the perceptron's update. The scale of W is irrelevant, so there
     is no step size.
 
-    Guarantee (adversarial, :math:`\|x\| \le 1`, L the multiclass hinge loss of U summed over the rounds,
+    Guarantee (oblivious adversary, :math:`\|x\| \le 1`, L the multiclass hinge loss of U summed over the rounds,
     :math:`D = 2 \|U\|_F^2`):
 
     .. math::

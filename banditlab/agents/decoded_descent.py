@@ -93,7 +93,7 @@ class DecodedDescent(ScaledScores, KernelAgent):
     :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
     :math:`l = -\log_2 s_y`; :math:`W_{t+1} = W_t - \eta g_t`.
 
-    Guarantee (adversarial, :math:`\|x_t\| \le R`; c the decoding's constant, 1/2 for half-log,
+    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; c the decoding's constant, 1/2 for half-log,
     :math:`b = R^2/\ln 2`): for every U at once and after any number of rounds
     :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T` at steps
     :math:`\eta \le 2 c \gamma/(b K)`. At the default settings and for :math:`\|U\|_F \le D = \sqrt{K} B` the additive

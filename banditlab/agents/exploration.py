@@ -110,9 +110,9 @@ class Exploration(AroundForecaster, RoundAgent):
     those before the coin, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws from
     the forecast itself: `decoding = "sample"`.
 
-    Guarantee: with :math:`\mathrm{Reg}(n)` the forecaster's regret bound after n updates in nats, concave in n, L the
-    loss of any W of its ball, and f the mistakes that a nat costs the decoding at most (:math:`f = 1` for a draw,
-    0.7213 for half-log),
+    Guarantee (oblivious adversary; docs/results/adaptive.md has an adaptive one against which it fails): with
+    :math:`\mathrm{Reg}(n)` the forecaster's regret bound after n updates in nats, concave in n, L the loss of any W of
+    its ball, and f the mistakes that a nat costs the decoding at most (:math:`f = 1` for a draw, 0.7213 for half-log),
 
     .. math::
 

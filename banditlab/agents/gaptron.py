@@ -176,7 +176,7 @@ class Gaptron(ScaledScores, KernelAgent):
     even where the argmax is right, and at the theorem's :math:`\gamma` throughout unless
     :math:`T > K^2 R^2 D^2 / \ln 2`.
 
-    Guarantee (Theorem on the bandit setting; adversarial, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`, hence
+    Guarantee (Theorem on the bandit setting; oblivious adversary, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`, hence
     every U of the row ball B): at the default settings
 
     .. math::

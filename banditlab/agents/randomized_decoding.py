@@ -86,7 +86,7 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
 
     With another `decoding` than the paper's the play is a draw from that decoding of q.
 
-    Guarantee (adversarial, :math:`\|x_t\| \le R`): :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for
+    Guarantee (adaptive adversary, :math:`\|x_t\| \le R`): :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for
     every :math:`\|U\|_F \le D`, hence for every U of the row ball B, after any number of rounds and for any
     :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`; at the default step the additive term is
     :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants

@@ -58,10 +58,11 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then pass
     :math:`(x_t, y_t)` to the forecaster, every round.
 
-    Guarantee: :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`, with L the loss in nats of any U of the forecaster's
-    ball, Reg its regret bound and f the mistakes that a nat costs the decoding at most: 1 for a draw ("sample"),
-    which errs with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there is (ours:
-    docs/theory/half-log.md). None where the forecaster has no proved bound in nats.
+    Guarantee (adaptive adversary): :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`, with L the loss in nats of any
+    U of the forecaster's ball, Reg its regret bound and f the mistakes that a nat costs the decoding at most: 1 for a
+    draw ("sample"), which errs with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there
+    is (at :math:`K = 2` by Cesa-Bianchi et al., JACM 1997, for more classes ours: docs/theory/half-log.md). None where
+    the forecaster has no proved bound in nats.
 
     Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
 

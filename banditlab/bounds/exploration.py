@@ -11,7 +11,7 @@ _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 9"
 _ADVERSARY = (
     r"oblivious: the last equality of its proof, "
     r"$\mathbb{E}[\mathbf{1}(\text{explored, right})\, \mathrm{loss}_t(W)] = (\gamma/K)\, \mathrm{loss}_t(W)$: W and $y_t$ "
-    "are fixed beforehand, no function of the coins (docs/theory/adaptive.md has a stream where they are)"
+    "are fixed beforehand, no function of the coins (docs/results/adaptive.md has a stream where they are)"
 )
 _theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
 

@@ -27,7 +27,7 @@ _WIDER = {"logistic": 2.5, "hinge": 1.0, "smooth-hinge": 1.0}
 
 _PAPER = "van der Hoeven, Exploiting the surrogate gap in online multiclass classification, NeurIPS 2020, bandit"
 _OURS = "ours, unpublished, for Gaptron (van der Hoeven, NeurIPS 2020): a step longer by a factor of order K"
-_ASSUMES = r"adversarial stream, $\|x_t\| \le R$, $\|U\|_F \le D$, {}, sampled from $p'$"
+_ASSUMES = r"any stream fixed beforehand, $\|x_t\| \le R$, $\|U\|_F \le D$, {}, sampled from $p'$"
 _BITS, _HINGE, _SMOOTH = (
     _ASSUMES.format(f"comparator's loss {loss}") for loss in ("in bits", "the hinge loss", "the smooth hinge loss")
 )

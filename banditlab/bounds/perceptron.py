@@ -10,7 +10,7 @@ from banditlab.bounds._theorem import theorem
 @theorem(
     source="Crammer and Singer, JMLR 2003; Kakade, Shalev-Shwartz and Tewari, ICML 2008, Section 2",
     unit="hinge",
-    assumes=r"adversarial stream, $\|x_t\| \le R$, label revealed; any U",
+    assumes=r"any stream, $\|x_t\| \le R$, label revealed; any U",
     adversary="adaptive: the argument given, about whatever sequence came; no action is random",
 )
 def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float:

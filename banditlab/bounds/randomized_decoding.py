@@ -18,7 +18,7 @@ def decoding_step(radius: float) -> float:
 @theorem(
     source="Sakaue, Bao, Tsuchiya and Oki, COLT 2024, logistic loss (constants derived here)",
     unit="bits",
-    assumes=r"adversarial stream, $\|x_t\| \le R$, label revealed, $\|U\|_F \le D$, step at most $2 \ln 2\, (1 - \ln 2)/R^2$",
+    assumes=r"any stream, $\|x_t\| \le R$, label revealed, $\|U\|_F \le D$, step at most $2 \ln 2\, (1 - \ln 2)/R^2$",
     adversary="adaptive: gradient descent's regret for whatever sequence came: $W_t$ follows from the labels, not from draws",
     printed=r"$O(\|U\|_F^2)$",
 )

@@ -32,7 +32,7 @@ from banditlab.bounds._theorem import LARGEST, theorem, within
 from banditlab.bounds.decoding import decoding_constant
 
 _SOURCE = "ours, unpublished: the surrogate-gap argument with any decoding rule (docs/theory/half-log.md)"
-_ASSUMES = r"adversarial stream, $\|x_t\| \le R$, comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits, $\|U\|_F \le D$"
+_ASSUMES = r"any stream, $\|x_t\| \le R$, comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits, $\|U\|_F \le D$"
 _ROUNDING = 1e-12
 WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
 r"""h, rounded down: :math:`(\ln 2)^2/(9/8)`, where :math:`s = (3/4, 1/4)` binds, and

@@ -11,7 +11,8 @@ from banditlab.envs._base import BanditEnv, Floats, Streams
 class AdaptiveEnv(BanditEnv):
     """Base of environments whose context and label at t may depend on the actions before t, never on the action at t.
 
-    They have only the step path; what a player meets belongs to its own run, and so does the comparator. A subclass
+    They have only the step path; what a player meets belongs to its own run, and so does the comparator. Bounds of theorems
+    that take a comparator fixed beforehand are not recorded (`Player.bound_adversary`). A subclass
     implements `_begin` (forget the last episode, draw what is planted), `_next` (the context and label of the next
     round, fixed before the action is known) and `_played` (take note of the action).
     """

@@ -24,8 +24,11 @@ class Adversary(AdaptiveEnv):
     depends on earlier actions only.
 
     Against an agent that plays one class per cell every interrupted round is a mistake, whatever the class; an agent
-    that plays uniformly at random is right in :math:`1/K` of them. Bounds against adaptive adversaries hold here,
-    with the comparator of the labels that this run has met.
+    that plays uniformly at random is right in :math:`1/K` of them.
+
+    The comparator is the best model of the labels that the run has met. Bounds of forecasters, and of agents that observe
+    every label, hold for it. Bounds of agents that learn from weighted or explored hits take a comparator that is fixed
+    beforehand, and do not hold here (docs/results/adaptive.md): a sweep shows "no theorem covers this stream".
 
     Parameters
     ----------

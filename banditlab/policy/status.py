@@ -8,6 +8,7 @@ import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ from banditlab.policy.choice import Name
 from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of, rule_of
 from banditlab.policy.events import ANSWERED, CHANGED, CLOSED, DECIDED, from_bytes
-from banditlab.policy.unanswered import WINDOW, Unanswered, counted, matched
+from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, matched, unequal
 
 LAST = 100_000
 """Decisions whose distributions are read, the latest."""
@@ -26,6 +27,9 @@ EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
 """Probabilities of the action between which decisions are counted together."""
 DISHONEST = 4.5
 """Standard deviations from which on a class's number of plays is called far from the sum of its probabilities."""
+LEAST = 30
+"""Answers from which on it is worth a warning that all of them say right."""
+ANSWERED_ONLY = 'mistakes and learning are of answered decisions only; if silence means no, set unanswered = "wrong"'
 Floats = NDArray[np.float64]
 
 
@@ -87,6 +91,8 @@ class LogStatus:
         of their probabilities of a mistake, whatever these did. NaN where none counts.
     drift
         From which of `mistakes` on they are surely more frequent than before; None where they are not.
+    unequal
+        A text for each way in which being answered depends on the decision; empty where no dependence is found.
     plays, bins
         Whether actions came as often as their probabilities say; how often an action was right, by its probability.
     """
@@ -112,6 +118,7 @@ class LogStatus:
     low: float
     high: float
     drift: int | None
+    unequal: list[str]
     plays: list[Plays]
     bins: list[Bin]
 
@@ -161,6 +168,9 @@ class LogStatus:
                 "(holds however often you look)"
             )
             yield self._drift_line()
+        if self.left_out and m >= LEAST and not self.mistakes.any():
+            yield f"warning: all {m:,} answers say right, and {self.left_out:,} decisions have none: {ANSWERED_ONLY}"
+        yield from (f"warning: {text}: {ANSWERED_ONLY}" for text in self.unequal)
 
     def _drift_line(self) -> str:
         if self.drift is None:
@@ -224,7 +234,9 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
-        seq, at, p, imputed, unknown = reader.numbers(DECIDED, "seq", "at", "probability", "imputed", "unknown")
+        seq, at, action, p, imputed, unknown = reader.numbers(
+            DECIDED, "seq", "at", "action", "probability", "imputed", "unknown"
+        )
         given, closed = (reader.numbers(kind, "seq", "at", "decision", "correct") for kind in (ANSWERED, CLOSED))
         refused = reader.head().refused
         drawn = reader.rows(
@@ -238,7 +250,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     which = counted(seq, at, answers, last, rule)
     correct = answers.correct[which.places]
     mistakes = 1.0 - correct
-    ends = sequence(mistakes)
+    names, ends = _names(head.classes, added), sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
     return LogStatus(
         source=reader.source,
@@ -262,7 +274,8 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         low=low,
         high=high,
         drift=rise(mistakes),
-        plays=_plays(drawn, _names(head.classes, added), reader.source),
+        unequal=list(_unequal(which.in_time, action, p, names)),
+        plays=_plays(drawn, names, reader.source),
         bins=_bins(p[which.places], correct),
     )
 
@@ -292,8 +305,27 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
     return [Plays(*row) for row in zip(names, counts.tolist(), sums.tolist(), deviations.tolist(), strict=True)]
 
 
+def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name]) -> Iterator[str]:
+    """Yield in which ways being answered depends on the decision, of the first decisions, whose time is over."""
+    n = len(answered)
+    ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
+    for what, group, labels in (
+        ("action", action[:n].astype(np.int64), names),
+        ("probability", _places(p[:n]), ranges),
+    ):
+        if found := unequal(answered, group):
+            (most, high), (least, low) = found
+            share = f"{high:.0%} of {what} {labels[most]!r}, {low:.0%} of {what} {labels[least]!r}"
+            yield f"answers came for {share} (p < {UNEQUAL:g})"
+
+
+def _places(p: Floats) -> NDArray[np.int64]:
+    """Return between which `EDGES` probabilities lie."""
+    return np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
+
+
 def _bins(p: Floats, correct: Floats) -> list[Bin]:
-    places = np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
+    places = _places(p)
     found = []
     for i in range(len(EDGES) - 1):
         inside = correct[places == i]

@@ -16,6 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import chdtrc
 
 from banditlab.errors import UsageError
 from banditlab.policy.choice import short
@@ -26,6 +27,10 @@ WINDOW = 1000
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86400.0, "days": 86400.0}
 """Seconds in a unit of a duration."""
 DURATION = re.compile(f"([0-9]{{1,9}}(?:[.][0-9]{{1,9}})?) ?({'|'.join(UNITS)})")
+UNEQUAL = 0.001
+"""Level of the test whether all groups of decisions are answered equally often."""
+FEWEST = 5.0
+"""Expected decisions with and without an answer that a group has in that test (Cochran's rule)."""
 Floats = NDArray[np.float64]
 
 
@@ -116,3 +121,19 @@ def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unansw
     open_ = ~(in_time | past)
     end = int(open_.argmax()) if open_.any() else len(seq)
     return Counted(np.flatnonzero(in_time[:end]), int(np.count_nonzero(open_)), in_time[past])
+
+
+def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
+    """Return the groups answered most and least often with their shares, where not all are answered equally often; else [].
+
+    Pearson's chi-squared test of decisions answered or not (n,) in groups numbered from 0 (n,), at the level `UNEQUAL`. Groups
+    that are too small are left out. With the share of all decisions as the expected one, the statistic of L groups is
+    asymptotically at most chi-squared with L degrees of freedom.
+    """
+    sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
+    large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)
+    shares = np.bincount(group, answered)[large] / sizes[large]
+    statistic = (sizes[large] * (shares - share) ** 2).sum()
+    if len(large) < 2 or chdtrc(len(large), statistic / (share * (1.0 - share))) >= UNEQUAL:
+        return []
+    return [(int(large[at]), float(shares[at])) for at in (shares.argmax(), shares.argmin())]

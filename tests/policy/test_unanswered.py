@@ -8,11 +8,13 @@ import threading
 import time
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.stats import chi2, chi2_contingency
 
 from banditlab import Policy
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
@@ -21,7 +23,7 @@ from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import packed, read
 from banditlab.policy.log import EventLog
 from banditlab.policy.picture import draw_status
-from banditlab.policy.unanswered import WINDOW, Answers, Counted, Unanswered, counted, matched
+from banditlab.policy.unanswered import WINDOW, Answers, Counted, Unanswered, counted, matched, unequal
 from tests.policy.customers import new_rows
 from tests.policy.test_log import drop, state, undisturbed
 
@@ -447,3 +449,58 @@ def test_the_status_leaves_out_what_was_not_answered_in_the_time_set(
         assert any(
             line.startswith("left out: 2 decisions without an answer within 30 min; ") for line in status.lines()
         )
+
+
+# ------------------------------------------------------------------------------------------------------------ who is answered
+
+
+def test_who_is_answered_is_found_where_it_depends_on_the_group_and_not_elsewhere() -> None:
+    rng, alarms = np.random.default_rng(3), 0
+    for _ in range(1000):
+        group = rng.choice(6, 400, p=[0.5, 0.2, 0.15, 0.1, 0.04, 0.01])
+        alarms += bool(unequal(rng.random(400) < 0.3, group))
+    assert alarms <= 5  # of 1,000 at 0.1 % each
+    group = rng.integers(0, 3, 600)
+    (most, high), (least, low) = unequal(rng.random(600) < np.array([0.5, 0.9, 0.1])[group], group)
+    assert (most, least) == (1, 2)
+    assert (high, low) == (pytest.approx(0.9, abs=0.07), pytest.approx(0.1, abs=0.07))
+
+
+def test_the_statistic_is_pearson_s() -> None:
+    """By scipy's own: two groups of one size, so that the shares' mean is the share of all; two degrees of freedom."""
+    for hits in range(40, 90):
+        group = np.concatenate([np.zeros(100), np.ones(100)]).astype(np.int64)
+        answered = np.concatenate([np.arange(100) < 40, np.arange(100) < hits])
+        pearson = chi2_contingency([[40, 60], [hits, 100 - hits]], correction=False).statistic
+        assert bool(unequal(answered, group)) == bool(chi2.sf(pearson, 2) < 0.001)
+
+
+def test_groups_too_small_to_say_anything() -> None:
+    for answered, group in (
+        ([], []),
+        ([True], [0]),
+        ([True, False] * 4, [0, 1] * 4),
+        ([True] * 50, [0] * 25 + [1] * 25),
+    ):
+        assert unequal(np.array(answered, dtype=bool), np.array(group, dtype=np.int64)) == []
+
+
+def test_the_status_says_who_is_answered(policy_file: Path, tmp_path: Path, clock: Clock) -> None:
+    log = tmp_path / "events.db"
+    only = 'mistakes and learning are of answered decisions only; if silence means no, set unanswered = "wrong"'
+    with Policy.open(policy_file, log, unanswered="ignored", after="1 h") as policy, policy.together():
+        for i, row in enumerate(new_rows(120)):
+            choice = policy.decide(row, allowed=["call"] if i % 2 else ["upgrade"])
+            if i % 2 or i % 20 == 0:
+                policy.feedback(choice.id, True)
+        clock.now += 3601.0
+        policy.decide(row)
+    status = status_of_log(log)
+    lines = status.lines()
+    assert f"warning: answers came for 100% of action 'call', 10% of action 'upgrade' (p < 0.001): {only}" in lines
+    assert f"warning: all 66 answers say right, and 54 decisions have none: {only}" in lines
+    assert status.to_dict()["unequal"] == [
+        "answers came for 100% of action 'call', 10% of action 'upgrade' (p < 0.001)"
+    ]
+    for more in ({"mistakes": np.eye(1, 66)[0]}, {"mistakes": np.zeros(29)}, {"left_out": 0}):
+        assert not any("answers say right" in line for line in replace(status, **more).lines())

@@ -20,8 +20,8 @@ _SOURCE = (
     "(arXiv 2502.18709), randomised decoding with uniform exploration, multiclass"
 )
 _ASSUMES = (
-    r"any stream fixed beforehand, $\|x_t\| \le R$, comparator U with $U/\ln 2$ in the learner's set, whose Frobenius diameter is "
-    r"`diameter`; comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits; step "
+    r"any stream fixed beforehand, $\|x_t\| \le R$, comparator U with $U/\ln 2$ in the learner's set, whose Frobenius "
+    r"diameter is `diameter`; comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits; step "
     r"$\text{diameter}/\sqrt{2 \sum \|G\|_F^2}$, projected"
 )
 _ADVERSARY = (

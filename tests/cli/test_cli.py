@@ -455,7 +455,10 @@ def test_describe_prints_the_player_and_then_the_bound_of_one_name(banditlab, na
 def test_describe_spells_types_out(banditlab, here):
     code, text = banditlab("describe", "banditlab/Table-v0")
     assert code == 0
-    assert "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' | 'rowwise' | 'running' = 'auto'\n" in text
+    assert (
+        "  scaling: 'auto' | 'none' | 'minmax' | 'standard' | 'maxabs' | 'robust' | 'rowwise' | 'running' = 'auto'\n"
+        in text
+    )
     assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' | 'arff' = 'auto'\n" in text
     assert "  drop_rows: list[int] | None = None\n" in text
     assert "  horizon: set by the sweep's rounds\n" in text

@@ -18,13 +18,13 @@ from banditlab.numerics.contexts import as_contexts, by_context
 from banditlab.numerics.contexts import counted_row as row
 from banditlab.numerics.contexts import counted_stretch as stretch
 from banditlab.numerics.dense import overwrite
-from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform, is_answer
+from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, inline, njit, read_only
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.sparse_rows import CSR, SparseRow
 from banditlab.numerics.symmetric import dot
 from banditlab.players.inputs import as_bit, as_block, as_class, as_context, as_rows, as_vector
-from banditlab.players.rounds import forecast_rounds, no_look, play_rounds
+from banditlab.players.rounds import forecast_rounds, no_prefetch, play_rounds
 
 __all__ = [
     "CSR",
@@ -46,9 +46,9 @@ __all__ = [
     "forecast_rounds",
     "greedy_or_uniform",
     "inline",
-    "is_answer",
+    "is_valid_decision",
     "njit",
-    "no_look",
+    "no_prefetch",
     "overwrite",
     "play_rounds",
     "read_only",

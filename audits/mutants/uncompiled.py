@@ -137,7 +137,7 @@ PLAIN: dict[str, Callable[..., Any]] = {
     "jit.borrow": lambda arrays: arrays,
     "jit.read_only": _read_only,
     "jit.stand_alone": lambda: None,
-    "rounds.no_look": lambda state, X, t: None,
+    "rounds.no_prefetch": lambda state, X, t: None,
     "stacked_states.member": _member,
     "forest._floats_at": _matrix_at(ctypes.c_double),
     "forest._integers_at": _matrix_at(ctypes.c_int64),

@@ -16,7 +16,7 @@ from banditlab.bounds.exploration import exploration, exploration_well_specified
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import row, stretch
 from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
-from banditlab.numerics.draws import draw, draw_uniform, is_answer
+from banditlab.numerics.draws import draw, draw_uniform, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.sparse_rows import rows_of
@@ -60,7 +60,7 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
         action[t] = a
         correct[t] = hit
         p_true[t] = p[y[t]]
-        if not is_answer(a, p):
+        if not is_valid_decision(a, p):
             return t
         if explored[t] and hit:
             update_kernel(state, row(X, t), a, z)  # type: ignore[name-defined]  # noqa: F821
@@ -91,7 +91,7 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
             action[t] = a
             correct[t] = a == y[t]
             p_true[t] = p[y[t]]
-            if not is_answer(a, p):
+            if not is_valid_decision(a, p):
                 return t
         if learns:
             update_kernel(state, row(X, stop - 1), action[stop - 1], z)  # type: ignore[name-defined]  # noqa: F821

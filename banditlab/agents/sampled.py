@@ -13,7 +13,7 @@ from banditlab.agents.around_forecaster import AroundForecaster, build_forecaste
 from banditlab.bounds.decoding import decoded_forecast, mistakes_per_nat, mistakes_unit
 from banditlab.numerics.contexts import row
 from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
-from banditlab.numerics.draws import draw, is_answer
+from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, Trace
@@ -44,7 +44,7 @@ def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
         correct[t] = a == y[t]
         p_true[t] = p[y[t]]
         explored[t] = False
-        if not is_answer(a, p):
+        if not is_valid_decision(a, p):
             return t
     return y.shape[0]
 

@@ -22,7 +22,7 @@ from banditlab.boosting.hedge import fading_weights, mix_experts
 from banditlab.boosting.losses import gradient
 from banditlab.boosting.trees.forest import estimate, prepare, teach_one, uniform
 from banditlab.boosting.weak.weak_learner import Floats, least_costly, most_probable
-from banditlab.numerics.draws import draw, is_answer
+from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, inline, njit
 
 DONE, FULL, WRONG = range(3)
@@ -243,7 +243,7 @@ def answer(forest, scratch, mistakes, block, t):
     draw_ties(forest, scratch)
     follow(scratch, mistakes)
     a = draw(scratch.p, block.U[t, 1])
-    if not is_answer(a, scratch.p):
+    if not is_valid_decision(a, scratch.p):
         return False
     block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], scratch.p[block.y[t]]
     return True

@@ -35,5 +35,5 @@ _PLACES = {
     "read_spec": "banditlab.engine.spec",
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with __getattr__ a type checker would accept any name
     __getattr__, __dir__, __all__ = door(__name__, _PLACES)

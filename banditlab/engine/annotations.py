@@ -1,4 +1,4 @@
-"""Annotations of settings as a person reads them: `float | 'theory'`, type aliases spelt out."""
+"""Annotations of settings as readable text: `float | 'theory'`, type aliases spelt out."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def shown_type(annotation: Any) -> str:
 def shown_types(cls: Any) -> dict[str, str]:
     """Return the shown types of a constructor's parameters by name.
 
-    Where annotations cannot be resolved (a name that only type checkers import), they are shown as they are written.
+    Annotations that cannot be resolved (a name that only type checkers import) are shown as written.
     """
     written = {name: p.annotation for name, p in inspect.signature(cls.__init__).parameters.items()}
     try:

@@ -1,4 +1,4 @@
-"""What is played in blocks: streams read as they are stepped through, by loops in which labels meet the package's code only."""
+"""Playing in blocks: which streams and players allow it, and the loops, in which only the package's code receives labels."""
 
 from __future__ import annotations
 
@@ -32,19 +32,19 @@ VERBS = ("act", "learn", "view", "_decide", "_receive", "_play", "_loop")
 
 
 def kind_of(player: Player) -> str:
-    """Return what a player learns from: the bit, or the label, as a forecaster or as a reference beside the bit's agents.
+    """Return a player's feedback: BIT, LABEL (a forecaster) or REFERENCE (a label agent).
 
-    Its type decides: attributes, `feedback` and `__class__` among them, say what a plug-in wants them to.
+    Its type decides: a plug-in may set attributes, `feedback` and `__class__` among them, to anything.
     """
     cls = type(player)
     return LABEL if issubclass(cls, Forecaster) else REFERENCE if issubclass(cls, LabelAgent) else BIT
 
 
-def is_bare(env: Any, rounds: int) -> bool:
-    """Return whether `rounds` steps of `env` show what the blocks of the environment inside hold.
+def steps_equal_blocks(env: Any, rounds: int) -> bool:
+    """Return whether `rounds` steps of `env` are the blocks of the environment inside.
 
-    True where the stream is read by `StreamEnv`, inside no wrapper but those of `gymnasium.make`: those check how an
-    environment is used, or end its episode, here not before `rounds`. Any other may show other contexts or bits.
+    True for a `StreamEnv` inside no wrapper but those of `gymnasium.make`. Those check how an environment is used, or end its
+    episode, here not before `rounds`. Any other wrapper may change contexts or rewards.
     """
     base = env.unwrapped
     while env is not base:
@@ -59,13 +59,13 @@ def is_bare(env: Any, rounds: int) -> bool:
 
 
 def block_loop(player: Any) -> Loop | None:
-    """Return what plays a player's blocks, None where it is played step by step.
+    """Return the loop for a player's blocks, None where it is played step by step.
 
-    A block's labels are at hand before its actions are, so only the package's code receives them: the package's players
-    play their own blocks, and kernels of a plug-in's `KernelAgent` or `KernelLabelAgent` are compiled into the package's
-    loop, which passes the bit, or the label once the action is taken. No method of the plug-in's is called meanwhile.
+    A block contains its labels before the actions are taken, so only the package's code receives it. The package's players
+    play their own blocks. Kernels of a plug-in's `KernelAgent` or `KernelLabelAgent` are compiled into the package's loop,
+    which passes the bit, or the label once the action is taken; no method of the plug-in is called meanwhile.
     """
-    if is_own(player):
+    if is_from_package(player):
         play = _forecast if isinstance(player, Forecaster) else _act
         return partial(play, player) if player.plays_blocks else None
     for template in (KernelAgent, KernelLabelAgent):
@@ -74,15 +74,15 @@ def block_loop(player: Any) -> Loop | None:
     return None
 
 
-def is_own(player: Player) -> bool:
-    """Return whether the classes of a player and of those it wraps are the package's, and their methods are the classes'."""
+def is_from_package(player: Player) -> bool:
+    """Return whether the classes of a player and of those it wraps are the package's, with no method replaced on the object."""
     cls = type(player)
     found = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
-    if found is not cls or cls.__module__.partition(".")[0] != "banditlab":  # a class may name any module as its own
+    if found is not cls or cls.__module__.partition(".")[0] != "banditlab":  # `__module__` can be forged
         return False
     if any(callable(getattr(cls, name, None)) for name in vars(player)):
         return False
-    return cls.wraps is None or is_own(player.inner)
+    return cls.wraps is None or is_from_package(player.inner)
 
 
 def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
@@ -92,29 +92,29 @@ def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
 
 def _act(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
     trace = Trace.empty(len(y))
-    player._play(_taken(player, X), y, player.rng.random((len(y), 2)), trace)
+    player._play(_as_kernel_input(player, X), y, player.rng.random((len(y), 2)), trace)
     return trace, None
 
 
 def _forecast(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, float]:
     logits = np.empty((len(y), player.problem.n_classes))
-    player._forecast_block(_taken(player, X), y, logits)
+    player._forecast_block(_as_kernel_input(player, X), y, logits)
     return trace_of_forecast(logits, y)
 
 
 def _by_kernels(template: Any, player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
-    contexts, trace = _taken(player, X), Trace.empty(len(y))
+    contexts, trace = _as_kernel_input(player, X), Trace.empty(len(y))
     play_kernels(player, template._loop(player), contexts, y, player.rng.random((len(y), 2)), trace)
     return trace, None
 
 
-def _taken(player: Player, X: Contexts) -> Any:
+def _as_kernel_input(player: Player, X: Contexts) -> Any:
     """Return checked contexts in the form that a player's kernels take."""
     return X if isinstance(X, np.ndarray) else X.csr if player.sparse else X.made_dense()
 
 
 def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
-    """Return the trace of forecasts (n, K) and their log loss in nats; a forecaster's action is its likeliest class."""
+    """Return the trace of logits (n, K) and their log loss in nats; a forecaster's action is its most likely class."""
     if not np.isfinite(logits).all():
         raise PlayerError("the forecaster's logits are not finite")
     action = np.argmax(logits, axis=1)

@@ -1,4 +1,4 @@
-"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and kept beside the runs."""
+"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and stored beside the runs."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs a stream's files hold; damaged files hold none."""
+    """Return the (round, norm bound) pairs in a stream's files; none for damaged files."""
     return set(_stored(store, stream_id)[1])
 
 
 def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
-    """Compute and store what is missing of an oblivious stream's comparators at the run's checkpoints."""
+    """Compute and store the missing comparators of an oblivious stream at the run's checkpoints."""
     env = run.build_environment()
     env.reset(seed=run.environment_seed())
     problem = env.unwrapped.problem
@@ -36,7 +36,7 @@ def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
 def compare_run(
     store: Store, run: Run, problem: Problem, stream: tuple[Floats, NDArray[np.int64]], balls: Sequence[float]
 ) -> None:
-    """Compute and store the comparators of one run of an adaptive environment from the stream (X, y) it met."""
+    """Compute and store the comparators of one run of an adaptive environment from its stream (X, y)."""
     _compare(store, run, [stream], problem, balls)
 
 
@@ -49,7 +49,7 @@ def _compare(
         for at, found in comparators_along(blocks, run.checkpoints, balls, d, K, known=dict(known)):
             known[at, found.norm_bound] = found.weights
             _append(rows, run, at, found)
-    finally:  # a solve that fails takes none of the others with it
+    finally:  # a solve that fails loses none of the others
         if rows:
             store.write_comparators(run.stream_id, rows, {weight_name(*pair): W for pair, W in known.items()})
 
@@ -60,7 +60,7 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's rows and weights; both empty where one lacks what the other has."""
+    """Return a stream's rows and weights; both empty where they do not match."""
     rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
     if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at once

@@ -1,4 +1,4 @@
-"""One compiler on a machine: processes that need the same kernels wait for the one that compiles them."""
+"""One compilation per machine: processes that need the same kernels wait for the one that compiles them."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from banditlab.numerics.private_folders import make_private
 from banditlab.results.system import hold, release
 
 LONGEST_WAIT = 300.0
-"""Seconds a process waits for another on this machine that compiles what it needs, too; then it compiles by itself."""
+"""Seconds a process waits for another that compiles the same kernels; then it compiles them itself."""
 WAIT = 0.1
 
 
 @contextlib.contextmanager
 def one_compiler(key: str) -> Iterator[None]:
-    """Compile what is inside while no other process on this machine compiles it: the others wait, and read it then.
+    """Run the block while no other process on this machine runs it with the same key: the others wait, then read the cache.
 
     Without a folder that can be locked, or after `LONGEST_WAIT`, every process compiles: that costs time only.
     """
     folder = current_folder()
     until = time.monotonic() + LONGEST_WAIT
-    with contextlib.ExitStack() as held:
+    with contextlib.ExitStack() as locks:
         while folder is not None and time.monotonic() < until:
             file = folder / "locks" / hashlib.sha256(key.encode()).hexdigest()[:24]
             try:
                 make_private(file.parent)
                 if lock := hold(file):
-                    held.callback(release, lock)
+                    locks.callback(release, lock)
                     break
             except (OSError, UsageError):
                 break

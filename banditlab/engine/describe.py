@@ -1,7 +1,7 @@
-"""From what a spec says to plain descriptions: settings coerced to the constructor's annotations, and identities.
+"""From a spec to plain descriptions: settings coerced to the constructor's annotations, and identities.
 
-A description is plain data that workers build objects from; two ways of writing one thing (1 and 1.0, a default left out or
-written down) have one identity.
+A description is plain data that workers build objects from. Equivalent spellings (1 and 1.0, a default left out or written)
+have the same identity.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
     kind
         "agents" or "forecasters".
     written
-        Settings as a user wrote them; a key the player does not know goes to the player it wraps, one known to both is
-        written `forecaster.NAME`.
+        Settings as a user wrote them; a key that the player does not have goes to the player it wraps, one that both have
+        is written `forecaster.NAME`.
     where
-        What to name in an error, for instance "quickstart.toml: agent 'fastcb'".
+        Prefix of errors, for instance "quickstart.toml: agent 'fastcb'".
 
     Raises
     ------
@@ -51,7 +51,7 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
 
 
 def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Describe a player; `outer` are the settings of the players around it, for the error that lists what is known."""
+    """Describe a player; `outer` are the settings of the players around it, for the error that suggests a name."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = signature_of(cls)
@@ -78,7 +78,7 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
 
 
 def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings with the aliases of a player's own ones replaced; a name of its own is no alias."""
+    """Return the settings with aliases replaced by the player's names; a name the player has itself is no alias."""
     found: dict[str, Any] = {}
     for key, value in written.items():
         name = ALIASES.get(key, key)
@@ -90,7 +90,7 @@ def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -
 
 
 def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what a user wrote under the names that a description has: an alias is replaced by its setting."""
+    """Return a user's settings under the names of the description, aliases replaced."""
     found = {}
     for key, value in written.items():
         head, dot, tail = key.rpartition(".")
@@ -99,7 +99,7 @@ def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> di
 
 
 def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[str, Any]:
-    """Return what goes to the wrapped player: `forecaster.NAME` as NAME, which may not be written both ways."""
+    """Return the wrapped player's settings: `forecaster.NAME` as NAME, which may not be written both ways."""
     passed: dict[str, Any] = {}
     for key, value in rest.items():
         bare = key.removeprefix(f"{prefix}.") if prefix else key
@@ -142,7 +142,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
     Raises
     ------
     UsageError
-        The file it is made from, or its source in a lab, is not the one that was described.
+        Its data file, or its source in a lab, has changed since it was described.
     """
     entry = registry().find("envs", description["id"])
     identity = description.get("identity")
@@ -159,7 +159,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
 
 
 def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Return whether an environment is of the content that was described: by what it read, if it says so."""
+    """Return whether an environment has the described content: by the content it read, if it records that."""
     identify = getattr(cls, "identity", None)
     if identify is None:
         return True
@@ -176,7 +176,7 @@ def _refuse_edited(entries: list[Entry], planned: str) -> None:
 
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
-    """Return the player of a description for a problem; a UsageError where a lab's file is not the one described."""
+    """Return the player of a description for a problem; a UsageError where a lab's file has changed since."""
     if "source" in description:
         entries = entries_of(description["kind"], description["id"], description["settings"])
         _refuse_edited(entries, description["source"])
@@ -201,7 +201,7 @@ def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
 
 
 def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None = None) -> bool:
-    """Return whether an environment's or a player's code is a lab's or a plug-in's."""
+    """Return whether an environment's or a player's code belongs to a lab or a plug-in."""
     entries = [registry().find("envs", environment["id"])]
     if entries[0].origin == "banditlab" and getattr(entries[0].load(), "foreign", False):
         return True

@@ -1,6 +1,6 @@
-"""What a sweep will take, measured: each kind of run is played for a while, one stream's comparators computed for a while.
+"""Measured estimates of a sweep's time: each kind of run, and one stream's comparators, are computed for a short time.
 
-Core-seconds of this process are counted, with one thread, as workers have: another program's load is no part of them.
+Times are core-seconds of this process with one thread, as in workers: the load of other programs is not counted.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from banditlab.results.store import Store
 
 FEW_ROUNDS = 64
 LONG_ENOUGH = 0.15
-"""Seconds of play from which the rest of a run is taken to be in proportion."""
+"""Seconds of play after which a run's time is extrapolated linearly."""
 MOST_TOGETHER = 8
-"""Repetitions that are played as a sweep plays them, for what a run takes beside its rounds."""
+"""Repetitions that are played as in a sweep, to measure a run's overhead."""
 FIRST_CHECKPOINT = 500
-"""Comparators are computed up to the first checkpoint of so many rounds, and further as long as that is quick."""
+"""Comparators are computed up to the first checkpoint at or beyond this round, and further while that is quick."""
 
 
 def seconds_of_rounds(run: Run) -> float:
-    """Return about how long a run's rounds take once its kernels are compiled; twice as many are played until it is told."""
+    """Return a run's seconds for its rounds without compiling, measured over a doubling number of rounds."""
     env = run.build_environment()
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2))
     rounds = min(run.rounds, FEW_ROUNDS)
@@ -42,8 +42,8 @@ def seconds_of_rounds(run: Run) -> float:
         rounds = min(run.rounds, 2 * rounds)
 
 
-def seconds_beside_rounds(runs: Sequence[Run], seconds: float) -> float:
-    """Return what a run takes beside its rounds: building, orders, storing. `runs` are repetitions of `seconds` each."""
+def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
+    """Return a run's overhead (building, row orders, storing). `runs` are repetitions of `seconds` each."""
     few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
     with tempfile.TemporaryDirectory() as folder:
         execute(Task(folder, (), few[:1]))  # what is done once in a process is done here
@@ -55,7 +55,7 @@ def seconds_beside_rounds(runs: Sequence[Run], seconds: float) -> float:
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
     """Return about how long the comparators of a run's stream take, one for each checkpoint and norm bound.
 
-    They are computed up to a checkpoint; what a later one takes is in proportion to its rounds, and so is reading the rows.
+    They are computed up to a checkpoint; later ones, and reading the rows, are extrapolated in proportion to the rounds.
     """
     if not balls:
         return 0.0

@@ -37,7 +37,7 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
     UsageError
         An unknown id or setting (with the nearest right one), or a value that is not allowed.
     IncompatibleError
-        The agent cannot meet the problem.
+        The agent does not support the problem.
     """
     ids = {kind: {entry.id for entry in registry().entries(kind)} for kind in ("agents", "boosters")}
     kind = "boosters" if id_ in ids["boosters"] - ids["agents"] else "agents"
@@ -63,10 +63,10 @@ def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generat
     UsageError
         An unknown id or setting (with the nearest right one), or a value that is not allowed.
     IncompatibleError
-        The forecaster cannot meet the problem.
+        The forecaster does not support the problem.
     """
     player = _player("forecasters", id_, problem, seed, settings)
-    return player  # type: ignore[return-value]  # the registry's kind says so
+    return player  # type: ignore[return-value]  # the registry's kind guarantees it
 
 
 def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:

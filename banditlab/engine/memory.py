@@ -1,4 +1,4 @@
-"""How much memory this process may hope for."""
+"""How much memory this process can have."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def memory() -> int | None:
-    """Return how many bytes of memory this process may hope for, None where the system does not say."""
+    """Return the bytes of memory this process can have, None where the system does not report them."""
     found = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

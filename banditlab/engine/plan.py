@@ -1,4 +1,4 @@
-"""From a spec to the runs it means: every (environment, player, repetition) as plain data with its identity."""
+"""From a spec to its runs: every (environment, player, repetition) as plain data with its identity."""
 
 from __future__ import annotations
 
@@ -76,9 +76,9 @@ class Run:
 
     @cached_property
     def stream_id(self) -> str:
-        """Hash of (base_seed, repetition, environment): every player meets the same stream, longer runs extend shorter ones.
+        """Hash of (base_seed, repetition, environment): every player gets the same stream, longer runs extend shorter ones.
 
-        An adaptive environment's labels depend on the actions, so there the stream is the run.
+        An adaptive environment's labels depend on the actions, so its streams are its runs.
         """
         if self.adaptive:
             return self.run_id
@@ -94,7 +94,7 @@ class Run:
         return generator_for(self.base_seed, "player", *names, self.repetition)
 
     def problem(self, env: Any) -> Problem:
-        """Return what the player may know: the environment's problem, the horizon hidden where the sweep says so."""
+        """Return the player's problem: the environment's, without the horizon where the sweep hides it."""
         problem: Problem = env.unwrapped.problem
         return problem if self.horizon_known else dataclasses.replace(problem, horizon=None)
 
@@ -108,7 +108,7 @@ class Run:
 
 
 def _names(identity: dict[str, Any]) -> tuple[Any, Any]:
-    """Return what seeds depend on: ids and settings, not versions or sources, so that a mended file meets the same draws."""
+    """Return what seeds depend on: ids and settings, not versions or sources, so that a corrected file has the same draws."""
     return identity["id"], identity["settings"]
 
 
@@ -126,10 +126,10 @@ class Plan:
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
     shard: dict[str, Any] = field(default_factory=dict)
-    """Of a part of a plan: which part of how many, the whole plan's hash, and the places of its runs in the whole."""
+    """Of a part of a plan: its number and the number of parts, the whole plan's hash, and the indices of its runs in it."""
 
     def part(self, index: int, of: int) -> Plan:
-        """Return the part with this number, from 1 on, of so many: whole streams, one to each part in turn.
+        """Return part `index` (from 1) of `of` parts; streams are not divided, and are dealt to the parts in turn.
 
         Raises
         ------
@@ -154,7 +154,7 @@ class Plan:
     def balls(self) -> list[float]:
         """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every player's own.
 
-        Empty where `norm_bounds` is empty: none was asked for. A norm bound that is a word ("auto") is no ball of a theorem.
+        Empty where `norm_bounds` is empty. A norm bound that is a word ("auto") is not a theorem's ball and left out.
         """
         if not self.spec.norm_bounds:
             return []
@@ -163,7 +163,7 @@ class Plan:
         return sorted({*map(float, self.spec.norm_bounds), *own})
 
     def record(self) -> dict[str, Any]:
-        """Return what runs.json holds."""
+        """Return the content of runs.json."""
         return {
             "runs": [run.run_id for run in self.runs],
             "streams": sorted({run.stream_id for run in self.runs}),
@@ -174,18 +174,18 @@ class Plan:
         }
 
     def groups(self) -> dict[str, str]:
-        """Return of which kind each player is ("theory", "practice", "reference" ...), by label, as its class says."""
+        """Return the group of each player's class ("theory", "practice", "reference" ...), by label."""
         players = {run.label: run.player for run in self.runs}
         return {label: str(getattr(player_class(players[label]), "group", "")) for label in sorted(players)}
 
 
 def make_plan(spec: Spec, where: str = "spec") -> Plan:
-    """Return the plan of a spec, every environment and player built once to see that they can be.
+    """Return the plan of a spec; every environment and player is built once as a check.
 
     Raises
     ------
     UsageError
-        Unknown ids or settings, values out of range, the same run meant twice.
+        Unknown ids or settings, values out of range, a run that is asked for twice.
     """
     try:
         return _make_plan(spec, where)
@@ -231,7 +231,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a plan has to know of an environment; a lab's or a plug-in's is built and looked at in another process."""
+    """The facts about an environment that a plan needs; a lab's or a plug-in's is inspected in another process."""
 
     problem: Problem
     sparse: bool
@@ -242,20 +242,20 @@ class Seen:
 
     @property
     def unwrapped(self) -> Seen:
-        """Itself: it stands in for an environment."""
+        """Itself, in place of an environment."""
         return self
 
     @classmethod
     def of(cls, env: Any) -> Seen:
-        """Return what is to be known of an environment."""
+        """Return the facts about an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
         labelled = bool(getattr(base, "labelled", True))
         return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env), labelled)
 
 
-def look_at(description: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """Build an environment and return what is to be known of it as plain data."""
+def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, Any]:
+    """Build an environment and return the facts about it as plain data."""
     return dataclasses.asdict(Seen.of(build_environment(description, rounds)))
 
 
@@ -272,7 +272,7 @@ def _seen(description: dict[str, Any], spec: Spec, where: str) -> Seen:
 
 
 def _facts_of_data(env: Any) -> dict[str, float]:
-    """Return what a report says of a data set, nothing of another environment."""
+    """Return a data set's size for reports; empty for other environments."""
     rows = getattr(env, "rows_per_pass", None)
     if rows is None:
         return {}
@@ -285,7 +285,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
 
 
 def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:
-    """Return why no repetition of a run can be, or ""; a lab's or plug-in's player is asked in another process."""
+    """Return why no repetition of a run is possible, or ""; a lab's or plug-in's player is built in another process."""
     try:
         return str(ask("why_not", run, seconds)) if _is_foreign_player(run) else why_not(run, env)
     except UsageError as error:
@@ -301,7 +301,7 @@ def _is_foreign_player(run: Run) -> bool:
 
 
 def why_not(run: Run, env: Any) -> str:
-    """Return why no repetition of a run can be, or "". The class is asked first: nothing is allocated for a skip.
+    """Return why no repetition of a run is possible, or "". The class decides first, so that a skip allocates nothing.
 
     Raises
     ------

@@ -20,13 +20,13 @@ from banditlab.results.store import Store
 IDLE_SECONDS = 300
 """How long the pool's processes wait for the next sweep."""
 IN_FLIGHT = 2
-"""Tasks a process that are sent at a time: one that is done, one that is there when it is."""
+"""Tasks per process that are sent at a time: one that is played, and the next one."""
 
 
 def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[list[Outcome], Task]]:
-    """Have tasks without foreign code or limits done by `jobs` processes; yield outcomes as they come, with their task.
+    """Play tasks without foreign code or limits in `jobs` processes; yield outcomes as they come, with their task.
 
-    A deque is taken as it is, and may grow while its tasks are done.
+    A deque is used itself, and may grow meanwhile.
 
     Raises
     ------
@@ -42,9 +42,9 @@ def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[l
         yield from _parallel(queue, flying, jobs)
     except BrokenProcessPool:
         for task in reversed(flying.values()):
-            told, left = workers.stored_outcome(task, store, before)
-            if told:
-                yield told
+            stored, left = workers.stored_outcome(task, store, before)
+            if stored:
+                yield stored
             if left:
                 queue.appendleft(replace(task, runs=tuple(left)))
         if queue:
@@ -52,10 +52,10 @@ def dispatch(tasks: Iterable[Task], jobs: int, store: Store) -> Iterator[tuple[l
 
 
 def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterator[tuple[list[Outcome], Task]]:
-    """Send tasks, a few at a time, and yield what comes back; `flying` holds what was sent and has not come back."""
+    """Send tasks, a few at a time, and yield results; `flying` holds the tasks without a result yet."""
     from concurrent.futures import FIRST_COMPLETED, wait
 
-    from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses, in this process, too
+    from joblib.executor import get_memmapping_executor  # the one that joblib's own Parallel uses in this process
 
     start = {"initializer": begin, "initargs": (import_path(), os.getpid())}
     with safe_start():
@@ -71,9 +71,9 @@ def _parallel(queue: deque[Task], flying: dict[Any, Task], jobs: int) -> Iterato
                     queue.appendleft(task)
                     raise
             done, _ = wait(flying, return_when=FIRST_COMPLETED)
-            for future in sorted(done, key=lambda future: future.exception() is not None):  # first what is told
+            for future in sorted(done, key=lambda future: future.exception() is not None):  # results before errors
                 outcomes = future.result()
                 yield outcomes, flying.pop(future)
     finally:
-        if flying:  # interrupted, or broken: nobody waits for the rest
+        if flying:  # interrupted, or broken: the rest is not waited for
             pool.terminate(kill_workers=True)

@@ -1,6 +1,6 @@
-"""Processes for foreign code: one is started, asked, interrupted, ended; each has one thing to do at a time.
+"""Processes for foreign code: they are started, called, interrupted and ended; each does one task at a time.
 
-A worker is a loky executor (joblib brings it) of one process: whatever it was doing when it died or hung is known.
+A worker is a loky executor (part of joblib) of one process, so the task in which it died or hung is known.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ from typing import Any
 from banditlab.children import SAFE_PATH, begin, import_path, safe_start
 from banditlab.errors import BanditlabError, UsageError
 
-ASK_SECONDS = 300.0  # how long a question may take: a player or an environment is built, or plays a few rounds
-START_SECONDS = 120.0  # how long a process may take to start
+ASK_SECONDS = 300.0  # longest time for a question: a player or an environment is built, or plays a few rounds
+START_SECONDS = 120.0  # longest time for a process to start
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
 def environment() -> dict[str, str]:
-    """Return what a worker's environment has besides: one thread unless the user says more, a safe path."""
+    """Return additional environment variables of a worker: one thread unless the user set more, a safe path."""
     return {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
 
 
 class LostError(Exception):
-    """A worker has no answer: its process ended, was ended, or met an error that is not the package's."""
+    """A worker has no answer: its process ended, was ended, or raised an error that is not the package's."""
 
 
 class Worker:
@@ -51,12 +51,12 @@ class Worker:
         self.key = key
 
     def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> None:
-        """Have a function called, which may take so long."""
+        """Call a function in the process, with a limit in seconds."""
         self.until = time.monotonic() + seconds
         self.future = self.executor.submit(function, *arguments)
 
     def interrupt(self) -> None:
-        """Have the process store what is finished, and end it."""
+        """Interrupt the process, which stores finished runs and ends."""
         for process in (self.executor._processes or {}).values():
             with contextlib.suppress(OSError):
                 os.kill(process.pid, signal.SIGINT if os.name == "posix" else signal.SIGTERM)
@@ -68,7 +68,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Let a daemonic process, as Dask's workers are, start others: these end with it."""
+    """Let a daemonic process, such as a Dask worker, start others, which end with it."""
     config: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.get("daemon")
     config["daemon"] = False
@@ -82,8 +82,8 @@ _idle: list[Worker] = []
 """Workers that wait for the next sweep or question."""
 
 
-def engaged(labs: Sequence[str], *, foreign: bool) -> Worker:
-    """Return a worker with these labs, in the environment and working folder of now: one that waits, or a new one."""
+def acquire(labs: Sequence[str], *, foreign: bool) -> Worker:
+    """Return a worker with these labs and the current environment and working folder: an idle one, or a new one."""
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
@@ -107,8 +107,8 @@ def engaged(labs: Sequence[str], *, foreign: bool) -> Worker:
     return Worker(labs, key)
 
 
-def dismissed(worker: Worker) -> None:
-    """Let a worker wait for the next sweep or question."""
+def make_idle(worker: Worker) -> None:
+    """Add a worker to the idle ones, for the next sweep or question."""
     worker.task = None
     _idle.append(worker)
 
@@ -120,7 +120,7 @@ def is_death(error: BaseException | None) -> bool:
 
 
 def how_it_ended(error: BaseException | None) -> str:
-    """Return how a process ended, as loky tells: a signal's name or an exit code."""
+    """Return how a process ended, from loky's message: a signal's name or an exit code."""
     found = re.search(r"\{(\w+)\((-?\d+)\)", str(error))
     if found is None:
         return "no exit code"
@@ -131,11 +131,11 @@ def how_it_ended(error: BaseException | None) -> str:
 # ---------------------------------------------------------------------------------------------------------- in a worker
 
 interrupts: list[int] = []
-"""The user's, in a worker: those that a plug-in raises are none."""
+"""Interrupts by the user, in a worker; a plug-in's KeyboardInterrupt is not counted."""
 
 
 def _begin(path: list[str], parent: int) -> None:
-    """Begin in a new process: what a plug-in prints goes where errors go, what it reads is empty."""
+    """Set up a new process: a plug-in's output goes to stderr, and its input is empty."""
     begin(path, parent)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -145,7 +145,7 @@ def _begin(path: list[str], parent: int) -> None:
 
 
 def _ready(labs: tuple[str, ...]) -> None:
-    """Import what tasks need, and open lab folders: that is no part of a run's time."""
+    """Import what tasks need, and open lab folders, before a run's time is counted."""
     from banditlab.engine.work import open_labs
 
     open_labs(labs)
@@ -153,23 +153,23 @@ def _ready(labs: tuple[str, ...]) -> None:
 
 def _interrupted(*_: Any) -> None:
     interrupts.append(1)
-    if len(interrupts) == 1:  # a second one must not keep it from storing what is finished
+    if len(interrupts) == 1:  # a second one must not interrupt storing
         raise KeyboardInterrupt
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
-    """Return a worker's answer to a question of `questions`: plug-ins are built and tried there, not here.
+    """Return a worker's answer to a question of `questions`: plug-ins run there, not in this process.
 
     Raises
     ------
     LostError
-        The process ended, or took longer than so many seconds.
+        The process ended, took longer than `seconds`, or raised an error that is not the package's.
     UsageError
-        The package's own error that the question raised; any other is a LostError, too.
+        The question raised an error of the package.
     """
     from banditlab.registry import registry
 
-    worker = engaged(registry().labs(), foreign=True)
+    worker = acquire(registry().labs(), foreign=True)
     try:
         worker.future.result(START_SECONDS)
         worker.call(seconds, _answer, question, argument)
@@ -182,7 +182,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
         if not is_death(error):
             raise
         raise LostError(f"its process ended ({how_it_ended(error)})") from None
-    dismissed(worker)
+    make_idle(worker)
     if kind == "refused":
         raise UsageError(answer)
     if kind == "broken":
@@ -192,7 +192,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
 
 def _answer(question: str, argument: Any) -> str:
     from banditlab.engine.questions import KNOWN
-    from banditlab.engine.work import said
+    from banditlab.engine.work import error_text
 
     process = os.getpid()
     try:
@@ -202,7 +202,7 @@ def _answer(question: str, argument: Any) -> str:
     except BaseException as error:
         if isinstance(error, KeyboardInterrupt) and interrupts:
             raise
-        return json.dumps(("broken", said(error)))
+        return json.dumps(("broken", error_text(error)))
     finally:
-        if os.getpid() != process:  # a plug-in's child that came back
+        if os.getpid() != process:  # a child process that a plug-in forked returns here
             os._exit(1)

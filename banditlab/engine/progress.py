@@ -1,4 +1,4 @@
-"""Where a sweep stands, for whoever watches it."""
+"""The progress of a sweep, for watchers."""
 
 from __future__ import annotations
 
@@ -8,22 +8,22 @@ from dataclasses import dataclass, field
 from banditlab.engine.schedule import TASK_SECONDS, Kind
 
 TABLES_SECONDS = 2e-4
-"""What a run takes at the end, when the tables are written."""
+"""Seconds per run for writing the tables at the end."""
 
 
 @dataclass
 class ClusterState:
-    """Where a cluster stands."""
+    """The state of a cluster."""
 
     workers: int
     """Workers that answer."""
     in_flight: int
-    """Tasks that were sent and have not come back."""
+    """Tasks without a result yet."""
 
 
 @dataclass
 class Progress:
-    """Where a sweep stands; handed to the watcher after every task."""
+    """The progress of a sweep; passed to the watcher after every task."""
 
     runs: int
     """Runs to be played."""
@@ -32,13 +32,13 @@ class Progress:
     runs_done: int = 0
     """Runs played so far, failed ones included."""
     streams_done: int = 0
-    """Streams whose comparators are there."""
+    """Streams whose comparators are computed."""
     rounds_done: int = 0
     """Rounds of the runs played so far."""
     failed: int = 0
     """Runs that failed."""
     stage: str = "compiling or loading kernels"
-    """What is being done, for the user's eyes."""
+    """The current activity, as text for the user."""
     jobs: int = 1
     """Worker processes."""
     kinds: dict[str, Kind] = field(default_factory=dict)
@@ -46,17 +46,17 @@ class Progress:
     began: float = field(default_factory=time.perf_counter)
     """When the sweep began, on `time.perf_counter`."""
     playing_since: float | None = None
-    """When the first task was done; None before."""
+    """When the first task was finished; None before."""
     measured_since: tuple[float, float] | None = None
-    """When all kernels were compiled, and the core-seconds that were done then; None before."""
+    """When all kernels were compiled, and the core-seconds until then; None before."""
     cluster: ClusterState | None = None
-    """Where a cluster stands, None on this machine."""
+    """The cluster's state, None on this machine."""
     notices: list[str] = field(default_factory=list)
-    """Lines for the user that came up so far."""
+    """Lines for the user so far."""
 
     @property
     def rounds_per_second(self) -> float:
-        """Rounds a second since the first task was done, a second at least."""
+        """Rounds per second since the first task was finished, over at least one second."""
         if self.playing_since is None:
             return 0.0
         return self.rounds_done / max(1.0, time.perf_counter() - self.playing_since)
@@ -68,25 +68,24 @@ class Progress:
 
     @property
     def core_seconds(self) -> float:
-        """Core-seconds that the runs and the comparators that are done took."""
+        """Core-seconds of the finished runs and comparators."""
         return sum(kind.seconds for kind in self.kinds.values())
 
     @property
     def seconds_ahead(self) -> float | None:
-        """Estimated seconds to go, tables included.
+        """Estimated remaining seconds, tables included.
 
-        Runs of a kind and comparators each by what those that are done took, a kind of which none is done by its estimate,
-        which the others correct; all of it by the seconds that pass for a core-second, where that is more than one core's
-        share: tasks are sent, workers come and go, the machine has other things to do.
+        Each kind counts with the mean of its finished runs, or with its prior estimate times the other kinds' ratio of
+        measured to estimated seconds. The sum is scaled by the wall time per core-second so far, at least one core's share.
 
-        None as long as next to nothing is done, and so throughout compiling, which no run's time says anything about.
+        None until 5 % is done, and so while kernels are compiled.
         """
         if self.playing_since is None:
             return None
         done, ahead = self.core_seconds, self._core_seconds_ahead()
         if done < 0.05 * ahead:
             return None
-        # Tasks in work are half done on average; one is as long as a run of a kind that is still to be played.
+        # Tasks in progress are half done on average; one is as long as the longest run that is still to be played.
         longest = max((kind.mean for kind in self.kinds.values() if kind.done < kind.runs), default=0.0)
         under_way = 0.5 * min(self.jobs * max(TASK_SECONDS, longest), ahead)
         share = 1.0 / self.jobs
@@ -103,7 +102,7 @@ class Progress:
         )
 
     def set_stage(self) -> None:
-        """Say what is being done; kernels are compiled until every player has finished a run."""
+        """Set the stage; kernels count as being compiled until every player has finished a run."""
         untried = dict.fromkeys(kind.label for kind in self.kinds.values() if kind.label and not kind.done)
         self.stage = f"compiling or loading {', '.join(untried)}" if untried else "playing"
         if self.playing_since is None and (self.runs_done or self.streams_done):

@@ -1,19 +1,19 @@
-"""What a worker process can be asked before a sweep begins: whatever needs a lab's or a plug-in's code to be run."""
+"""Questions to a worker process before a sweep begins: those that run a lab's or a plug-in's code."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
 
-from banditlab.engine.plan import Run, look_at, why_not
+from banditlab.engine.plan import Run, inspect_environment, why_not
 from banditlab.engine.runner import play
 
 ROUNDS = 64
-"""Rounds that are played to see how long a run takes."""
+"""Rounds that are played to measure a run's time."""
 
 
 def _environment(argument: tuple[dict[str, Any], int]) -> dict[str, Any]:
-    return look_at(*argument)
+    return inspect_environment(*argument)
 
 
 def _why_not(run: Run) -> str:
@@ -21,7 +21,7 @@ def _why_not(run: Run) -> str:
 
 
 def _seconds(run: Run) -> float:
-    """Return about how long the run will take, its kernels compiled before."""
+    """Return about how many seconds the run will take, without compiling."""
     env, rounds = run.build_environment(), min(run.rounds, ROUNDS)
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(rounds, 2))
     played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds)

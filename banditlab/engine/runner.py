@@ -1,10 +1,10 @@
-"""Playing one run: the Gymnasium loop for anything, compiled blocks where environment and player allow, one truth.
+"""Playing one run: the Gymnasium loop for anything, compiled blocks where environment and player allow.
 
-Both ways give the same actions from the same seeds. What a run leaves behind is counted at its checkpoints only, so a run
-of any length needs the memory of one block.
+Both ways give the same actions from the same seeds. Results are stored at checkpoints only, so a run of any length needs the
+memory of one block.
 
-What is counted is the engine's: a mistake is an action that is not the label, whatever a player or a wrapper says, and an
-answer is read before the player learns from it.
+The engine counts: a mistake is an action that is not the label, whatever reward a wrapper returns, and a decision is read
+before the player updates.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ from banditlab.engine.blocks import (
     Floats,
     Loop,
     block_loop,
-    is_bare,
     kind_of,
+    steps_equal_blocks,
     trace_of_forecast,
 )
-from banditlab.engine.first_sights import FirstSights
+from banditlab.engine.first_pass import FirstPass
 from banditlab.errors import IncompatibleError, PlayerError, UsageError
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
 from banditlab.players.agent import Agent, Trace, checked
@@ -39,7 +39,7 @@ from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.results.schema import UNCOVERED
 
-BLOCK = 1024  # rounds a block; a constant, so that batched products round the same way in every run
+BLOCK = 1024  # rounds per block; a constant, so that batched products round the same way in every run
 
 Blocks = Iterable[tuple[Any, NDArray[np.int64]]]
 """Contexts (n, d), dense or CSR, and labels (n,)."""
@@ -49,7 +49,7 @@ Piece = tuple[Contexts, NDArray[np.int64], bool]
 
 @dataclass
 class Played:
-    r"""What a run leaves: one entry per checkpoint in each list, cumulative from the first round.
+    r"""The result of a run: one entry per checkpoint in each list, cumulative from the first round.
 
     An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
     mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN.
@@ -64,9 +64,9 @@ class Played:
         Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes less expected_mistakes where actions are drawn
         from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
-        The same counts over the rounds that showed a row of a table for the first time; without a table, over all rounds.
+        The same counts over the first pass of a table; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
-        Mistakes of always playing the class that turned out to be the most frequent one so far; None without labels.
+        Mistakes of always playing the most frequent class so far; None without labels.
     log_loss
         Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters); inf
         once a hidden label had probability 0.
@@ -81,9 +81,9 @@ class Played:
     diagnostics
         The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
     row_losses
-        What each row of a table cost when it was first shown (see `results.schema`), None without a table.
+        Expected mistakes of each row of a table in the first pass (see `results.schema`), None without a table.
     kind
-        What the player learnt from: "bit", "label" (a forecaster) or "reference" (a label agent), by its type.
+        The player's feedback: "bit", "label" (a forecaster) or "reference" (a label agent), by its type.
     path
         "blocks" or "steps": how it was played.
     trace
@@ -113,10 +113,10 @@ class Played:
 
 
 class _Score:
-    """Running sums, closed into a `Played` at each checkpoint."""
+    """Running sums, appended to a `Played` at each checkpoint."""
 
     def __init__(self, player: Player, env: Any, rounds: int, keep: bool) -> None:
-        self.player, self.first, self.labelled = player, FirstSights(env, rounds), getattr(env, "labelled", True)
+        self.player, self.first, self.labelled = player, FirstPass(env, rounds), getattr(env, "labelled", True)
         self.covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
         self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None
@@ -126,7 +126,7 @@ class _Score:
         self.first_labels, self.first_rounds = self.labels.copy(), 0
 
     def add(self, trace: Trace, y: NDArray[np.int64], seconds: float, loss: float | None = None) -> None:
-        """Add rounds; `loss` is their log loss where it is known better than from p_true, which underflows at 745 nats."""
+        """Add rounds; `loss` is their log loss where it was computed without p_true, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.p_true if self.labelled else trace.correct.astype(np.float64))
         new = self.first.among(self.rounds, len(y))
         self.first.add(self.rounds, wrong, new)
@@ -177,12 +177,10 @@ class _Score:
         return int(labels.sum() - labels.max()) if self.labelled else None
 
     def _note(self, found: dict[str, Any]) -> None:
-        """Add the numbers among a player's diagnostics as the latest row's; a name seen late is NaN before."""
+        """Append the numbers among a player's diagnostics to the latest row; a new name is NaN in earlier rows."""
         columns, rows = self.played.diagnostics, len(self.played.rounds)
         for name, value in found.items():
-            if isinstance(
-                value, int | float | np.integer | np.floating
-            ):  # a bool is 0 or 1, what is no number stays out
+            if isinstance(value, int | float | np.integer | np.floating):  # a bool is 0 or 1; other types are left out
                 columns.setdefault(name, [math.nan] * (rows - 1)).append(float(value))
         for column in columns.values():
             column += [math.nan] * (rows - len(column))
@@ -205,29 +203,28 @@ def play(
     keep_trace: bool = False,
     blocks: Blocks | None = None,
 ) -> Played:
-    """Play one run from the first round and return what is counted at its checkpoints.
+    """Play one run from the first round and return its results at the checkpoints.
 
     Parameters
     ----------
     env
         A banditlab environment, wrapped or not; it is reset with `seed`. It is played step by step inside any wrapper that
-        `gymnasium.make` does not add: it may show other contexts or bits than the one inside. Mistakes are counted by the
-        label all the same.
+        `gymnasium.make` does not add, as that may change contexts or rewards. Mistakes are counted by the label.
     player
-        An agent (sees the bit), or a label agent or forecaster (sees the label after the round), fresh.
+        An agent (observes the bit), or a label agent or forecaster (observes the label after the round), without updates.
     seed
-        The environment's seed; the player brings its own generator.
+        The environment's seed; the player has its own generator.
     rounds
         Number of rounds, by default the environment's horizon.
     checkpoints
-        Increasing rounds at which a row is kept; the last round always is.
+        Increasing rounds at which results are stored; the last round always is one.
     path
         "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where environment and player
         allow them (`engine.blocks`). A plug-in's own `play_block` or `forecast_block` is never called.
     keep_trace
         Keep every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the rounds).
     blocks
-        The stream of this environment and seed, if the caller holds it already.
+        The stream of this environment and seed, if the caller has it already.
 
     Raises
     ------
@@ -248,7 +245,7 @@ def play(
     stops = sorted({*(checkpoints or []), rounds})
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
-    loop = block_loop(player) if is_bare(env, rounds) else None
+    loop = block_loop(player) if steps_equal_blocks(env, rounds) else None
     if path == "blocks" and loop is None:
         raise UsageError(
             "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player whose "
@@ -261,14 +258,16 @@ def play(
         env.reset(seed=seed)
     score = _Score(player, base, rounds, keep_trace)
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
-    met = Problem(int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius))
-    for piece in cut_at(checked_blocks(blocks, met, rounds), stops):
+    checked_against = Problem(
+        int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
+    )
+    for piece in cut_at(checked_blocks(blocks, checked_against, rounds), stops):
         _play_piece(loop, piece, score)
     return score.finish("blocks")
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
-    """Raise an IncompatibleError where an environment has no labels and the player is told them."""
+    """Raise an IncompatibleError where an environment has no labels and the player observes them."""
     if not getattr(env.unwrapped, "labelled", True) and not isinstance(player, Agent):
         raise IncompatibleError("it observes the label, and the environment has none")
 
@@ -276,7 +275,7 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
 def refuse_contexts(player: Player, env: Any) -> None:
     """Raise an IncompatibleError where the environment's contexts are sparse and too long for a player that plays blocks.
 
-    Any other meets them one at a time, made dense, on the Gymnasium path.
+    Any other player gets them one at a time, made dense, on the Gymnasium path.
     """
     base = env.unwrapped
     if getattr(base, "sparse", False) and not player.sparse and block_loop(player) is not None:
@@ -296,9 +295,9 @@ def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
 
 
 def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
-    """Yield blocks as kernels take them, `rounds` rounds in all; what plays them does not check them again.
+    """Yield blocks as kernels take them, `rounds` rounds in all; the loops do not check them again.
 
-    Sparse contexts stay sparse. A player without kernels for them makes a block dense itself, or refuses it.
+    Sparse contexts stay sparse: the player makes a block dense where its kernels need that.
 
     Raises
     ------
@@ -348,7 +347,7 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
         if kind == LABEL:
             (trace, loss), context = _forecast_step(env, player, context, labels)
         else:
-            trace, context = _agent_step(env, player, context, labels, told=kind == REFERENCE)
+            trace, context = _agent_step(env, player, context, labels, full=kind == REFERENCE)
         label = labels() if labels else -1
         score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
         if t in stops:
@@ -357,22 +356,22 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
 
 
 def _shown(context: Any) -> Floats:
-    """Return a read-only copy of a context: not a view, whose base may hold the contexts to come."""
+    """Return a read-only copy of a context: the base of a view may contain later contexts."""
     shown = np.array(context, dtype=np.float64)
     shown.flags.writeable = False
     return shown
 
 
-def _agent_step(env: Any, agent: Any, context: Floats, label: Any, told: bool) -> tuple[Trace, Floats]:
+def _agent_step(env: Any, agent: Any, context: Floats, label: Any, full: bool) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
-    if label is None:  # the bit is all there is
+    if label is None:  # an environment without labels
         explored, hit = bool(decision.explored), reward > 0.5
         agent.learn(context, decision, hit)
         return Trace(*(np.array([v]) for v in (decision.action, hit, math.nan, explored))), following
-    # The answer is read before the agent learns: its arrays may be the agent's own, and go on changing.
+    # The decision is read before the update, which may change its arrays.
     p_true, explored, hit = float(decision.probabilities[label()]), bool(decision.explored), decision.action == label()
-    agent.learn(context, decision, label() if told else reward > 0.5)
+    agent.learn(context, decision, label() if full else reward > 0.5)
     return Trace(*(np.array([v]) for v in (decision.action, hit, p_true, explored))), following
 
 

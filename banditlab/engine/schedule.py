@@ -1,7 +1,7 @@
-"""What a sweep does next: runs and comparators that are missing, handed out in tasks of about two seconds.
+"""The order of a sweep's tasks: missing runs and comparators, in tasks of about two seconds.
 
-What a run of a kind takes is known once one of that kind was played. So the first run of each kind is a task of its own, and
-workers compile different players side by side. Tasks get shorter towards the end, so that workers finish together.
+The time of a kind of run is known once one was played. So the first run of each kind is a task of its own, and workers compile
+different players in parallel. Tasks get shorter towards the end, so that workers finish together.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from banditlab.engine.work import Task
 from banditlab.registry import registry
 from banditlab.results.schema import COMPARATOR
 
-TASK_SECONDS = 2.0  # about how long one task should take: long beside the 6 ms it costs to send, short beside a sweep
-LEAST_SECONDS = 0.05  # tasks get no shorter towards the end
-SHARES = 4  # what is left is cut into so many tasks a process
+TASK_SECONDS = 2.0  # target for one task: long compared with the 6 ms it costs to send, short compared with a sweep
+LEAST_SECONDS = 0.05  # least target, at the end of a sweep
+SHARES = 4  # tasks per process into which the remaining work is divided
 MANY = 200  # processes from which on tasks get longer in proportion: a scheduler spends 10 ms on each
-FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs in which a lab's or a plug-in's code takes part
-ROUND_SECONDS = 1e-4  # a guess at a round, before any was played
-COMPARATOR_SECONDS = 1.0  # a guess at a stream's comparators
-FIXED_SECONDS = 1e-3  # what a run takes beside its rounds
+FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs with code of a lab or a plug-in
+ROUND_SECONDS = 1e-4  # prior estimate of a round
+COMPARATOR_SECONDS = 1.0  # prior estimate of a stream's comparators
+FIXED_SECONDS = 1e-3  # a run's overhead
 
 
 @dataclass
@@ -31,34 +31,34 @@ class Kind:
     label: str
     """The player's, "" for comparators."""
     guess: float
-    """Seconds of one, before any is done."""
+    """Prior estimate of one, in seconds."""
     runs: int = 0
     done: int = 0
     seconds: float = 0.0
-    """Core-seconds that those that are done took."""
+    """Core-seconds of the finished ones."""
 
     @property
     def mean(self) -> float:
-        """Core-seconds that one takes: the mean of those that are done, the guess before."""
+        """Core-seconds of one: the mean of the finished ones, the prior estimate before."""
         return FIXED_SECONDS + self.seconds / self.done if self.done else self.guess
 
 
 def kind_of(run: Run, comparators: bool = False) -> str:
-    """Return what runs of one kind have in common."""
+    """Return the key of a run's kind."""
     return f"{run.environment_label}|{COMPARATOR if comparators else run.label}"
 
 
 class Schedule:
-    """Hands out the tasks of a sweep.
+    """The tasks of a sweep, in order.
 
     Parameters
     ----------
     folder
-        The results folder, as workers on this machine find it.
+        The path of the results folder for workers on this machine.
     balls
         Norm bounds of the comparators.
     limit
-        Seconds a run may take, None for the default: none, or `FOREIGN_SECONDS` where a lab's or plug-in's code takes part.
+        Longest time of a run in seconds; None: no limit, but `FOREIGN_SECONDS` for runs with code of a lab or a plug-in.
     missing
         The runs to be played.
     streams
@@ -70,7 +70,7 @@ class Schedule:
     ) -> None:
         self.kinds: dict[str, Kind] = {}
         self._queues: dict[tuple[bool, bool], _Queue] = {}
-        """Of the package's code and of foreign code, which comes last: it is played in processes of its own."""
+        """By whether the code is foreign (those runs come last, in separate processes) and whether they are comparators."""
         foreign = foreign_kinds(missing + streams)
         own, own_limit = registry().labs(), limit or 0.0
         for apart in (False, True):
@@ -83,11 +83,11 @@ class Schedule:
                 self._queues[apart, comparators] = queue
 
     def next(self, jobs: int) -> Task | None:
-        """Return the next task for `jobs` processes, None where nothing waits."""
+        """Return the next task for `jobs` processes, None where nothing is left."""
         for apart in (False, True):
             queues = [self._queues[apart, comparators] for comparators in (False, True)]
             seconds = self._task_seconds(queues, jobs)
-            if limit := queues[0].task.limit:  # it is counted for a task as a whole
+            if limit := queues[0].task.limit:  # it holds for a task as a whole
                 seconds = min(seconds, limit / 2)
             for queue in queues:
                 if runs := queue.first_of_a_kind():
@@ -105,13 +105,13 @@ class Schedule:
         return min(max(LEAST_SECONDS, left / (SHARES * jobs)), TASK_SECONDS * max(1.0, jobs / MANY))
 
     def note(self, run: Run, comparators: bool, seconds: float) -> None:
-        """Take down what a run, or its stream's comparators, took."""
+        """Record the seconds of a run, or of its stream's comparators."""
         kind = self.kinds[kind_of(run, comparators)]
         kind.done, kind.seconds = kind.done + 1, kind.seconds + seconds
 
 
 class _Queue:
-    """Runs that wait, alike in whose code they run and in whether they or their comparators are wanted."""
+    """Waiting runs, all foreign or none, and all for themselves or all for their comparators."""
 
     def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
         self.task, self.kinds = task, kinds
@@ -120,7 +120,7 @@ class _Queue:
         self.begun: set[str] = set()
 
     def put(self, runs: Iterable[Run]) -> None:
-        """Have runs wait."""
+        """Add runs."""
         for run in runs:
             kind, stream = self._places(run)
             self.by_kind.setdefault(kind, {})[run.run_id] = run
@@ -134,7 +134,7 @@ class _Queue:
         return kind_of(run, self.task.comparators), "" if run.adaptive else run.stream_id
 
     def taken(self, runs: list[Run]) -> Task:
-        """Return the task of runs that wait no more."""
+        """Remove runs from the queue and return their task."""
         for run in runs:
             kind, stream = self._places(run)
             self.begun.add(kind)
@@ -145,17 +145,17 @@ class _Queue:
         return replace(self.task, runs=tuple(runs))
 
     def seconds_left(self) -> float:
-        """Return about how long all that wait take on one core."""
+        """Return the estimated core-seconds of all waiting runs."""
         return sum(len(runs) * self.kinds[kind].mean for kind, runs in self.by_kind.items())
 
     def first_of_a_kind(self) -> list[Run]:
-        """Return one run of a kind of which none was handed out yet."""
+        """Return one run of a kind of which none has begun."""
         return next(([next(iter(runs.values()))] for kind, runs in self.by_kind.items() if kind not in self.begun), [])
 
     def portion(self, seconds: float) -> list[Run]:
-        """Return runs that take so long together, those of one stream side by side; one alone where it takes longer.
+        """Return runs of about `seconds` in total, those of one stream together; one alone where it takes longer.
 
-        Only runs of kinds that are known count; the longest come first.
+        Only runs of kinds with a measured time are returned; the longest come first.
         """
         longest = max(self.by_kind, key=self._known, default="")
         if longest and self._known(longest) >= seconds:
@@ -182,7 +182,7 @@ class _Queue:
 
 
 def foreign_kinds(runs: list[Run]) -> dict[str, bool]:
-    """Return, for every kind of run, whether a lab's or a plug-in's code takes part."""
+    """Return, for every kind of run, whether it runs code of a lab or a plug-in."""
     found: dict[str, bool] = {}
     for run in runs:
         if kind_of(run) not in found:

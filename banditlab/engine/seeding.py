@@ -1,4 +1,4 @@
-"""Seeds come from names: every stream is a hash of what it is for, never of when it was made.
+"""Seeds are hashes of names: they do not depend on the order of the runs.
 
 Adding a player changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
 """
@@ -13,7 +13,7 @@ import numpy as np
 
 
 def canonical(data: Any) -> str:
-    """Return the one JSON text of plain data: sorted keys, no spaces, no NaN."""
+    """Return the canonical JSON text of plain data: sorted keys, no spaces, no NaN."""
     return json.dumps(data, sort_keys=True, separators=(",", ":"), allow_nan=False, ensure_ascii=True)
 
 

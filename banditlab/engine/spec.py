@@ -1,4 +1,4 @@
-"""The sweep as data: what a spec file may say, read with tomllib and validated by pydantic."""
+"""The sweep as data: the keys of a spec file, read with tomllib and validated by pydantic."""
 
 from __future__ import annotations
 
@@ -56,9 +56,9 @@ class Spec(BaseModel):
     derived from, `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings.
     `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds; `norm_bounds` are the
     balls the comparator is computed in; `horizon_known = false` hides the number of rounds from the players, so that
-    "theory" settings that need it are skipped with the reason; `run_timeout` are the seconds after which a run is ended
-    as a failure, 0 for none (by default an hour for players and environments of labs and plug-ins, none for the
-    others); compiling the package's own kernels is not counted. It is no part of a run's identity.
+    "theory" settings that need it are skipped with the reason. `run_timeout` is the number of seconds after which a run is
+    ended as a failure, 0 for none; by default an hour for players and environments of labs and plug-ins, none for the
+    others. Compiling the package's own kernels is not counted. It is not part of a run's identity.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -116,7 +116,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
     path
         A TOML file; paths in its environments are relative to its folder.
     overrides
-        Texts "key=value" that replace what the file says, dots going inside ("agent.0.gamma=0.1"); the value is read as TOML.
+        Texts "key=value" that replace values of the file, with dotted keys ("agent.0.gamma=0.1"); the value is read as TOML.
 
     Raises
     ------
@@ -132,7 +132,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    for written_by_a_run in ("store", "versions"):  # a results folder's spec.toml can be run as it stands
+    for written_by_a_run in ("store", "versions"):  # so that a results folder's spec.toml can be run
         data.pop(written_by_a_run, None)
     for override in overrides or []:
         _override(data, override)
@@ -147,9 +147,9 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
     Parameters
     ----------
     data
-        What a spec file says, as a dictionary.
+        The content of a spec file, as a dictionary.
     where
-        What is named in errors, for instance the file.
+        Prefix of errors, for instance the file.
 
     Raises
     ------
@@ -209,7 +209,7 @@ def _override(data: dict[str, Any], text: str) -> None:
 
 
 def value_of(text: str) -> Any:
-    """Return a value as a command line writes it: TOML, a bare word being a text."""
+    """Return a value of the command line: TOML, or else a string."""
     try:
         return tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
@@ -217,7 +217,7 @@ def value_of(text: str) -> Any:
 
 
 def _anchor(block: Any, folder: Path) -> None:
-    """Make a data file's relative path absolute: first beside the spec, else as given from the working folder."""
+    """Make a data file's relative path absolute: from the spec's folder if it exists there, else from the working folder."""
 
     def absolute(path: Any) -> Any:
         if not isinstance(path, str):

@@ -1,4 +1,4 @@
-"""The resolved spec as TOML text: what a results folder keeps, and what can be run again as it stands."""
+"""The resolved spec as TOML text: it is stored in a results folder, and can be run again."""
 
 from __future__ import annotations
 

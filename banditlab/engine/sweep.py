@@ -1,4 +1,4 @@
-"""The sweep: what is missing is played in parallel, stored as it comes, and gathered at the end."""
+"""The sweep: missing runs are played in parallel, stored as they finish, and collected at the end."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from banditlab.distributions import refuse_without
 from banditlab.engine.comparing import stored_pairs
-from banditlab.engine.estimating import seconds_beside_rounds, seconds_of_comparators, seconds_of_rounds
+from banditlab.engine.estimating import overhead_seconds, seconds_of_comparators, seconds_of_rounds
 from banditlab.engine.executors.local import Local
 from banditlab.engine.plan import Plan, Run, make_plan
 from banditlab.engine.processes import ask
@@ -30,23 +30,23 @@ if TYPE_CHECKING:
 
 Watcher = Callable[[Progress], None]
 PATIENCE = 120.0
-"""Seconds a cluster may do nothing before a sweep gives up."""
+"""Seconds without progress of a cluster after which a sweep ends."""
 IN_FLIGHT = 2
-"""Tasks a process that wait for it or are being done."""
+"""Tasks per process that are waiting or being played."""
 
 
 @dataclass
 class Result:
-    """What a sweep left: how many runs were there already, were played, and failed (with their records)."""
+    """The result of a sweep: how many runs existed, were played, and failed (with their records)."""
 
     folder: Path
     """The results folder."""
     plan: Plan
     """All runs, played or not."""
     present: int
-    """Runs that were there already."""
+    """Runs that existed already."""
     played: int
-    """Runs that were played now."""
+    """Runs that this call played."""
     redone: list[str]
     """Ids of runs that were played again because their files were damaged."""
     failures: list[dict[str, Any]]
@@ -54,9 +54,9 @@ class Result:
     seconds: float
     """From the call to its end."""
     kept: Path | None = None
-    """Where the report went that the folder held of another spec, None where it held none."""
+    """Where another spec's report in the folder was moved, None where there was none."""
     notices: list[str] = field(default_factory=list)
-    """A line for each damaged file that was found: where it is kept, and what becomes of its content."""
+    """A line for each damaged file: where it was moved, and what happens with its content."""
 
 
 @dataclass(frozen=True)
@@ -64,11 +64,11 @@ class Estimate:
     """Measured seconds of one run of a (environment, player) pair, from a short play after compiling."""
 
     environment: str
-    """As the table of results calls it."""
+    """Its label in the table of results."""
     label: str
     """The player's."""
     runs: int
-    """How many of them are to be played."""
+    """Number of runs of the pair."""
     seconds_per_run: float
     """On one core."""
 
@@ -81,7 +81,7 @@ class Sweep:
     spec
         A validated `Spec` (see `read_spec` and `make_spec`), or the keyword arguments of one.
     where
-        What errors should name, for instance the spec file's path.
+        Prefix of errors, for instance the spec file's path.
     """
 
     def __init__(self, spec: Spec | None = None, *, where: str = "spec", **keys: Any) -> None:
@@ -101,29 +101,29 @@ class Sweep:
         patience: float = PATIENCE,
         shard: tuple[int, int] | None = None,
     ) -> Result:
-        """Do what is missing of the sweep in a results folder.
+        """Play the missing runs of the sweep, into a results folder.
 
         Parameters
         ----------
         jobs
-            Number of worker processes; 1 plays in this one.
+            Number of worker processes; 1: this process.
         watch
             Called with the progress after every task.
         cluster
-            Where to play instead: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
-            `distributed.Client`. Workers need this package, and no disk in common. Takes the extra `cluster`.
+            A cluster to play on: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
+            `distributed.Client`. Workers need this package, and no shared disk. Needs the extra `cluster`.
         patience
-            Seconds without an answer of the scheduler, or without a worker that plays, after which this gives up.
+            Seconds without an answer of the scheduler, or without a worker that plays, after which the call ends.
         shard
             (i, n): only the i-th of n parts, from 1 on, whole streams each; `merge` puts the parts' folders together.
 
         Raises
         ------
         UsageError
-            The folder cannot be written or has another store format; an address or a part that cannot be.
+            The folder cannot be written or has another store format; an invalid address or shard.
         ClusterError
-            The cluster cannot be reached, the scheduler is lost, nobody plays for `patience` seconds, or a worker has other
-            versions than this machine. What is finished is stored.
+            The cluster cannot be reached, the scheduler is lost, no worker plays for `patience` seconds, or a worker has
+            other versions than this machine. Finished runs are stored.
         """
         begin = time.perf_counter()
         plan = self.plan if shard is None else self.plan.part(*shard)
@@ -133,16 +133,16 @@ class Sweep:
         missing = [run for run in plan.runs if run.run_id not in finished]
         streams = self._streams_to_compare(plan, store, {run.run_id for run in missing})
         progress = Progress(len(missing), len(streams))
-        tell = watch or (lambda _: None)
-        tell(progress)
+        notify = watch or (lambda _: None)
+        notify(progress)
         if missing or streams:
             schedule = Schedule(str(store.folder), self.balls, self.spec.run_timeout, missing, streams)
             progress.kinds = schedule.kinds
             jobs = min(jobs, len(missing) + len(streams))
             with _executor(cluster, jobs, store, patience) as executor:
-                _Round(schedule, executor, progress, tell).play()
+                _Round(schedule, executor, progress, notify).play()
         progress.stage = "storing"
-        tell(progress)
+        notify(progress)
         store.compact()
         if missing:
             _record_lost(store, missing)
@@ -153,25 +153,25 @@ class Sweep:
         return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
-        """Return measured costs: each (environment, player) plays a while once its kernels are compiled.
+        """Return measured costs: each (environment, player) plays for a short time once its kernels are compiled.
 
-        Where a run ends sooner than a tenth of a second, that is all of it; what it takes beside its rounds is measured, too.
+        A run shorter than about 0.15 s is played whole. The overhead of a run is measured as well.
         """
         pairs: dict[tuple[str, str], list[Run]] = {}
         for run in self.plan.runs:
             pairs.setdefault((run.environment_label, run.label), []).append(run)
-        found, beside = list[Estimate](), dict[str, float]()
+        found, overhead = list[Estimate](), dict[str, float]()
         for (place, label), runs in pairs.items():
             seconds = ROUND_SECONDS * runs[0].rounds
             with suppress(Exception, SystemExit):  # what fails here fails in its run, where it is recorded
                 seconds = ask("seconds", runs[0]) if runs[0].foreign else seconds_of_rounds(runs[0])
-                if not runs[0].foreign and place not in beside:
-                    beside[place] = seconds_beside_rounds(runs, seconds)
-            found.append(Estimate(place, label, len(runs), seconds + beside.get(place, FIXED_SECONDS)))
+                if not runs[0].foreign and place not in overhead:
+                    overhead[place] = overhead_seconds(runs, seconds)
+            found.append(Estimate(place, label, len(runs), seconds + overhead.get(place, FIXED_SECONDS)))
         return found
 
     def estimate_comparators(self) -> float:
-        """Return about how many core-seconds the comparators of all streams take; NaN where they come with the runs."""
+        """Return about how many core-seconds the comparators of all streams take; NaN where streams depend on the runs."""
         streams: dict[str, list[Run]] = {}
         for run in self.plan.streams().values():
             streams.setdefault(run.environment_label, []).append(run)
@@ -181,13 +181,13 @@ class Sweep:
         return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
-        """Return one run of each stream that lacks comparators; a run of an adaptive environment brings its own along."""
+        """Return one run of each stream that lacks comparators; a missing run of an adaptive environment computes its own."""
         wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.balls}
         if not wanted:
             return []
         streams = plan.streams().values()
-        settled = [run for run in streams if not (run.adaptive and run.run_id in missing)]
-        return [run for run in settled if not wanted <= stored_pairs(store, run.stream_id)]
+        available = [run for run in streams if not (run.adaptive and run.run_id in missing)]
+        return [run for run in available if not wanted <= stored_pairs(store, run.stream_id)]
 
 
 def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> AbstractContextManager[Local | Cluster]:
@@ -200,15 +200,15 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Abstrac
 
 
 class _Round:
-    """One call of a sweep: the executor gets tasks as it has room for them, and what comes back is counted."""
+    """One call of a sweep: tasks are submitted as the executor has room for them, and outcomes are counted."""
 
-    def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, tell: Watcher) -> None:
-        self.schedule, self.executor, self.progress, self.tell = schedule, executor, progress, tell
-        self.under_way: dict[str, Task] = {}
+    def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, notify: Watcher) -> None:
+        self.schedule, self.executor, self.progress, self.notify = schedule, executor, progress, notify
+        self.submitted: dict[str, Task] = {}
         """The task of each run, or stream, that was submitted and has no outcome yet."""
 
     def play(self) -> None:
-        """Have everything played."""
+        """Play all tasks."""
         self._feed()
         for outcomes, task in self.executor.completed():
             if task is not None:
@@ -216,23 +216,23 @@ class _Round:
             self._feed()
 
     def _feed(self) -> None:
-        """Hand over tasks, a few more than there are processes, and say where the sweep stands."""
+        """Submit tasks, a few more than there are processes, and report the progress."""
         executor, progress = self.executor, self.progress
-        room = 1 + IN_FLIGHT * executor.jobs - len({id(task) for task in self.under_way.values()})
+        room = 1 + IN_FLIGHT * executor.jobs - len({id(task) for task in self.submitted.values()})
         while room > 0 and (task := self.schedule.next(executor.jobs)):
-            self.under_way |= {task.id_of(run): task for run in task.runs}
+            self.submitted |= {task.id_of(run): task for run in task.runs}
             executor.submit(task)
             room -= 1
         progress.jobs = max(1, executor.jobs)
         progress.cluster, progress.notices = executor.state(), executor.notices
         progress.set_stage()
-        self.tell(progress)
+        self.notify(progress)
 
     def _count(self, task: Task, outcomes: list[Outcome]) -> None:
         progress = self.progress
         runs = {task.id_of(run): run for run in task.runs}
         for outcome in outcomes:
-            del self.under_way[outcome.id]
+            del self.submitted[outcome.id]
             self.schedule.note(runs[outcome.id], task.comparators, outcome.seconds)
             progress.failed += bool(outcome.failure)
             if task.comparators:
@@ -243,7 +243,7 @@ class _Round:
 
 
 def _record_lost(store: Store, missing: list[Run]) -> None:
-    """Record as failed what was played and is not in the folder: whoever took it away, nobody shall count it as done."""
+    """Record as failed the runs that were played and are not in the folder, so that they are not counted as done."""
     finished, failed = finished_runs(store.folder), store.failed()
     for run in missing:
         if run.run_id not in finished and run.run_id not in failed:

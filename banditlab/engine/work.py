@@ -1,4 +1,4 @@
-"""What a worker does: build from descriptions, play, write what came out. Any failure becomes a record, never a dead sweep."""
+"""What a worker does: build from descriptions, play, store results. A failure is recorded and does not end the sweep."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from banditlab.results.store import Store
 
 T = TypeVar("T")
 STORE_SECONDS = 1.0
-"""Finished runs wait at most about this long for others, to be stored in one file with them."""
+"""Finished runs wait at most about this long to be stored in one file with others."""
 LONGEST_ERROR = 2000
-"""Characters of an exception's text that are kept."""
+"""Characters of an exception's text that are stored."""
 COMPILE_SECONDS = 600.0
-"""How long the kernels of a run may take to be compiled here, or by another process that is waited for, beside its limit."""
+"""Longest time for compiling the kernels of a run, or for waiting for another process that compiles them, beside its limit."""
 STREAM_BYTES = 128 * 2**20
-"""A stream up to this size is kept in memory for the players of a task; a longer one is drawn for each."""
+"""A stream up to this size stays in memory for the players of a task; a longer one is drawn again for each."""
 
 
 @dataclass(frozen=True)
 class Task:
-    """A few runs, those of one stream together, or the comparators of their streams: what is sent to a worker."""
+    """A few runs, those of one stream together, or the comparators of their streams: a unit of work for a worker."""
 
     folder: str
     labs: tuple[str, ...]
@@ -47,18 +47,18 @@ class Task:
     balls: tuple[float, ...] = ()
     comparators: bool = False
     foreign: bool = False
-    """Whether a lab's or a plug-in's code takes part: it is run in a process of its own."""
+    """Whether code of a lab or a plug-in takes part, which is run in a separate process."""
     limit: float = 0.0
-    """Seconds a run may take, 0 for any number."""
+    """Longest time of a run in seconds, 0 for no limit."""
 
     def id_of(self, run: Run) -> str:
-        """Return the id by which the outcome of a run, or of its stream's comparators, is known."""
+        """Return the id of the outcome of a run, or of its stream's comparators."""
         return run.stream_id if self.comparators else run.run_id
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What comes back: the id, how long it took, and why it failed if it did."""
+    """The outcome of a run: its id, its seconds, and why it failed if it did."""
 
     id: str
     rounds: int
@@ -67,7 +67,7 @@ class Outcome:
 
 
 class Log:
-    """Who is told what a task comes to."""
+    """Collects the outcomes of a task."""
 
     def __init__(self) -> None:
         self.outcomes: list[Outcome] = []
@@ -77,12 +77,12 @@ class Log:
         return True
 
     def ended(self, outcomes: list[Outcome]) -> None:
-        """Take note of runs that ended, stored or recorded as failed."""
+        """Add the outcomes of runs that are stored or recorded as failed."""
         self.outcomes += outcomes
 
 
 def execute(task: Task, log: Log | None = None) -> list[Outcome]:
-    """Do a task in this process with one thread, write its files, and say how it went, to the log as well."""
+    """Do a task in this process with one thread, write its files, and return its outcomes, which the log gets as well."""
     from banditlab.numerics.threads import one_thread
 
     log = Log() if log is None else log
@@ -93,11 +93,11 @@ def execute(task: Task, log: Log | None = None) -> list[Outcome]:
             for run in task.runs:
                 log.ended([_compare(store, run, task.balls, log)])
             return log.outcomes
-        shelf = _Shelf(store, log)
+        buffer = _Buffer(store, log)
         try:
-            _play_all(shelf, task)
+            _play_all(buffer, task)
         finally:  # an interrupt loses no finished run
-            shelf.store_all()
+            buffer.store_all()
     return log.outcomes
 
 
@@ -110,10 +110,10 @@ def open_labs(labs: Sequence[str]) -> None:
 
 
 def tried(call: Callable[[], T], log: Log) -> tuple[T | None, BaseException | None]:
-    """Return (what a plug-in's code returned, None) or (None, what it raised), in the process and folder that were before.
+    """Return (what a plug-in's code returned, None) or (None, what it raised), in the same process and working folder.
 
-    Whatever it raises is caught, but for the user's interrupt and a results folder without room. A child process that it made
-    and that comes back ends here: what is stored is this process's.
+    All exceptions are caught, but the user's interrupt and a full disk of the results folder. A child process that the code
+    forked ends here: only this process stores results.
     """
     process, here = os.getpid(), _working_folder()
     try:
@@ -139,11 +139,11 @@ def _working_folder() -> str | None:
         return None
 
 
-class _Shelf:
-    """Finished runs on their way to the store.
+class _Buffer:
+    """Finished runs that are not stored yet.
 
-    A file costs as much as some ten thousand rounds, so short runs share one: what was played in the last STORE_SECONDS
-    is what a crash may lose.
+    A file costs as much as some ten thousand rounds, so short runs share one: a crash may lose the runs of the last
+    STORE_SECONDS.
     """
 
     def __init__(self, store: Store, log: Log | None = None) -> None:
@@ -152,7 +152,7 @@ class _Shelf:
         self._since = time.perf_counter()
 
     def add(self, run: Run, rows: Rows, seconds: float) -> None:
-        """Take a finished run over; what has waited long enough goes to the store, and to the log."""
+        """Add a finished run; store all after STORE_SECONDS."""
         if not self._waiting:
             self._since = time.perf_counter() - seconds
         self._waiting.append((run, Finished(run.run_id, rows, run.description | {"facts": facts()}), seconds))
@@ -164,7 +164,7 @@ class _Shelf:
         self.log.ended([_failed(self.store, run, False, error, seconds)])
 
     def store_all(self) -> list[Outcome]:
-        """Store what waits, log it and return its outcomes; runs that cannot be stored even alone have failed."""
+        """Store the waiting runs, log and return their outcomes; a run that cannot be stored even alone has failed."""
         outcomes: list[Outcome] = []
         try:
             if self._waiting:
@@ -172,7 +172,7 @@ class _Shelf:
                 outcomes = [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in self._waiting]
         except NoRoomError:
             raise
-        except Exception:  # one run's odd rows are no reason to lose the others'
+        except Exception:  # invalid rows of one run must not lose the others
             outcomes = [self._store_one(*each) for each in self._waiting]
         self._waiting = []  # not before they are stored: an interrupt comes at any time
         self.log.ended(outcomes)
@@ -189,7 +189,7 @@ class _Shelf:
 
 
 def prepare(task: Task) -> None:
-    """Have the kernels of a task's runs compiled and in this process, so that they count for no run's limit."""
+    """Compile or load the kernels of a task's runs in this process, outside the runs' time limit."""
     from banditlab.numerics.threads import one_thread
 
     with one_thread():
@@ -198,22 +198,23 @@ def prepare(task: Task) -> None:
             tried(partial(_load_kernels, run, None), Log())  # what fails here fails in its run, where it is recorded
 
 
-def _play_all(shelf: _Shelf, task: Task) -> None:
+def _play_all(buffer: _Buffer, task: Task) -> None:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
-        met: list[_Recorder] = []  # what an adaptive environment showed, for the run's own comparators
+        recorded: list[_Recorder] = []  # the stream of an adaptive environment, for the run's own comparators
         begin = time.perf_counter()
-        played, error = tried(partial(_play_one, run, streams, met), shelf.log)
-        if played is None:  # a plug-in may raise anything: it is listed, the other runs go on
-            shelf.fail(run, error or RuntimeError("no rows"), time.perf_counter() - begin)
+        played, error = tried(partial(_play_one, run, streams, recorded), buffer.log)
+        if played is None:  # a plug-in may raise anything: it is recorded, the other runs continue
+            buffer.fail(run, error or RuntimeError("no rows"), time.perf_counter() - begin)
         else:
-            shelf.add(run, *played)
-        if met and task.balls:
-            _guarded(shelf.store, run, partial(met[0].compare, shelf.store, run, task.balls), shelf.log)
+            buffer.add(run, *played)
+        if recorded and task.balls:
+            compare = partial(recorded[0].compare, buffer.store, run, task.balls)
+            _guarded(buffer.store, run, compare, buffer.log)
 
 
 def _row_bytes(env: Any) -> int:
-    """Return what a context takes in a block: what the environment says, else what a dense one does."""
+    """Return the bytes of a context in a block: the environment's `row_bytes`, else those of a dense one."""
     base = env.unwrapped
     return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
@@ -224,15 +225,15 @@ def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcom
 
 
 def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
-    """Compute a stream's comparators and say how it went."""
+    """Compute a stream's comparators and return the outcome."""
     begin = time.perf_counter()
     _, error = tried(compare, log)
     seconds = time.perf_counter() - begin
     return Outcome(run.stream_id, run.rounds, seconds) if error is None else _failed(store, run, True, error, seconds)
 
 
-def said(error: BaseException) -> str:
-    """Return "Type: text" of an exception, whatever its text does when it is asked for."""
+def error_text(error: BaseException) -> str:
+    """Return "Type: text" of an exception, even if its `__str__` raises."""
     try:
         text = str(error)
     except BaseException as another:
@@ -243,9 +244,9 @@ def said(error: BaseException) -> str:
 def _failed(store: Store, run: Run, comparator: bool, error: BaseException, seconds: float) -> Outcome:
     try:
         trace = "".join(traceback.format_exception(error))
-    except BaseException:  # it is made of what the exception says of itself
+    except BaseException:  # a plug-in's exception class may raise here
         trace = "the exception gives no traceback"
-    return store_failure(store, run, comparator, said(error), trace[-20 * LONGEST_ERROR :], seconds)
+    return store_failure(store, run, comparator, error_text(error), trace[-20 * LONGEST_ERROR :], seconds)
 
 
 def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: str, seconds: float = 0.0) -> Outcome:
@@ -265,8 +266,8 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
     return Outcome(id_, run.rounds, seconds, error)
 
 
-def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list[_Recorder]) -> tuple[Rows, float]:
-    """Play a run on its stream, which is drawn once for the runs of it that follow one another; return rows and seconds."""
+def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded: list[_Recorder]) -> tuple[Rows, float]:
+    """Play a run on its stream, which is drawn once for successive runs on it; return rows and seconds."""
     begin = time.perf_counter()
     if run.stream_id not in streams:
         streams.clear()
@@ -278,37 +279,37 @@ def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], met: list
         env = _Recorder(env)
     played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
     if run.adaptive:
-        met.append(env)
+        recorded.append(env)
     return run_rows(run, player, played), time.perf_counter() - begin - compiling
 
 
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
-    """Play a finished run of an adaptive environment again for its stream, and compute what its comparators lack."""
+    """Play a finished run of an adaptive environment again for its stream, and compute its missing comparators."""
     env = _Recorder(run.build_environment())
     play(env, run.build_player(env), seed=run.environment_seed())
     env.compare(store, run, balls)
 
 
 _loaded: set[str] = set()
-"""Kinds of players whose kernels this process has."""
+"""Kinds of players whose kernels are loaded in this process."""
 
 
 def _load_kernels(run: Run, env: Any) -> float:
-    """Play two rounds of a kind of player once in a process, on `env` or one of its own; return the seconds it took.
+    """Play two rounds of a kind of player once per process, on `env` or a new environment; return the seconds it took.
 
-    Compiling kernels, or reading them, is no part of a run's time.
+    Compiling or loading kernels is not part of a run's time.
     """
     key, begin = f"{run.label}|{run.adaptive}", time.perf_counter()
     if key not in _loaded:
         env = run.build_environment() if env is None else env
-        with one_compiler(key):  # others on this machine that need the same wait and read it
+        with one_compiler(key):  # other processes on this machine wait and load them
             play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
         _loaded.add(key)
     return time.perf_counter() - begin
 
 
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
-    """Return the environment, and its stream where it is oblivious and small enough to keep."""
+    """Return the environment, and its stream where it is oblivious and at most STREAM_BYTES."""
     env = run.build_environment()
     if run.adaptive or run.rounds * _row_bytes(env) > STREAM_BYTES:
         return env, None
@@ -317,7 +318,7 @@ def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
 
 
 class _Recorder:
-    """An adaptive environment that remembers what it showed, for the run's own comparator."""
+    """An adaptive environment that records its stream, for the run's own comparator."""
 
     def __init__(self, env: Any) -> None:
         self.env, self.unwrapped = env, env.unwrapped
@@ -341,7 +342,7 @@ class _Recorder:
         return np.array(self.contexts[:n]), np.array(self.labels, dtype=np.int64)
 
     def compare(self, store: Store, run: Run, balls: Sequence[float]) -> None:
-        """Compute and store what the comparators of the run that met this stream lack."""
+        """Compute and store the missing comparators of the recorded run."""
         compare_run(store, run, self.unwrapped.problem, self.stream(), balls)
 
 
@@ -385,7 +386,7 @@ def _cell(value: Any) -> float | str | None:
 
 @cache
 def facts() -> dict[str, Any]:
-    """Return the versions, thread and processor facts that are stored beside each run."""
+    """Return the versions, threads and processor that are stored with each run."""
     packages = {"banditlab": VERSION}
     for name in ("numpy", "scipy", "numba", "gymnasium"):
         try:
@@ -403,7 +404,7 @@ def facts() -> dict[str, Any]:
 
 
 def processor() -> str:
-    """Return the processor's name as the system gives it."""
+    """Return the processor's name as the system reports it."""
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.exists():
         for line in cpuinfo.read_text("utf-8").splitlines():

@@ -1,7 +1,7 @@
-"""A sweep's tasks, done by processes with one task each: the run that kills or hangs its process is known.
+"""A sweep's tasks, done by processes with one task each, so that a run that kills or hangs its process is known.
 
-Where a task of several runs is lost, what the results folder holds counts, and the rest is played again, each run a task of its
-own. Only a run that was alone is blamed.
+Where a task of several runs is lost, the stored ones count, and each of the others is played again as a task of its own. Only a
+run that was alone in its process is recorded as failed.
 """
 
 from __future__ import annotations
@@ -15,27 +15,26 @@ from dataclasses import replace
 
 from banditlab.engine import processes
 from banditlab.engine.plan import Run
-from banditlab.engine.processes import Worker, dismissed, engaged, how_it_ended, is_death
+from banditlab.engine.processes import Worker, acquire, how_it_ended, is_death, make_idle
 from banditlab.engine.work import COMPILE_SECONDS, Log, Outcome, Task, execute, prepare, store_failure
 from banditlab.errors import UsageError
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
-ATTEMPTS = 2  # tries, alone, of a run that ends its process
+ATTEMPTS = 2  # attempts, alone, of a run that ends its process
 STARTS = 5  # processes in a row that may end before they have started
-TICK = 0.2  # seconds between two looks at the clock
-GOODBYE = 5.0  # seconds a process has for storing what is finished
+TICK = 0.2  # seconds between two checks of the time limits
+INTERRUPT_SECONDS = 5.0  # time of an interrupted process for storing finished runs
 
-Told = tuple[list[Outcome], Task]
+Result = tuple[list[Outcome], Task]
 
 
 def dispatch(
     tasks: Iterable[Task], jobs: int, store: Store, stopped: Callable[[], bool] = lambda: False
-) -> Iterator[Told]:
-    """Have tasks done by `jobs` processes; yield outcomes as they come, with the task they belong to.
+) -> Iterator[Result]:
+    """Do tasks in `jobs` processes; yield outcomes as they come, with the task they belong to.
 
-    A deque is taken as it is, and may grow while its tasks are done. Once `stopped` says so the workers store what is finished,
-    and nothing follows.
+    A deque is used itself, and may grow meanwhile. Once `stopped` returns True the workers store finished runs and end.
 
     Raises
     ------
@@ -48,7 +47,7 @@ def dispatch(
     try:
         while (queue or any(worker.task for worker in workers)) and not stopped():
             while queue and len(workers) < jobs:
-                workers.append(engaged(queue[0].labs, foreign=queue[0].foreign))
+                workers.append(acquire(queue[0].labs, foreign=queue[0].foreign))
             done = wait([worker.future for worker in workers], timeout=TICK, return_when=FIRST_COMPLETED).done
             for worker in list(workers):
                 late = worker.future not in done and time.monotonic() > worker.until
@@ -75,32 +74,32 @@ def dispatch(
                     yield worker.future.result(), worker.task
                     worker.task = None
                 if queue:
-                    _give(worker, queue.popleft())
+                    _assign(worker, queue.popleft())
                 else:
                     workers.remove(worker)
-                    dismissed(worker)
+                    make_idle(worker)
     finally:
-        _leave(workers)
+        _end(workers)
 
 
-def _leave(workers: list[Worker]) -> None:
+def _end(workers: list[Worker]) -> None:
     busy = [worker for worker in workers if worker.task]
     for worker in busy:
         worker.interrupt()
-    wait([worker.future for worker in busy], timeout=GOODBYE)
+    wait([worker.future for worker in busy], timeout=INTERRUPT_SECONDS)
     for worker in workers:
         worker.end()
 
 
 def _lost(
     worker: Worker, late: bool, how: str, store: Store, before: set[str], queue: deque[Task], tries: Counter[str]
-) -> Iterator[Told]:
-    """Tell what the folder holds of a task whose process is gone; have the rest tried alone, or blame the run that was."""
+) -> Iterator[Result]:
+    """Yield the stored outcomes of a task whose process is gone; queue the others singly, or record a run that was alone."""
     task = worker.task
     assert task is not None
-    told, left = stored_outcome(task, store, before)
-    if told:
-        yield told
+    stored, left = stored_outcome(task, store, before)
+    if stored:
+        yield stored
     alone = len(task.runs) == 1
     for run in left:
         id_ = task.id_of(run)
@@ -119,13 +118,13 @@ def _blamed(task: Task, run: Run, store: Store, why: str) -> Outcome:
     return store_failure(store, run, task.comparators, why, "the worker process left no traceback")
 
 
-def stored_outcome(task: Task, store: Store, before: set[str]) -> tuple[Told | None, list[Run]]:
-    """Return what the folder says of a task that nobody has told of, and its other runs; comparators are computed again.
+def stored_outcome(task: Task, store: Store, before: set[str]) -> tuple[Result | None, list[Run]]:
+    """Return the stored outcomes of a task whose process is gone, and its other runs; comparators are computed again.
 
     Parameters
     ----------
     before
-        What had failed before the sweep began: it is tried again, and has not failed yet.
+        Ids that had failed before the sweep began: these are tried again, so their records do not count.
     """
     finished = set() if task.comparators else finished_runs(store.folder)
     failed = store.failed() - before
@@ -145,8 +144,8 @@ class _Quiet(Log):
         return bool(processes.interrupts)
 
 
-def _give(worker: Worker, task: Task) -> None:
-    """Have a task done; kernels of the package are compiled first where it has a limit, of which that is no part."""
+def _assign(worker: Worker, task: Task) -> None:
+    """Start a task; where it has a limit, the package's kernels are compiled first, outside the limit."""
     worker.task, worker.preparing = task, bool(task.limit) and not task.foreign
     if worker.preparing:
         worker.call(COMPILE_SECONDS, prepare, task)

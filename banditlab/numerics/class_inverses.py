@@ -6,7 +6,7 @@ own (`recall`) and moved, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_
 :math:`v = P_i x` (`move`). Small problems do so context by context, with whole matrices.
 
 Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
-Where the contexts to come are known, `look` prepares a stretch of rounds, in which the three answer from
+Where the contexts to come are known, `prefetch` prepares a stretch of rounds, in which the three answer from
 :math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same but for rounding.
 """
 
@@ -136,17 +136,17 @@ def move(inverses, i, step, s):
 
 
 @inline
-def look(inverses, X, t, behind):
+def prefetch(inverses, X, t, behind):
     """Context t of X (n, d - e) comes next, with the e numbers `behind` under it; :math:`t = n`: none, and P and H are
     up to date.
 
     A loop calls it before every round. Whether a stretch is worth looking at is asked once a stretch.
     """
-    look_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
+    prefetch_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
 
 
 @njit
-def look_from(ahead, P, low, H, X, t, behind):
+def prefetch_from(ahead, P, low, H, X, t, behind):
     if ahead is None:
         return
     place = ahead.place

@@ -45,7 +45,7 @@ def draw_uniform(n_classes: int, u: float) -> int:
 
 
 @inline
-def is_answer(a, p):
+def is_valid_decision(a, p):
     """Whether action a may come with probabilities p (K,): in range, a distribution (NaN is none), p[a] above 0."""
     if not 0 <= a < p.shape[0]:
         return False

@@ -1,4 +1,4 @@
 """The contracts of agents, references and forecasters, and what they share: settings, saved states, checked inputs, rounds.
 
-Knows no algorithm; the algorithms stand in `agents`, `forecasters` and `boosting`.
+No algorithm is defined here: these are in `agents`, `forecasters` and `boosting`.
 """

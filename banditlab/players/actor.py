@@ -1,7 +1,7 @@
-"""Players that answer a context with a class: what agents that see one bit and agents that observe the label share.
+"""Players that choose an action for a context: what bandit agents and full-information agents share.
 
-`Actor` is the contract. `RoundActor` does once what every implementation needs around its two verbs: it checks what callers
-hand over, draws the round's two uniforms, plays blocks and reports a bad answer. `KernelActor` has compiled verbs.
+`Actor` is the contract. `RoundActor` adds what every implementation needs around its two methods: it checks the callers'
+input, draws the round's two uniforms, plays blocks and reports an invalid decision. `KernelActor` has compiled methods.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
-from banditlab.numerics.draws import is_answer
+from banditlab.numerics.draws import is_valid_decision
 from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.players.player import Player
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Decision, Problem
 
 Floats = NDArray[np.float64]
 
 
 class Trace(NamedTuple):
-    """What a block of rounds leaves behind; each of shape (n,).
+    """The record of a block of rounds; each array of shape (n,).
 
-    `action` is the class played, `correct` whether it was the label, `explored` whether a coin of the agent's own chose it.
+    `action` is the chosen class, `correct` whether it was the label, `explored` whether the exploration coin chose it.
     `p_true` is the probability the agent gave to the hidden label: one minus it is the round's expected mistake.
     """
 
@@ -44,8 +44,8 @@ class Trace(NamedTuple):
         """Return the trace of some of the rounds, as views."""
         return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
 
-    def holds(self, n: int) -> Trace:
-        """Return the trace itself if it has room for n rounds, or raise a UsageError."""
+    def of_length(self, n: int) -> Trace:
+        """Return the trace itself if it is for n rounds, or raise a UsageError."""
         shapes = [column.shape for column in self]
         if shapes != [(n,)] * 4:
             raise UsageError(
@@ -54,7 +54,7 @@ class Trace(NamedTuple):
         return self
 
     def put(self, t: int, decision: Decision, label: int) -> bool:
-        """Write round t, in which `decision` met `label`; return whether its action was right."""
+        """Write round t with this decision and label; return whether the action was right."""
         correct = decision.action == label
         self.action[t], self.correct[t] = decision.action, correct
         self.p_true[t], self.explored[t] = decision.probabilities[label], bool(decision.explored)
@@ -62,34 +62,34 @@ class Trace(NamedTuple):
 
 
 def checked(decision: Decision, K: int, agent: Player) -> Decision:
-    """Return the decision, or raise a PlayerError that names the agent and what it answered.
+    """Return the decision, or raise a PlayerError that names the agent and what it returned.
 
-    What is returned is a plain Decision with a copy of the probabilities, whatever `act` answered: nothing that the agent holds
-    changes it later, and no object of the agent's is told at which entry, the label's, it is read.
+    The result is a plain Decision with a copy of the probabilities, whatever type `act` returned. So the agent cannot change
+    it later, and no object of the agent's observes which entry, the label's, is read.
     """
     name = agent.id or type(agent).__name__
     try:
         action, p = (
             decision.action,
             np.array(decision.probabilities, dtype=np.float64),
-        )  # writable: `is_answer` has one type
+        )  # writable: `is_valid_decision` has one type
     except AttributeError:
         raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
     if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
         raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
-    if p.shape == (K,) and is_answer(int(action), p):
+    if p.shape == (K,) and is_valid_decision(int(action), p):
         explored = getattr(decision, "explored", None)
         return Decision(
             int(action), p, None if explored is None else bool(explored), getattr(decision, "payload", None)
         )
-    if p.shape == (K,) and is_answer(int(np.argmax(p)), p):
+    if p.shape == (K,) and is_valid_decision(int(np.argmax(p)), p):
         raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
     shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
     raise PlayerError(f"{name}: probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})")
 
 
 class Actor(Player, ABC):
-    """A player that acts: `act` answers a context with a `Decision`, `learn` is told what came of it."""
+    """A player that acts: `act` returns a `Decision` for a context, `learn` receives the feedback."""
 
     explores: ClassVar[bool] = True
     """Whether `Decision.explored` is a bool (a forced-exploration coin exists) or None."""
@@ -108,14 +108,14 @@ class Actor(Player, ABC):
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, outcome: Any, /) -> None:
-        """Learn the outcome of the round in which `decision` was taken at `context` (d,)."""
+        """Update with the feedback on `decision`, taken at `context` (d,)."""
 
     @abstractmethod
     def _outcome(self, action: int, label: int) -> Any:
-        """Return what `learn` is told when `action` met `label`."""
+        """Return the feedback that `learn` receives for this action and label."""
 
 
-def _sealed(decision: Decision) -> Decision:
+def _read_only(decision: Decision) -> Decision:
     """Return the decision with read-only copies of its arrays."""
     p, payload = np.array(decision.probabilities), decision.payload
     p.flags.writeable = False
@@ -126,13 +126,13 @@ def _sealed(decision: Decision) -> Decision:
 
 
 class RoundActor(Actor):
-    """An actor written as two verbs, which meet checked input only.
+    """An actor written as two methods, which receive checked input only.
 
     * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin, draw);
     * `_receive(view, decision, outcome)`: the decision's arrays are of the shapes (K,) and (payload_size,).
 
-    `view` is what the verbs read of a context: the context itself (d,), unless `view` answers something else.
-    Blocks are played round by round with the same two verbs; a subclass with a loop of its own overrides `_play`.
+    `view` is what the two methods read of a context: the context itself (d,), unless `view` returns something else.
+    Blocks are played round by round with the same two methods; a subclass with its own loop overrides `_play`.
     """
 
     payload_size: int = 0
@@ -143,53 +143,53 @@ class RoundActor(Actor):
 
     @abstractmethod
     def _receive(self, view: Any, decision: Decision, outcome: Any) -> None:
-        """Learn what came of a decision."""
+        """Update with the feedback on a decision."""
 
     def view(self, x: Floats) -> Any:
-        """Return what the two verbs read of a context (d,)."""
+        """Return what the two methods read of a context (d,)."""
         return x
 
     def act(self, context: Floats) -> Decision:
         """Choose a class for `context` (d,), consuming exactly two uniforms of the generator.
 
-        The decision's arrays are its own and read-only: whatever is learnt later, it stays as it is.
+        The decision's arrays are read-only copies: later updates do not change them.
 
         Raises
         ------
         UsageError
-            A context of another shape, not finite, or of a norm beyond R; nothing was drawn then.
+            A context of another shape, not finite, or of a norm beyond R. Nothing is drawn then.
         """
         x = as_context(context, self.problem)
-        return _sealed(self._decide(self.view(x), self.rng.random(2)))
+        return _read_only(self._decide(self.view(x), self.rng.random(2)))
 
     def _learn(self, context: Any, decision: Decision, outcome: Any) -> None:
-        """Check what `learn` was given, the outcome left aside, and absorb it."""
+        """Check the context and the decision that `learn` received, and update; the outcome is checked already."""
         K, x = self.problem.n_classes, as_context(context, self.problem)
         action = as_class("the decision's action", decision.action, K)
         p = as_vector("the decision's probabilities", decision.probabilities, K)
         payload = as_vector("the decision's payload", decision.payload, self.payload_size)
-        # copies: learning rewrites no decision, and kernels meet arrays of the one type they have in blocks
+        # copies: an update must not change the decision, and kernels need the array type that they have in blocks
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
         """Play n rounds: X (n, d), dense or CSR, y (n,); fills `trace`, each (n,).
 
-        The labels stand outside: in each round `_receive` meets what `learn` is told, once the action is taken.
+        In each round `_receive` gets the feedback that `learn` would get, once the action is taken; never the label beside it.
 
         Raises
         ------
         UsageError
             Contexts, labels or a trace of other shapes, contexts that are not finite or of a norm beyond R, or labels out
-            of range; nothing was played then.
+            of range. Nothing is played then.
         PlayerError
             An action out of range or probabilities that are no distribution.
         """
         X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
-        trace = trace.holds(len(y))
+        trace = trace.of_length(len(y))
         self._play(X, y, self.rng.random((len(y), 2)), trace)
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        """Play a block that was checked with the uniforms U (n, 2)."""
+        """Play a checked block with the uniforms U (n, 2)."""
         for t, label in enumerate(y.tolist()):
             self._play_round(t, X[t], label, U[t], trace)
 
@@ -201,13 +201,13 @@ class RoundActor(Actor):
         self._receive(view, decision, self._outcome(decision.action, label))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
-        """Raise the PlayerError of the round at which a compiled loop stopped short; p (K,) holds what it answered there."""
+        """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) holds that round's probabilities."""
         if played < len(trace.action):
             checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
 
 
 class KernelActor(RoundActor):
-    """An actor made of a state of arrays and two compiled kernels; both ways of playing call the same two."""
+    """An actor made of a state of arrays and two compiled kernels, which single rounds and blocks both call."""
 
     act_kernel: ClassVar[Callable[..., Any]]
     learn_kernel: ClassVar[Callable[..., Any]]
@@ -218,14 +218,13 @@ class KernelActor(RoundActor):
         """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""
         return type(self).act_kernel, type(self).learn_kernel
 
-    def look(self) -> Any:
-        """Return the kernel `look(state, X, t)` for this object's blocks, `no_look` where nothing is gained.
+    def prefetch(self) -> Any:
+        """Return the kernel `prefetch(state, X, t)` for this object's blocks, `no_prefetch` where there is none.
 
-        Before each round of a block it is told that context t of X comes next, at the end that none does
-        (:math:`t = n`): what it has prepared for the rounds to come is then cleared away, and the state is what rounds
-        one by one would leave.
+        It is called before each round t of a block X and once at the end with :math:`t = n`. There it clears what it
+        prepared for rounds to come, so that the state is the one that rounds played singly would leave.
         """
-        return no_look
+        return no_prefetch
 
     def kernel_owner(self) -> str:
         """Return a name unique to these kernels, for the disk cache."""
@@ -236,17 +235,20 @@ class KernelActor(RoundActor):
         """Return the loop over a block with these kernels bound into it (see `banditlab.players.rounds`)."""
 
     def _decide(self, view: Any, u: Floats) -> Decision:
-        p, payload = np.zeros(self.problem.n_classes), np.zeros(self.payload_size)  # kernels need not write all of it
+        p, payload = (
+            np.zeros(self.problem.n_classes),
+            np.zeros(self.payload_size),
+        )  # kernels may leave entries unwritten
         answer = self.kernels()[0](self.state, view, u, p, payload)
         action, explored = answer if isinstance(answer, tuple) else (answer, False)
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
 
     def act_at(self, x: Floats) -> Decision:
-        """Do as `act` at a context (d,) that is known to be one: read-only, finite, of norm at most R. Nothing is checked."""
+        """Do as `act` without checks, at a context (d,) that is read-only, finite and of norm at most R."""
         return self._decide(x, self.rng.random(2))
 
     def learn_at(self, x: Floats, decision: Decision, outcome: Any) -> None:
-        """Do as `learn` of a decision that `act_at` returned at the context x (d,). Nothing is checked, or written to."""
+        """Do as `learn` without checks, with a decision that `act_at` returned at x (d,); the arguments stay unchanged."""
         action, p, explored, payload = decision
         self._receive(x, Decision(action, p.copy(), explored, payload.copy()), outcome)
 
@@ -259,7 +261,7 @@ class KernelActor(RoundActor):
 
 
 def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-    """Play a block that was checked by a compiled loop; no method of the player is called.
+    """Play a checked block by a compiled loop; no method of the player is called.
 
     Raises
     ------

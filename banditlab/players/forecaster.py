@@ -21,23 +21,23 @@ Floats = NDArray[np.float64]
 
 
 class Forecaster(Player, ABC):
-    """A full-information learner: it predicts logits, then sees the label.
+    """A full-information learner: it predicts logits, then observes the label.
 
-    softmax of the logits is the forecast; a binary learner returns (z, 0). A class that can forecast whole blocks at compiled
-    speed defines `_forecast_block` as well; runs use it for the package's own forecasters only.
+    The forecast is the softmax of the logits; a binary learner returns (z, 0). A class that can forecast whole blocks at
+    compiled speed defines `_forecast_block` as well; runs use it for the package's own forecasters only.
     """
 
     feedback = "label"
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Say that a class plays blocks which defines `forecast_block`; where a setting decides, its constructor does."""
+        """Set `plays_blocks` for a class that defines `forecast_block`; where a setting decides, the constructor sets it."""
         super().__init_subclass__(**options)
         if not {"forecast_block", "_forecast_block"}.isdisjoint(vars(cls)):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
 
     @classmethod
     def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings that compare with the ball of `norm_bound`, those that are given as they are."""
+        """Return the settings to compare with the ball of `norm_bound`; the given ones have precedence."""
         return {"norm_bound": norm_bound} | dict(given)
 
     @abstractmethod
@@ -50,7 +50,7 @@ class Forecaster(Player, ABC):
 
     @abstractmethod
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
         """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
@@ -59,7 +59,7 @@ class Forecaster(Player, ABC):
         ------
         UsageError
             Contexts, labels or logits of other shapes, contexts that are not finite or of a norm beyond R, or labels out
-            of range; nothing was learnt then.
+            of range. The state is unchanged then.
         """
         X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
         if logits.shape != (len(y), self.problem.n_classes):
@@ -67,18 +67,18 @@ class Forecaster(Player, ABC):
         self._forecast_block(X, y, logits)
 
     def _forecast_block(self, X: Any, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast a block that was checked."""
+        """Forecast a checked block."""
         raise UsageError(f"{self.id or type(self).__name__} forecasts no blocks: use predict and update")
 
     def update_soft(self, context: Floats, label: Floats) -> None:
-        """Learn that the label of `context` (d,) is the distribution `label` (K,) over the classes.
+        """Update with the distribution `label` (K,) over the classes at `context` (d,).
 
         Raises
         ------
         IncompatibleError
             This forecaster takes classes only.
         UsageError
-            No distribution; or what `update` refuses.
+            The label is no distribution; or what `update` raises.
         """
         raise IncompatibleError(f"{self.id} takes classes, no distributions over them: folklore and aioli do")
 
@@ -95,17 +95,17 @@ class Kernels(NamedTuple):
 class KernelForecaster(Forecaster):
     """A forecaster made of a state of arrays and two compiled kernels.
 
-    A subclass sets, beside `state` in its constructor,
+    A subclass sets `state` in its constructor, and
 
-    * `predict_kernel(state, x, z)`: writes the logits into z (K,); scratch arrays may live in the state;
-    * `update_kernel(state, x, y, z)`: writes the logits `predict_kernel` would have written into z, then learns;
+    * `predict_kernel(state, x, z)`: writes the logits into z (K,); the state may contain scratch arrays;
+    * `update_kernel(state, x, y, z)`: writes the logits `predict_kernel` would have written into z, then updates;
     * optionally `predict_many_kernel(state, X, Z)`: writes the logits of X (n, d) into Z (n, K) as matrix products, where
       that is much cheaper than one at a time. The exploration reduction then predicts frozen stretches in batches.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. A learner that grows
-    does so between their calls: it overrides `play_in_parts`, and `kernels` where another form of it has others. Where they
-    touch x through functions made by `banditlab.kernels.by_context` only, the class says `sparse = True`: blocks of sparse
-    contexts then go through the same kernels, x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. A learner whose state
+    grows does so between their calls: it overrides `play_in_parts`, and `kernels` where the kernels depend on the state.
+    Where they read x through functions made by `banditlab.kernels.by_context` only, the class sets `sparse = True`: blocks
+    of sparse contexts then go through the same kernels, x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
     """
 
     predict_kernel: ClassVar[Callable[..., Any]]
@@ -116,7 +116,7 @@ class KernelForecaster(Forecaster):
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels that go with `state` as it is now."""
+        """The kernels for the current `state`."""
         return _kernels(type(self))
 
     def play_in_parts(
@@ -124,8 +124,8 @@ class KernelForecaster(Forecaster):
     ) -> None:
         """Play the rounds at the n contexts X by calls of `play(part)`, part after part; the state may grow in between.
 
-        `learns()` (n,) says which rounds may be updates. `play` takes `kernels` and `state` anew at each call. A learner
-        whose arrays have to grow overrides this: it makes room, plays as many rounds as fit, and goes on.
+        `learns()` (n,) returns which rounds may be updates. `play` reads `kernels` and `state` anew at each call. A learner
+        whose arrays grow overrides this: it allocates room, plays as many rounds as fit, and repeats.
         """
         play(slice(0, n_rows(X)))
 
@@ -147,7 +147,7 @@ class KernelForecaster(Forecaster):
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`; UsageErrors as for `predict`, and for a label out of range."""
+        """Update with the class `label` of `context` (d,); UsageErrors as for `predict`, and for a label out of range."""
         x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
 

@@ -1,4 +1,4 @@
-"""What callers hand over, checked: compiled code checks no bounds, and one bad number would stay in a state for good."""
+"""Checks of the callers' input: compiled code checks no bounds, and one bad number would stay in a state for good."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
 def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
     """Return contexts (n, d) as kernels take them, or raise a UsageError; see `as_context` for `space`.
 
-    Sparse ones come as a `CSR` where the kernels take that (`sparse`); else they are made dense, and an IncompatibleError
-    is raised where they are too long for it.
+    Sparse ones are returned as a `CSR` where the kernels take that (`sparse`). Else they are made dense, or an
+    IncompatibleError is raised where they are too long for it.
     """
     d, limit = limits(space)
     if is_sparse(contexts):
@@ -83,7 +83,7 @@ def as_class(name: str, value: Any, K: int) -> int:
 
 
 def as_bit(value: Any) -> bool:
-    """Return whether an action was right, told as True, False, 1 or 0 (numpy's, too), or raise a UsageError."""
+    """Return feedback given as True, False, 1 or 0 (numpy's, too) as a bool, or raise a UsageError."""
     if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating) or value not in (0, 1):
         raise UsageError(f"correct must be True, False, 1 or 0, got {value!r}")
     return bool(value)
@@ -106,7 +106,7 @@ def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
 
 
 def limits(space: int | Problem) -> tuple[int, float]:
-    """Return d and the largest square of a norm, infinite without a problem, of a space or a problem."""
+    """Return d and the largest squared norm that is allowed, which is infinite without a problem."""
     if isinstance(space, Problem):
         return space.n_features, (space.radius * (1.0 + TOLERANCE)) ** 2
     return space, math.inf
@@ -115,8 +115,8 @@ def limits(space: int | Problem) -> tuple[int, float]:
 def _first_refused(X: NDArray[np.float64], limit: float) -> int:
     """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit; n where there is none.
 
-    One pass. R lies in [1e-100, 1e100], so squares need no scaling: one that overflows is of an entry beyond any R, one
-    that underflows of an entry that adds nothing beside R, and a sum with NaN in it is not within the limit.
+    One pass. R lies in [1e-100, 1e100], so squares need no scaling: a square overflows only for an entry beyond any R, and
+    underflows only for one that is negligible beside R. A sum that contains NaN is not within the limit.
     """
     if limit < math.inf:
         return int(first_beyond(X, limit))
@@ -137,7 +137,7 @@ def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
 
 
 def _demand(x: NDArray[np.float64], limit: float) -> str:
-    """Return what a context that was refused must be, and what it is."""
+    """Return the message for a refused context: what it must be, and what it is."""
     if not np.isfinite(x).all():
         return f"be finite, got {x[~np.isfinite(x)][0]} at {int(np.argmin(np.isfinite(x)))}"
     largest = np.abs(x).max()

@@ -1,7 +1,7 @@
 """The contract of references: agents that play under the same protocol but observe the label after every round.
 
-They are there for scale, and are never ranked with agents that see one bit. `LabelAgent` is no `Agent`: the engine hands
-a label to instances of this class only, whatever their attributes say.
+They are there for scale, and are never ranked with bandit agents. `LabelAgent` is no `Agent`: the engine passes a label to
+instances of this class only, whatever their attributes are.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from typing import Any
 from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor
 from banditlab.players.inputs import as_class
-from banditlab.players.rounds import play_told_rounds
+from banditlab.players.rounds import play_label_rounds
 from banditlab.problem import Decision
 
 
 class LabelAgent(Actor):
-    """An agent that observes the label after each round, whatever it played.
+    """An agent that observes the label after each round, whatever its action was.
 
-    `act` answers as a bit agent's does, before the label is known; `learn` uses its arguments and the state only.
+    `act` decides before the label is known, as a bandit agent's does; `learn` uses its arguments and the state only.
     """
 
     feedback = "label"
@@ -29,34 +29,34 @@ class LabelAgent(Actor):
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Learn the label of the round in which `decision` was taken at `context` (d,)."""
+        """Update with the label of the round in which `decision` was taken at `context` (d,)."""
 
     def _outcome(self, action: int, label: int) -> int:
         return label
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):
-    """A label agent written as two verbs: see `RoundActor`; the outcome that `_receive` meets is the label."""
+    """A label agent written as two methods: see `RoundActor`; the outcome that `_receive` gets is the label."""
 
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Learn the label of the round in which `decision` was taken at `context` (d,).
+        """Update with the label of the round in which `decision` was taken at `context` (d,).
 
         Raises
         ------
         UsageError
-            A context of another shape, not finite or of a norm beyond R, a label out of range, or a decision that is none
-            of this agent's. Nothing was learnt then.
+            A context of another shape, not finite or of a norm beyond R, a label out of range, or a decision that cannot be
+            this agent's. The state is unchanged then.
         """
         self._learn(context, decision, as_class("the label", label, self.problem.n_classes))
 
 
 class KernelLabelAgent(KernelActor, RoundLabelAgent):
-    """A label agent made of a state of arrays and two compiled kernels; both ways of playing call the same two.
+    """A label agent made of a state of arrays and two compiled kernels, which single rounds and blocks both call.
 
-    A subclass sets, beside `state` in its constructor,
+    A subclass sets `state` in its constructor, and
 
     * `act_kernel(state, x, u, p, payload) -> action`: u (2,) are the round's uniforms; writes the action's distribution
-      into p (K,) and what learning needs into payload (payload_size,);
+      into p (K,) and what the update needs into payload (payload_size,);
     * `learn_kernel(state, x, action, p, payload, label)`.
 
     Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
@@ -68,4 +68,4 @@ class KernelLabelAgent(KernelActor, RoundLabelAgent):
 
 @cache
 def _bound(act: Any, learn: Any, owner: str) -> Any:
-    return bind(play_told_rounds, owner, act_kernel=act, learn_kernel=learn)
+    return bind(play_label_rounds, owner, act_kernel=act, learn_kernel=learn)

@@ -1,7 +1,7 @@
 """What agents and forecasters share: resolved settings, and a state that is saved without pickle.
 
-A constructor argument `x` is available afterwards as the attribute `x`, resolved ("theory" has become a number). A
-player built again from `params()` and given its saved state continues as if it had never stopped.
+A constructor argument `x` is stored resolved as the attribute `x` ("theory" becomes a number). A player that is rebuilt from
+`params()` and given its saved state continues as if it had never stopped.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Player:
     id: ClassVar[str] = ""
     """The name in specs and listings, for instance "banditron"."""
     feedback: ClassVar[str] = "bit"
-    """What the player is told after a round: "bit" (right or wrong) or "label"."""
+    """What the player observes after a round: "bit" (right or wrong) or "label"."""
     group: ClassVar[str] = "practice"
     """ "theory" where the defaults are a theorem's settings, "practice", "reference" (full information, for scale),
     "baseline" (learns nothing), or "adapter" (another library's method)."""
@@ -75,7 +75,7 @@ class Player:
     summary: ClassVar[str] = ""
     """One line for listings."""
     reference: ClassVar[str] = ""
-    """Authors, title, venue, year, and where the algorithm stands."""
+    """Authors, title, venue, year, and the algorithm's number there."""
     version: ClassVar[int] = 1
     """Raised whenever the numbers this player produces change."""
     plays_blocks: bool = False
@@ -99,7 +99,7 @@ class Player:
     """Attributes of the state that follow from problem and settings and never change: a saved one must agree."""
 
     excluded_checks: ClassVar[dict[str, str]] = {}
-    """Conformance checks this player cannot meet by its nature, each with the reason (see `banditlab.checks`)."""
+    """Conformance checks that do not apply to this player, each with the reason (see `banditlab.checks`)."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         self.problem = problem
@@ -109,7 +109,7 @@ class Player:
         """Return the class, the id, K, d and the settings whose values are not their defaults, in one line."""
         own = {name: (getattr(self, name, p.default), p.default) for name, p in self.own_settings().items()}
         shown = [f"{self.id!r}"] if self.id else []
-        if "problem" in vars(self):  # an error within the constructor may show one that is half made
+        if "problem" in vars(self):  # the constructor may have failed before it was set
             shown += [f"K={self.problem.n_classes}", f"d={self.problem.n_features}"]
         shown += [f"{name}={_short(value)}" for name, (value, default) in own.items() if value != default]
         if self.wraps is not None and hasattr(self, "inner"):
@@ -129,20 +129,20 @@ class Player:
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least, asked before anything is built."""
+        """Return a lower bound on the bytes of the state, before anything is built."""
         a, b = cls.state_order
         return 4.0 * problem.n_classes**a * problem.n_features**b
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether blocks of sparse contexts have to be made dense for it, asked before anything is built.
+        """Return whether blocks of sparse contexts have to be made dense for it, before anything is built.
 
-        So it is where there are kernels, and none that take them. A class whose constructor decides overrides this.
+        True where no kernel takes them. A class whose constructor decides overrides this.
         """
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, those of a wrapped player included (a name both know as `forecaster.name`)."""
+        """Return the resolved settings, those of a wrapped player included (a name both have as `forecaster.name`)."""
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own
@@ -166,9 +166,9 @@ class Player:
         return math.nan
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the player counts of itself, by name. Numbers are stored at each checkpoint as `diagnostic.NAME`.
+        """Return diagnostics by name. Numbers are stored at each checkpoint as `diagnostic.NAME`.
 
-        A wrapper answers with those of the player it wraps.
+        A wrapper returns those of the player it wraps.
         """
         return {} if self.wraps is None else self.inner.diagnostics()
 
@@ -177,35 +177,36 @@ class Player:
     def get_state(self) -> dict[str, Any]:
         """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators.
 
-        Arrays and generators are the player's own, which go on changing with it: `copy.deepcopy` makes a snapshot.
+        Arrays and generators are the player's own and change with it: `copy.deepcopy` makes a snapshot.
         """
         skip = {"problem", *self.own_settings()}
         return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
 
     def limits(self) -> Limits:
-        """Return least and largest values of numbers of the state, by attribute, where not any number makes sense.
+        """Return the least and the largest value of the state's numbers, by attribute, where they are limited.
 
         Named tuples of kernels have `limits` of their own (see `banditlab.numerics.limits`).
         """
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned.
+        """Restore a state that `get_state` of a player with the same settings returned.
+
+        Only the state is replaced: no method, kernel, setting or problem.
 
         Raises
         ------
         UsageError
             A name that is missing or that the state of this player does not have, an array of another shape or type,
-            something else of another type, or a number out of `limits`, the player's or its tuple's. Nothing that is
-            no part of the state is ever replaced: no method, kernel, setting or problem.
+            something else of another type, or a number out of `limits`, the player's or its tuple's.
         """
         own = Player.get_state(self)
-        told = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
+        expected = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
         name = self.id or type(self).__name__
         for odd in sorted(set(state) - set(own)):
             raise UsageError(f"the state of {name} has no {odd!r}")
-        for lost in sorted(told - set(state)):
-            raise UsageError(f"the state of {name} lacks {lost!r}")
+        for missing in sorted(expected - set(state)):
+            raise UsageError(f"the state of {name} lacks {missing!r}")
         mine, state = {name: own[name] for name in state}, dict(state)
         require(mine, state, "state")
         for name, limits in self.limits().items():
@@ -222,7 +223,7 @@ class Player:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle.
 
-        An earlier file of that name stays until the new one is whole. A UsageError says why it cannot be written.
+        The file is replaced in one step once it is complete. A UsageError states why it cannot be written.
         """
         write_whole(path, self.to_bytes())
 
@@ -248,13 +249,14 @@ class Player:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the player that `save` wrote; it continues exactly where the saved one stopped.
 
-        The file may come from anybody: it is data, nothing in it is run, and what compiled code would trip over is refused.
+        The file need not be trusted: it is data, nothing in it is run, and values that are unsafe in compiled code are
+        rejected.
 
         Raises
         ------
         UsageError
-            The file is not one of this class's, was written in another format or version, or holds what no player of this
-            class with its problem and settings can have come to.
+            The file is not one of this class's, was written in another format or version, or holds a state that no player
+            of this class with its problem and settings can reach.
         """
         return cls.from_bytes(read_whole(path), str(path))
 
@@ -285,7 +287,7 @@ class Player:
     @classmethod
     def _built(cls, head: Header, arrays: dict[str, np.ndarray], size: int) -> Self:
         problem, settings = Problem(**head.problem.model_dump()), head.settings
-        # What the constructor is about to make stands in the file: a small file makes no large player.
+        # The file contains the state that the constructor allocates, so a small file cannot build a large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
             raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")

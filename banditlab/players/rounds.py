@@ -9,47 +9,47 @@ from numba.extending import intrinsic
 
 from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
-from banditlab.numerics.draws import is_answer
+from banditlab.numerics.draws import is_valid_decision
 from banditlab.numerics.jit import borrow
 
 
-def _no_look(typingctx, state, X, t):
-    """Do nothing with the contexts to come; nothing to compile either, for any state."""
+def _no_prefetch(typingctx, state, X, t):
+    """Do nothing; compiles to no code, for any state."""
     return nbtypes.none(state, X, t), lambda context, builder, signature, args: context.get_dummy_value()
 
 
-no_look: Any = intrinsic(_no_look)
+no_prefetch: Any = intrinsic(_no_prefetch)
 
 
-look_kernel = no_look
+prefetch_kernel = no_prefetch
 """What `play_rounds` calls where nothing else is bound to the name."""
 act_kernel: Any = None
 learn_kernel: Any = None
 update_kernel: Any = None
-"""Names for `bind` to give a player's kernels to; a template is not called as it stands here."""
+"""Placeholders that `bind` replaces by a player's kernels; a template is not called unbound."""
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
 
-    `look_kernel` is told before every round which context comes next, of which block, and at the end that none does.
-    Returns n, or the first round whose answer is none (see `is_answer`): nothing is learnt from it, p still holds it.
+    `prefetch_kernel` is called before every round t, and with t = n at the end. Returns n, or the first round whose decision
+    is invalid (see `is_valid_decision`): there is no update for it, and p still holds its probabilities.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     n = y.shape[0]
     for t in range(y.shape[0]):
-        look_kernel(state, X, t)
+        prefetch_kernel(state, X, t)
         a, e = act_kernel(state, row(X, t), U[t], p, payload)
         hit = a == y[t]
         action[t] = a
         correct[t] = hit
         p_true[t] = p[y[t]]
         explored[t] = e
-        if not is_answer(a, p):
+        if not is_valid_decision(a, p):
             n = t
             break
         learn_kernel(state, row(X, t), a, p, payload, hit)
-    look_kernel(state, X, y.shape[0])
+    prefetch_kernel(state, X, y.shape[0])
     return n
 
 
@@ -61,7 +61,7 @@ def forecast_rounds(state, X, y, z, logits):
         overwrite(logits[t], z)
 
 
-def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
+def play_label_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
 
     Returns what `play_rounds` does.
@@ -73,7 +73,7 @@ def play_told_rounds(state, X, y, U, p, payload, action, correct, p_true, explor
         correct[t] = a == y[t]
         p_true[t] = p[y[t]]
         explored[t] = False
-        if not is_answer(a, p):
+        if not is_valid_decision(a, p):
             return t
         learn_kernel(state, row(X, t), a, p, payload, y[t])
     return y.shape[0]

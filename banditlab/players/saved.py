@@ -1,8 +1,8 @@
-"""A player's state as data: how it is written to a file, read back, and compared with a player that was built anew.
+"""A player's state as data: how it is written to a file, read back, and compared with the state of a new player.
 
-A file may come from anybody. It is a zip of plain arrays, one of them a JSON text, and nothing in it is ever run: arrays are
-numbers (no pickle), the text has the shape of a pydantic model, and names, shapes and types must be those of the state that
-the constructor makes from the file's problem and settings. Compiled code checks no bounds, so integers that kernels index with
+Files are not trusted. A file is a zip of plain arrays, one of them a JSON text, and nothing in it is run. Arrays are numbers
+(no pickle), the text is validated by a pydantic model, and names, shapes and types must be those of the state that the
+constructor makes from the file's problem and settings. Compiled code checks no bounds, so integers that kernels index with
 must lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
 """
 
@@ -23,13 +23,13 @@ from banditlab.disk import write_whole as write_to_disk
 from banditlab.errors import UsageError
 
 CLOSE = 1e-9
-"""How far a number that follows from the settings may differ from what they give here, relatively: by a libm, not by more."""
+"""Relative tolerance for a number that follows from the settings: another machine's libm may round it differently."""
 HEADER = "header"
 """The array that holds the JSON text."""
 
 
 class Plain(BaseModel):
-    """Plain data whose types are as said."""
+    """Plain data, strictly typed, without further keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -38,7 +38,7 @@ M = TypeVar("M", bound=Plain)
 
 
 class Fields(dict[str, Any]):
-    """The decoded fields of a player or named tuple: only the object built anew knows which."""
+    """The decoded fields of a player or named tuple; the new object's type decides which."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
@@ -54,7 +54,7 @@ def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
     """Return the header and the arrays of what `packed` returned.
 
-    Members are stored as they are, so that a file makes nothing that is larger than itself; the zip's checksums tell damage.
+    Members are stored uncompressed, so that a file decodes to no more than its own size; the zip's checksums detect damage.
 
     Raises
     ------
@@ -77,16 +77,16 @@ def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
 
 
 def is_whole(data: bytes) -> bool:
-    """Return whether the bytes are a file that `packed` made, to its end and undamaged."""
+    """Return whether the bytes are a complete, undamaged file of `packed`."""
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as members:
             return members.testzip() is None
-    except Exception:  # damage may claim anything: that a member is locked, packed in an unknown way, or goes on
+    except Exception:  # damaged bytes may look like an encrypted, otherwise compressed or longer member
         return False
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file so that it is whole and on disk, or not there: an earlier one stays until then.
+    """Write a file atomically: it is complete on disk, or the earlier one stays.
 
     Raises
     ------
@@ -100,7 +100,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Return what a file holds; a UsageError says why it cannot be read."""
+    """Return the content of a file; a UsageError states why it cannot be read."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -108,7 +108,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def one_line(error: Exception) -> str:
-    """Return what is wrong in one line: of data of a wrong shape, the first place."""
+    """Return an error as one line; of a validation error, its first place."""
     text = str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -164,7 +164,7 @@ def _plain(value: Any) -> Any:
 
 
 def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return what `encode` encoded, taking its arrays out of `arrays`; a ValueError where it is nothing of the kind."""
+    """Return what `encode` encoded, taking its arrays out of `arrays`; a ValueError where the node is not its output."""
     if not isinstance(node, dict) or len(node) != 1:
         raise ValueError(f"{path} is no encoded value")
     [(kind, value)] = node.items()
@@ -224,7 +224,7 @@ class _Philox(_Half):
     bit_generator: Literal["Philox"]
     state: _PhiloxWords
     buffer: FourWords
-    buffer_pos: Annotated[int, Field(ge=0, le=4)]  # numpy reads the buffer there, and does not look
+    buffer_pos: Annotated[int, Field(ge=0, le=4)]  # numpy reads the buffer there without a check
 
 
 class _MT19937Words(Plain):
@@ -254,25 +254,25 @@ def _generator(state: Any, path: str) -> np.random.Generator:
     return np.random.Generator(bits)
 
 
-# --------------------------------------------------------------------------------------------------- a state meets another
+# -------------------------------------------------------------------------------------------------------- restoring a state
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
     """Return `new` in the place of `old`, sharing nothing with `new`, or raise a UsageError that names what does not fit.
 
-    Arrays are written in place, so that what was built to share an array (a wrapper and the player inside it) still does;
-    nothing is written where something does not fit, a player inside excepted, which looks at its own state itself.
+    Arrays are written in place, so that a wrapper and the player inside it still share them. Nothing is written where
+    something does not fit, except that an inner player checks its own state itself.
     """
     require(old, new, path)
     return _put(old, new)
 
 
 def require(old: Any, new: Any, path: str) -> None:
-    """Raise a UsageError unless `new` may stand where the constructor put `old`.
+    """Raise a UsageError unless `new` may replace `old`, which the constructor set.
 
-    Arrays have the shape and type of the old ones; numbers are numbers, texts texts, generators generators; named tuples
-    have the same fields, their own numbers (which kernels are compiled to read) the same values, and integers lie within
-    `limits`. A dictionary may have further entries, and a list of plain values another length. None may become anything.
+    Arrays have the shape and type of the old ones; numbers are numbers, texts texts, generators generators. Named tuples
+    have the same fields and the same plain numbers (kernels are compiled for them), and integers lie within `limits`.
+    A dictionary may have further entries, and a list of plain values another length. None may become anything.
     """
     if old is None:
         _refuse(isinstance(new, Fields), path, "created in the constructor, which leaves None there", new)
@@ -347,14 +347,14 @@ def same(old: Any, new: Any) -> bool:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a named tuple, decoded or not, or None where it is none."""
+    """Return the fields of a named tuple, decoded or not, None of anything else."""
     if isinstance(value, Fields):
         return value
     return dict(value._asdict()) if isinstance(value, tuple) and hasattr(value, "_asdict") else None
 
 
 def at(fields: Any, name: str) -> Any:
-    """Return what stands under a name such as "store.places" in decoded fields or named tuples."""
+    """Return the field with a dotted name such as "store.places" in decoded fields or named tuples."""
     for part in name.split("."):
         fields = (fields_of(fields) or fields)[part]
     return fields
@@ -368,10 +368,10 @@ def _close(old: Any, new: Any) -> bool:
 
 def _refuse(wrong: bool, path: str, wanted: str, got: Any) -> None:
     if wrong:
-        raise UsageError(f"{path} must be {wanted}, got {_told(got)}")
+        raise UsageError(f"{path} must be {wanted}, got {_described(got)}")
 
 
-def _told(value: Any) -> str:
+def _described(value: Any) -> str:
     if isinstance(value, np.ndarray):
         return f"an array {value.dtype} of shape {value.shape}"
     if isinstance(value, dict):
@@ -384,7 +384,7 @@ def _named(value: dict[str, Any]) -> str:
 
 
 def _put(old: Any, new: Any) -> Any:
-    """Return `new`, which was found to fit, in the type of `old`."""
+    """Return `new`, which fits (see `require`), in the type of `old`."""
     if isinstance(new, np.random.Generator):
         bits = type(new.bit_generator)()
         bits.state = new.bit_generator.state

@@ -32,7 +32,7 @@ from banditlab.envs.logistic import Logistic
 from banditlab.errors import BanditlabError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import KernelAgent, Trace
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure.players import PEERS, ROWS_FIRST, TWO_FORMS, Player
@@ -202,15 +202,15 @@ def warm_for(player: Player, K: int) -> None:
         for start in (0, 100, 200):
             block(as_contexts(X[start : start + 100]), y[start : start + 100])
     cls: Any = registry().load(player.kind, player.id)
-    if player.id in ROWS_FIRST or getattr(cls, "look", KernelAgent.look) is not KernelAgent.look:
+    if player.id in ROWS_FIRST or getattr(cls, "prefetch", KernelAgent.prefetch) is not KernelAgent.prefetch:
         many = MANY if K > 2 else K
         large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has kernels of its own
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
 
 
-def looks_ahead(player: Any) -> bool:
+def prefetches(player: Any) -> bool:
     """Return whether a player looks at contexts of a block together: a block of one is not what it does then."""
-    return hasattr(player, "look") and player.look() is not no_look
+    return hasattr(player, "prefetch") and player.prefetch() is not no_prefetch
 
 
 def too_slow(player: Player, cell: str, rows: list[Row]) -> Row | None:
@@ -241,7 +241,7 @@ def play(made: Callable[[], Any], stream: Stream, effort: Effort, settle: int = 
     player, T = made(), len(stream.y)
     block, state = blocks(player), held(player)
     settle = min(settle, T // 2)
-    size, t, passed, spent = LOOK if looks_ahead(player) else 1, settle, settle, 0.0
+    size, t, passed, spent = LOOK if prefetches(player) else 1, settle, settle, 0.0
     mistakes = block(stream.X[:settle], stream.y[:settle]) if settle else 0
     counted: list[float] = []
     while True:

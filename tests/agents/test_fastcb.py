@@ -21,7 +21,7 @@ from banditlab.forecasters.aioli import AIOLI
 from banditlab.numerics import class_inverses
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 
 
@@ -113,7 +113,7 @@ def test_blocks_that_look_ahead_equal_full_matrices(monkeypatch, stream, cls):
     X, y = stream(K, d, T, noise=0.2)
     for cuts in ((), (1, 8, 40, 41, 105)):
         agent, trace = make(K, d, cls=cls, sharpness=2.0), Trace.empty(T)
-        assert agent.look() is not no_look
+        assert agent.prefetch() is not no_prefetch
         for i, j in zip([0, *cuts], [*cuts, T], strict=True):
             agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
         models = [SlowModel(d + 1, agent.regularization, agent.curvature, agent.virtual_weight) for _ in range(K)]

@@ -17,7 +17,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics import class_inverses
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 
 PLAYERS = [
@@ -38,7 +38,7 @@ CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 def make(monkeypatch, cls, K, d, ahead, **settings):
     monkeypatch.setattr(class_inverses, "LARGE", 1000 if ahead else 2**60)  # the stub in place of a challenger is small
     agent = cls(Problem(d, K, 1.0), np.random.default_rng(7), **settings)
-    assert (agent.look() is not no_look) == ahead
+    assert (agent.prefetch() is not no_prefetch) == ahead
     return agent
 
 
@@ -157,9 +157,9 @@ def test_stretches_allocate_nothing(monkeypatch, stream, cls, allocations):
 
 
 def test_small_problems_and_first_order_oracles_do_not_look(monkeypatch):
-    assert LinUCB(Problem(65, 10, 1.0), np.random.default_rng(0)).look() is no_look
-    assert LinUCB(Problem(256, 10, 1.0), np.random.default_rng(0)).look() is not no_look
+    assert LinUCB(Problem(65, 10, 1.0), np.random.default_rng(0)).prefetch() is no_prefetch
+    assert LinUCB(Problem(256, 10, 1.0), np.random.default_rng(0)).prefetch() is not no_prefetch
     monkeypatch.setattr(class_inverses, "LARGE", 0)
-    assert FastCB(Problem(65, 10, 1.0), np.random.default_rng(0), oracle="logistic").look() is no_look
+    assert FastCB(Problem(65, 10, 1.0), np.random.default_rng(0), oracle="logistic").prefetch() is no_prefetch
     agent = FastCB(Problem(65, 10, 1.0), np.random.default_rng(0))
-    assert copy.deepcopy(agent).look() is agent.look()
+    assert copy.deepcopy(agent).prefetch() is agent.prefetch()

@@ -21,7 +21,7 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.packed_symmetric import dense, pack
 from banditlab.numerics.philox import digest, normals
 from banditlab.players.agent import Trace
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 
 
@@ -99,7 +99,7 @@ def test_lints_in_blocks_that_look_ahead_plays_the_draw_of_explicit_inverses(mon
     X, y = stream(K, d, T, noise=0.2)
     for cuts in ((), (1, 8, 40, 41, 105)):
         agent, trace = make(LinTS, K, d, deviation=0.3), Trace.empty(T)
-        assert agent.look() is not no_look
+        assert agent.prefetch() is not no_prefetch
         for i, j in zip([0, *cuts], [*cuts, T], strict=True):
             agent.play_block(X[i:j], y[i:j], trace.part(slice(i, j)))
         slow, n, clear = Slow(K, d, agent.regularization), np.empty(K), 0

@@ -448,8 +448,8 @@ def test_a_suspect_is_sent_when_nothing_else_is_in_the_cluster(
 
 
 def look(made: Cluster, seconds: float = 2.0) -> None:
-    made.looked -= seconds
-    made._look()
+    made.polled -= seconds
+    made._poll()
 
 
 def test_tasks_of_a_silent_or_paused_worker_go_to_others(idle: Cluster, tasks: list[Task]) -> None:

@@ -279,7 +279,7 @@ def test_an_interrupt_while_storing_keeps_what_was_finished(small, tmp_path, mon
             raise KeyboardInterrupt
         write(self, runs)
 
-    shelf = work_module._Shelf(Store(tmp_path))
+    shelf = work_module._Buffer(Store(tmp_path))
     run = small().plan.runs[0]
     shelf._waiting = [(run, Finished("aa", {"run_id": ["aa"], "round": [1]}, {}), 0.0)]
     monkeypatch.setattr(Store, "write_runs", interrupted)

@@ -9,8 +9,8 @@ from gymnasium.wrappers import FlattenObservation, OrderEnforcing, TimeLimit
 
 from banditlab.agents import Banditron, Exploration, Perceptron
 from banditlab.engine import Sweep, make_spec, play
-from banditlab.engine.blocks import block_loop, is_bare, is_own
-from banditlab.engine.first_sights import row_groups
+from banditlab.engine.blocks import block_loop, is_from_package, steps_equal_blocks
+from banditlab.engine.first_pass import row_groups
 from banditlab.envs import Logistic, Table
 from banditlab.errors import UsageError
 from banditlab.forecasters import FOLKLORE
@@ -166,7 +166,7 @@ def test_the_package_s_own_players_are_trusted_with_blocks(env):
     banditron = make(Banditron, env, gamma=0.1)
     assert play(env, banditron, seed=1).path == "blocks"
     banditron.play_block = lambda X, y, trace: None
-    assert not is_own(banditron)
+    assert not is_from_package(banditron)
 
 
 class Named(Guesser):
@@ -177,9 +177,9 @@ Named.__module__, Named.__qualname__ = Banditron.__module__, Banditron.__qualnam
 
 
 def test_a_class_that_borrows_a_name_is_no_class_of_the_packages(env):
-    assert not is_own(make(Named, env))
+    assert not is_from_package(make(Named, env))
     Named.__module__ = "banditlab.of_no_such_name"
-    assert not is_own(make(Named, env))
+    assert not is_from_package(make(Named, env))
 
 
 def told_labels(given):
@@ -247,7 +247,7 @@ def test_kernels_of_a_plug_in_are_played_in_blocks_by_the_packages_loop(env):
     class Told(Banditron):  # the loop of label agents, which passes the label
         _loop = KernelLabelAgent._loop
 
-    assert not is_own(make(Tuned, env, gamma=0.1))
+    assert not is_from_package(make(Tuned, env, gamma=0.1))
     players = [make(cls, env, gamma=0.1) for cls in (Tuned, Verbs, Told, Banditron)]
     assert [block_loop(player) is not None for player in players] == [True, False, False, True]
     steps = play(env, make(Tuned, env, gamma=0.1), seed=1, path="steps")
@@ -338,9 +338,9 @@ def test_neutral_wrappers_are_read_in_blocks(env):
     agents = [make(Banditron, env, gamma=0.1) for _ in range(2)]
     one, other = (play(e, agent, seed=3) for e, agent in zip((wrapped, env), agents, strict=True))
     assert (one.mistakes, one.path) == (other.mistakes, "blocks")
-    assert not is_bare(TimeLimit(env, ROUNDS - 1), ROUNDS)
-    assert not is_bare(MyOrder(env), ROUNDS)
-    assert not is_bare(FlattenObservation(env), ROUNDS)
+    assert not steps_equal_blocks(TimeLimit(env, ROUNDS - 1), ROUNDS)
+    assert not steps_equal_blocks(MyOrder(env), ROUNDS)
+    assert not steps_equal_blocks(FlattenObservation(env), ROUNDS)
 
 
 def test_an_environment_with_a_reading_of_its_own_is_stepped_through(env):
@@ -352,8 +352,8 @@ def test_an_environment_with_a_reading_of_its_own_is_stepped_through(env):
     class Plain(Logistic):
         pass
 
-    assert is_bare(Plain(horizon=5), 5)
-    assert not is_bare(Kind(horizon=5), 5)
+    assert steps_equal_blocks(Plain(horizon=5), 5)
+    assert not steps_equal_blocks(Kind(horizon=5), 5)
 
 
 # ------------------------------------------------------------------------------------------------------- first showings

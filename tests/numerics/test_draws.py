@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.numerics.draws import FEW, draw, draw_uniform, greedy_or_uniform, is_answer
+from banditlab.numerics.draws import FEW, draw, draw_uniform, greedy_or_uniform, is_valid_decision
 
 NAN, INF = float("nan"), float("inf")
 
@@ -77,7 +77,7 @@ def test_draw_uniform_covers_every_class_evenly() -> None:
     ],
 )
 def test_what_an_answer_is(a: int, p: list[float], expected: bool) -> None:
-    assert is_answer(a, np.array(p)) == expected
+    assert is_valid_decision(a, np.array(p)) == expected
 
 
 def test_a_draw_from_nothing_is_still_a_class() -> None:

@@ -198,7 +198,7 @@ def test_flush_forgets_this_function_only(tmp_path: Path) -> None:
 
 def test_every_kernel_has_the_cache_and_none_asked_for_has_none() -> None:
     assert isinstance(draws.draw._cache, SharedCache)
-    assert isinstance(draws.is_answer._cache, SharedCache)
+    assert isinstance(draws.is_valid_decision._cache, SharedCache)
     assert isinstance(jit.bind(_plain, "test")._cache, SharedCache)
     assert not isinstance(jit.njit(_plain, cache=False)._cache, SharedCache)
 

@@ -19,7 +19,7 @@ pytestmark = pytest.mark.slow
 def rounds(models, X, behind, Y, chosen, targets, weights, m, q, ms, qs):
     """Play the block X (n, d - e): Y (n, d) has `behind` under it; models `chosen` (n, 2) learn, none where it is below 0."""
     for t in range(X.shape[0]):
-        module_look(models, X, t, behind)
+        module_prefetch(models, X, t, behind)
         module_read(models, Y[t], m, q)
         for i in range(m.shape[0]):
             ms[t, i], qs[t, i] = m[i], q[i]
@@ -29,10 +29,10 @@ def rounds(models, X, behind, Y, chosen, targets, weights, m, q, ms, qs):
                 own_m, own_q = module_recall(models, Y[t], i)
                 s = weights[t, b] / (1.0 + weights[t, b] * own_q)  # A + w x x', b + w y x: h + s (y - m) v
                 module_move(models, i, s * (targets[t, b] - own_m), s)
-    module_look(models, X, X.shape[0], behind)
+    module_prefetch(models, X, X.shape[0], behind)
 
 
-module_look, module_read, module_recall, module_move = module.look, module.read, module.recall, module.move
+module_prefetch, module_read, module_recall, module_move = module.prefetch, module.read, module.recall, module.move
 
 
 class Direct:

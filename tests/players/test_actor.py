@@ -194,11 +194,11 @@ def test_a_compiled_answer_without_a_coin_did_not_explore():
 
 def test_a_trace_has_room_for_all_rounds_and_columns():
     trace = Trace.empty(4)
-    assert trace.holds(4) is trace
+    assert trace.of_length(4) is trace
     for wrong in (
         trace.part(slice(0, 3)),
         trace._replace(p_true=np.empty(3)),
         trace._replace(explored=np.empty((4, 1))),
     ):
         with pytest.raises(UsageError, match=r"the trace must have room for 4 rounds, Trace.empty\(4\), got columns"):
-            wrong.holds(4)
+            wrong.of_length(4)

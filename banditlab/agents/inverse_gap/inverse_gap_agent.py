@@ -29,7 +29,7 @@ from banditlab.numerics.frequent_directions import Directions
 from banditlab.numerics.jit import bind, inline, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.players.agent import KernelAgent
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive
 
@@ -131,11 +131,11 @@ def learn(state, x, action, p, payload, correct):
     state.rounds[0] += 1
 
 
-def look(state, X, t):
+def prefetch(state, X, t):
     """Template: tell both oracles which context comes next; the one that lost is told that none does."""
     n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
-    look_ahead_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
-    look_ahead_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+    oracle_prefetch_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
+    oracle_prefetch_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
 
 
 Constructor = TypeVar("Constructor", bound=Callable[..., None])
@@ -344,9 +344,9 @@ class InverseGapAgent(KernelAgent):
         """Return the kernels of this weighting over this oracle."""
         return _bound(type(self), self.kind)
 
-    def look(self) -> Any:
+    def prefetch(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
-        return _bound_look(self.kind) if self.kind.looks_ahead(self.state.oracle) else no_look
+        return _bound_prefetch(self.kind) if self.kind.prefetches(self.state.oracle) else no_prefetch
 
     def diagnostics(self) -> dict[str, Any]:
         r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is
@@ -397,5 +397,5 @@ def _bound_learn(kind: type[Oracle]) -> Any:
 
 
 @cache
-def _bound_look(kind: type[Oracle]) -> Any:
-    return bind(look, f"{__name__} over {kind.__name__}", look_ahead_kernel=kind.look_kernel)
+def _bound_prefetch(kind: type[Oracle]) -> Any:
+    return bind(prefetch, f"{__name__} over {kind.__name__}", oracle_prefetch_kernel=kind.prefetch_kernel)

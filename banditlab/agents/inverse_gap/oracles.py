@@ -32,7 +32,7 @@ from banditlab.agents.inverse_gap.class_models import (
 from banditlab.agents.second_order import form_of, least_bytes
 from banditlab.bounds.curvature import tight_curvature
 from banditlab.errors import UsageError
-from banditlab.numerics.class_inverses import inverses, look
+from banditlab.numerics.class_inverses import inverses, prefetch
 from banditlab.numerics.jit import inline, njit, read_only
 from banditlab.numerics.log_mixture import mix, reweigh
 from banditlab.numerics.softmax import log_softmax
@@ -74,8 +74,8 @@ class Oracle(ABC):
     learn_kernel: ClassVar[Any]
     challenger_kernel: ClassVar[Any] = no_challenger
     """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
-    look_kernel: ClassVar[Any] = no_look_ahead
-    """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.look`."""
+    prefetch_kernel: ClassVar[Any] = no_look_ahead
+    """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.prefetch`."""
     context_kernel: ClassVar[Any] = own_context
     """(agent's state, x): what margins_kernel takes for its x."""
     lesson_kernel: ClassVar[Any] = own_context
@@ -115,8 +115,8 @@ class Oracle(ABC):
         return 4.0 * K * d * max(1.0, cls.models(settings) * d)
 
     @staticmethod
-    def looks_ahead(state: Any) -> bool:
-        """Whether `look_kernel` does anything for this state."""
+    def prefetches(state: Any) -> bool:
+        """Whether `prefetch_kernel` does anything for this state."""
         return False
 
 
@@ -136,7 +136,7 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
 
 @njit
 def aioli_look(models, X, t, behind):
-    look(models.inverses, X, t, behind)
+    prefetch(models.inverses, X, t, behind)
 
 
 class PerClassAIOLI(Oracle):
@@ -201,10 +201,10 @@ def untaught_in(inverses: Any, n_classes: int, settings: dict[str, Any]) -> Mode
 class AIOLIOracle(PerClassAIOLI):
     """One AIOLI per class, over whole matrices."""
 
-    look_kernel = aioli_look
+    prefetch_kernel = aioli_look
 
     @staticmethod
-    def looks_ahead(state: Models) -> bool:
+    def prefetches(state: Models) -> bool:
         """Whether the models are large."""
         return state.inverses.ahead is not None
 
@@ -258,7 +258,7 @@ def grid_learn(state, x, k, z, y):
 
 @njit
 def grid_look(state, X, t, behind):
-    look(state.models.inverses, X, t, behind)
+    prefetch(state.models.inverses, X, t, behind)
 
 
 class GridOracle(Oracle):
@@ -269,7 +269,7 @@ class GridOracle(Oracle):
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
     margins_kernel = grid_margins
     learn_kernel = grid_learn
-    look_kernel = grid_look
+    prefetch_kernel = grid_look
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
@@ -296,7 +296,7 @@ class GridOracle(Oracle):
         return float(size) if isinstance(size, int | float) else 1.0
 
     @staticmethod
-    def looks_ahead(state: GridState) -> bool:
+    def prefetches(state: GridState) -> bool:
         """Whether the models are large."""
         return state.models.inverses.ahead is not None
 

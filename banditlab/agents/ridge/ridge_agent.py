@@ -24,13 +24,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.second_order import Form, least_bytes, sketch_diagnostics
-from banditlab.numerics.class_inverses import look
+from banditlab.numerics.class_inverses import prefetch
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
 from banditlab.numerics.model_forms import move, read, recall
 from banditlab.numerics.own_sketch import OwnSketch
 from banditlab.players.agent import KernelAgent
-from banditlab.players.rounds import no_look
+from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 
 AUTO_REGULARIZATION = 0.1
@@ -79,16 +79,16 @@ def ridge_state(
 
 
 @njit
-def look_kernel(state, X, t):
-    look(state.inverses, X, t, state.settings[:0])
+def prefetch_kernel(state, X, t):
+    prefetch(state.inverses, X, t, state.settings[:0])
 
 
 class RidgeAgent(KernelAgent):
     """Base of the three: where the regressions are large, a block looks at its contexts ahead."""
 
-    def look(self) -> Any:
+    def prefetch(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, for large problems."""
-        return no_look if getattr(self.state.inverses, "ahead", None) is None else look_kernel
+        return no_prefetch if getattr(self.state.inverses, "ahead", None) is None else prefetch_kernel
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

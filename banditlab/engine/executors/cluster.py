@@ -1,17 +1,17 @@
-"""A Dask cluster: tasks are futures, files travel once to each worker; this process alone writes the results folder.
+"""A Dask cluster: tasks are futures, files are sent once to each worker; this process alone writes the results folder.
 
-What can go wrong, and what follows:
+Failures, and what follows:
 
-* A run ends its process, hangs, or takes all memory: the processes beside the worker (`remote`) name it, as on one machine.
-* A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask blames every task that the
-  worker had, so the runs of a task beyond that are played once more, one at a time with nothing else in the cluster. The run
-  that loses as many workers then is recorded as failed.
+* A run ends its process, hangs, or takes all memory: it is identified by the processes beside the worker (`remote`).
+* A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every task
+  that the worker had, so the runs of a task beyond the limit are played again, one at a time with nothing else in the
+  cluster. A run that again loses as many workers is recorded as failed.
 * A worker is silent for `SILENT` seconds: its tasks go to others.
-* A task raises an error, for instance because a worker's disk is full: Dask tries it `RETRIES` times more, then the sweep ends.
+* A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep ends.
 * The connection to the scheduler breaks: the sweep ends at once. The scheduler does not answer, or no worker that answers has
-  a task, for `patience` seconds: the sweep ends. What came back is stored, and the next call plays the rest.
+  a task, for `patience` seconds: the sweep ends. Finished runs are stored, and the next call plays the rest.
 
-Not by joblib's Dask backend: it waits for ever for a future that fails.
+joblib's Dask backend is not used: it waits for ever for a future that fails.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ CONNECT = 30.0
 """Seconds in which a scheduler must accept the connection."""
 TICK = 0.02
 """Seconds between two checks for results."""
-LOOK = 2.0
-"""Seconds between two questions to the scheduler about its workers."""
+POLL = 2.0
+"""Seconds between two queries of the scheduler about its workers."""
 ANSWER = 10.0
 """Seconds the scheduler has for an answer."""
 FETCH = 30.0
@@ -79,7 +79,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
     UsageError
         No such address.
     ClusterError
-        Nobody answers there, or no worker comes within `patience` seconds.
+        No scheduler answers there, or no worker appears within `patience` seconds.
     """
     with connected(where, min(patience, CONNECT)) as client:
         cluster = Cluster(client, where if isinstance(where, str) else client.scheduler.address, store, patience)
@@ -88,7 +88,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
         finally:
             for sent in cluster.sent.values():
                 sent.future.release()
-            with contextlib.suppress(Exception):  # whoever is gone needs to forget nothing
+            with contextlib.suppress(Exception):  # the cluster may be gone
                 client.sync(cluster.forget, callback_timeout=CLOSE)
 
 
@@ -99,7 +99,7 @@ class Sent:
     task: Task
     future: Any
     alone: bool
-    """Whether nothing else is in the cluster, so that a worker that dies is this run's doing."""
+    """Whether nothing else is in the cluster, so that this run is the cause if a worker dies."""
 
 
 class Cluster:
@@ -116,15 +116,15 @@ class Cluster:
         self.keys: dict[Path, str] = {}  # the hashes of files and lab folders that were sent
         self.id = uuid.uuid4().hex
         self.tries = Counter[str]()
-        self.heartbeats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, looks since then
+        self.heartbeats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, polls since then
         self.silent: set[str] = set()
-        self.looked = time.monotonic() - LOOK
-        self.idle = 0.0  # seconds in which tasks were sent and nothing moved
+        self.polled = time.monotonic() - POLL
+        self.idle = 0.0  # seconds in which tasks were sent and none was executing
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
             raise ClusterError(f"{name}: no worker came within {patience:g} s") from None
-        self._look()
+        self._poll()
 
     def submit(self, task: Task) -> None:
         """Accept a task, also while others are played."""
@@ -140,15 +140,15 @@ class Cluster:
         Raises
         ------
         ClusterError
-            The scheduler is lost, no worker plays, or a worker cannot play, in one line; what came back is stored.
+            The scheduler is lost, no worker plays, or a worker cannot play, in one line. Finished runs are stored.
         """
         try:
             while self.queue or self.sent or self.suspects:
-                self._look()
+                self._poll()
                 self._send()
                 batch = self.arriving.next_batch(block=False)
                 for future in batch:
-                    self._look()
+                    self._poll()
                     yield from self._received(future)
                 if not batch:
                     yield [], None
@@ -159,7 +159,7 @@ class Cluster:
             self._require_connection()
             raise
 
-    # ------------------------------------------------------------------------------------------------- looking at the cluster
+    # ---------------------------------------------------------------------------------------------------- polling the cluster
 
     def _require_connection(self) -> None:
         if self.client.status != "running":
@@ -168,55 +168,55 @@ class Cluster:
     def _ended(self, why: str) -> ClusterError:
         return ClusterError(f"{self.name}: {why}; finished runs are stored, the same command does the rest")
 
-    def _say(self, line: str) -> None:
+    def _notice(self, line: str) -> None:
         if line not in self.notices:
             self.notices.append(line)
 
-    def _look(self) -> None:
-        """Ask the scheduler who plays what, every `LOOK` seconds; raise a ClusterError where nothing has moved for long."""
+    def _poll(self) -> None:
+        """Ask the scheduler which worker has which task, every `POLL` seconds; raise a ClusterError after `patience`."""
         self._require_connection()
-        before = self.looked
-        if time.monotonic() - before < LOOK:
+        before = self.polled
+        if time.monotonic() - before < POLL:
             return
         found = self._asked("identity")
         busy = None if found is None else self._asked("processing")
-        self.looked = time.monotonic()
+        self.polled = time.monotonic()
         if busy is not None and "dashboard" in found["services"]:
-            self._say(f"dashboard: {self.client.dashboard_link}")
+            self._notice(f"dashboard: {self.client.dashboard_link}")
         is_playing = busy is not None and self._is_any_playing(found["workers"], busy)
         if is_playing or not self.sent:
             self.idle = 0.0
-        else:  # at most what a look can take: this process may have been stopped meanwhile
-            self.idle += min(self.looked - before, LOOK + ANSWER)
+        else:  # at most what a poll can take: this process may have been stopped meanwhile
+            self.idle += min(self.polled - before, POLL + ANSWER)
         if self.idle > self.patience:
             why = f"no worker that answers has had a task for {self.patience:g} s"
             raise self._ended(why if busy is not None else f"the scheduler has not answered for {self.patience:g} s")
 
     def _asked(self, question: str) -> Any:
-        """Return what the scheduler answers, None where it does not in time."""
+        """Return the scheduler's answer, None where there is none in time."""
         try:
             return self.client.sync(getattr(self.client.scheduler, question), callback_timeout=ANSWER)
         except OSError:
             return None
 
     def _is_any_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
-        """Return whether a worker that answers has a task; send what the silent ones have to others."""
+        """Return whether a worker that answers has a task; give the tasks of silent workers to others."""
         self.heartbeats = {
             address: self._heartbeat(address, worker["last_seen"]) for address, worker in workers.items()
         }
-        late = {address for address, (_, looks) in self.heartbeats.items() if looks * LOOK > SILENT}
+        late = {address for address, (_, polls) in self.heartbeats.items() if polls * POLL > SILENT}
         self.silent = late | {address for address, worker in workers.items() if worker["status"] == "paused"}
         self.jobs = max(1, sum(worker["nthreads"] for address, worker in workers.items() if address not in self.silent))
         places = {key: address for address, keys in busy.items() for key in keys if key in self.sent}
         for key, address in places.items():
             if address in self.silent:
-                self._say(f"{address} does not answer, or has no memory left; its tasks go to others")
+                self._notice(f"{address} does not answer, or has no memory left; its tasks go to others")
                 self.sent[key].future.release()  # it arrives as cancelled
         return any(address not in self.silent for address in places.values())
 
     def _heartbeat(self, address: str, last_seen: float) -> tuple[float, int]:
-        before, looks = self.heartbeats.get(address, (-1.0, 0))
-        return last_seen, looks + 1 if last_seen == before else 0
+        before, polls = self.heartbeats.get(address, (-1.0, 0))
+        return last_seen, polls + 1 if last_seen == before else 0
 
     # ---------------------------------------------------------------------------------------------------------------- sending
 
@@ -245,20 +245,20 @@ class Cluster:
         self.arriving.add(future)
 
     def _parcel(self, task: Task) -> Parcel:
-        """Return a task as it travels, its files sent."""
-        for run in task.runs:  # known here, and perhaps not on a worker: a lab's classes have a say in it
+        """Return a task as a parcel, its files sent."""
+        for run in task.runs:  # computed here: they may depend on a lab's classes, which a worker may lack
             _ = run.run_id, run.stream_id, run.foreign
         labs = tuple(self._key_of(Path(lab)) for lab in task.labs)
         return Parcel(task, tuple(self._places(run) for run in task.runs), labs, self._comparators(task))
 
     def _places(self, run: Run) -> dict[str, str]:
-        """Return where the files that a run's environment reads are on a worker, by the setting that names them."""
+        """Return the paths on a worker of the files that a run's environment reads, by the setting that names them."""
         settings = getattr(registry().load("envs", run.environment["id"]), "path_settings", ())
         paths = {name: Path(path) for name in settings if (path := run.environment["settings"][name])}
         return {name: f"{self._key_of(path)}/{path.name}" for name, path in paths.items()}
 
     def _key_of(self, path: Path) -> str:
-        """Return the hash of a file, or of a lab folder, that every worker gets once."""
+        """Return the hash of a file or a lab folder, which is sent to every worker once."""
         if path not in self.keys:
             lab = sorted([*path.glob("agents/*.py"), *path.glob("envs/*.py")])
             try:
@@ -271,13 +271,13 @@ class Cluster:
         return self.keys[path]
 
     def _register(self, files: Files) -> None:
-        """Send files to the workers that are there; the scheduler sends them to those that come later."""
+        """Send files to the workers; the scheduler sends them to those that connect later."""
         register, name = self.client.register_plugin, f"{self.id}-{files.key}"
         for tries in range(RETRIES + 1):
             try:
                 self.client.sync(register, files, name=name, callback_timeout=FETCH)
                 return
-            except TimeoutError:  # a silent worker: where the others wait for files, so do their tasks
+            except TimeoutError:  # a silent worker; tasks wait on the others until the files are there
                 return
             except Exception as error:  # a worker died meanwhile, or has no room
                 if tries == RETRIES:
@@ -285,7 +285,7 @@ class Cluster:
                     raise self._ended(f"a worker takes no files ({type(error).__name__}: {error})") from None
 
     async def forget(self) -> None:
-        """Have the scheduler forget the files."""
+        """Remove the files from the scheduler."""
         for key in set(self.keys.values()):
             await self.client.unregister_worker_plugin(f"{self.id}-{key}")
 
@@ -302,7 +302,7 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------------------- receiving
 
     def _received(self, future: Any) -> Iterator[Arrived]:
-        """Store what a task brought; play it again where it brought nothing."""
+        """Store a task's results; play it again where there are none."""
         sent = self.sent.pop(future.key)
         if future.status not in ("error", "cancelled"):
             try:
@@ -324,7 +324,7 @@ class Cluster:
         (self.suspects if sent.alone else self.queue).appendleft(sent.task)
 
     def _count(self, task: Task, why: str) -> None:
-        """Count that a task came to nothing, and raise a ClusterError after `RETRIES` more."""
+        """Count a failed attempt of a task, and raise a ClusterError after `RETRIES` more."""
         self.tries[id_ := task.id_of(task.runs[0])] += 1
         if self.tries[id_] > RETRIES:
             raise self._ended(why)

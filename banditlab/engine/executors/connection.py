@@ -1,4 +1,4 @@
-"""The connection to a Dask cluster: an address, a scheduler file, workers started here, or a client that there is."""
+"""The connection to a Dask cluster: an address, a scheduler file, workers started here, or an existing client."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from banditlab.children import SAFE_PATH, safe_start
 from banditlab.errors import ClusterError, UsageError
 
 LOCAL = {
-    # By default Dask looks a hundred times a second at what a worker does, which is to wait for other processes.
+    # By default Dask samples a worker's stack 100 times per second, while it only waits for other processes.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "2s",
@@ -32,7 +32,7 @@ CLOSE = 5.0
 
 @contextlib.contextmanager
 def connected(where: Any, seconds: float) -> Iterator[Any]:
-    """Connect to a cluster within so many seconds, and leave it at the end; a client that is passed stays open.
+    """Connect to a cluster within `seconds`, and disconnect at the end; a client that is passed stays open.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
 
 
 def _close(opened: Any) -> None:
-    with contextlib.suppress(Exception):  # whoever is gone cannot be left
+    with contextlib.suppress(Exception):  # it may be gone
         opened.close(timeout=CLOSE)
 
 
@@ -74,7 +74,7 @@ def _local(workers: int) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Turn off the logs of Dask: this package says in one line what a user needs.
+    """Turn off the logs of Dask: this package reports errors in one line.
 
     They stay off after an error: what Dask's own tasks raise then has the same cause.
     """

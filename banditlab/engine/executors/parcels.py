@@ -1,4 +1,4 @@
-"""What travels to a worker: a task, and the files that its runs read, known by the hash of their content."""
+"""What is sent to a worker: a task, and the files that its runs read, named by the hash of their content."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _unpacking = threading.Lock()
 
 @dataclass(frozen=True)
 class Parcel:
-    """A task on its way to a worker."""
+    """A task as it is sent to a worker."""
 
     task: Task
     places: tuple[dict[str, str], ...]
@@ -30,7 +30,7 @@ class Parcel:
     labs: tuple[str, ...]
     """Where the lab folders are in the worker's folder."""
     comparators: dict[str, bytes]
-    """Files of comparators that are stored already, by name: what they lack is added."""
+    """Files of comparators that are stored already, by name; only missing ones are computed."""
 
     def paths(self, home: Path) -> list[Path]:
         """Return what the task needs in the worker's folder."""
@@ -54,7 +54,7 @@ def versions() -> dict[str, str]:
 
 
 def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
-    """Return (hash, content) of files below a folder, as one piece of bytes."""
+    """Return (hash, content) of files below a folder, as one bytes object."""
     content = pickle.dumps({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
     return hashlib.sha256(content).hexdigest(), content
 

@@ -1,7 +1,7 @@
-"""What runs in a cluster's worker: a task is played in a temporary folder, and its files go back.
+"""What runs in a cluster's worker: a task is played in a temporary folder, and its files are returned.
 
-This package's own processes beside the worker play the runs (see `workers`), one for each of its threads: a run that ends or
-hangs its process ends no worker, and it is named as on one machine.
+The runs are played by this package's own processes beside the worker (see `workers`), one per thread. So a run that ends or
+hangs its process does not end the worker, and it is identified as on one machine.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from banditlab.results.schema import SHARDS
 from banditlab.results.store import Store
 
 FILES = 60.0
-"""Seconds a task waits for files that are on their way to its worker."""
+"""Seconds a task waits for its files on the worker."""
 
 Played = tuple[list[Outcome], dict[str, bytes]]
 """Outcomes, and the files that belong to them by their names in a results folder."""
 
 
 class Files(WorkerPlugin):
-    """Packed files for every worker that is there, or comes later."""
+    """Packed files for every worker, also those that connect later."""
 
     def __init__(self, key: str, content: bytes) -> None:
         self.key, self.content = key, content
@@ -50,7 +50,7 @@ def played(expected: dict[str, str], parcel: bytes) -> Played:
     expected
         The `versions` where the sweep is.
     parcel
-        A pickled `Parcel`, opened where the versions are the same.
+        A pickled `Parcel`, opened only where the versions are the same.
 
     Raises
     ------
@@ -96,7 +96,7 @@ def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
         known = worker.state.tasks.get(key)
         return known is None or known.state != "executing"
 
-    # Dask sets it so that the system gets free memory back at once, which costs short runs 5 % of their time.
+    # Dask sets it so that free memory is returned at once, which costs short runs 5 % of their time.
     os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
     for name, content in parcel.comparators.items():
         store.write(name, content)
@@ -108,7 +108,7 @@ def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
 
 
 def _placed(parcel: Parcel, home: Path, store: Store) -> Task:
-    """Return the task with the folders and files of this machine; the runs keep the identities that they came with."""
+    """Return the task with the folders and files of this machine; the runs keep their identities."""
     runs = []
     for run, places in zip(parcel.task.runs, parcel.places, strict=True):
         here = {setting: str(home / place) for setting, place in places.items()}

@@ -1,4 +1,4 @@
-"""The first showing of a row, or of a group of rows, and its repeats: what a pass over a table counts, and what each cost."""
+"""The rounds that show a row of a table, or a group of rows, for the first time, and the expected mistakes per row."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ They are drawn once, or hold rows that follow one another where the rows are pla
 """
 
 
-class FirstSights:
-    """What the first showings of a table's rows cost, row by row or in groups of rows.
+class FirstPass:
+    """Expected mistakes in the first pass over a table, per row or group of rows.
 
-    Where rows belong together (`row_units`), the first showing of a unit counts and its other rows are repeats. Where an
-    environment has no table, every round is a first showing and there are no rows to tell apart.
+    Where rows belong together (`row_units`), the round that shows the first row of a unit counts and its other rows are
+    repeats. Without a table, all rounds count and there are no rows.
 
     Parameters
     ----------
@@ -46,21 +46,21 @@ class FirstSights:
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
-        """Return which of the n rounds after the first `done` are first showings, (n,)."""
+        """Return which of the n rounds after the first `done` show a row or a unit for the first time, (n,)."""
         if self.groups is None:
             return np.ones(n, dtype=bool)
         here = self.first[done : done + n]
         return np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
     def add(self, done: int, wrong: Floats, new: NDArray[np.bool_]) -> None:
-        """Add the expected mistakes of those rounds after the first `done` that are first showings."""
+        """Add the expected mistakes of those rounds after the first `done` that show a row or a unit for the first time."""
         if self.groups is not None and new.any():
             here = self.groups[done : done + len(new)][new[: len(self.groups) - done]]
             self.sums += np.bincount(here, wrong[new], len(self.sums))
             self.counts += np.bincount(here, minlength=len(self.counts))
 
     def row_losses(self) -> bytes | None:
-        """Return what the rows cost (see `results.schema`), None where there is no table."""
+        """Return the losses by row (see `results.schema`), None where there is no table."""
         if self.groups is None:
             return None
         return np.stack([self.sums, self.counts]).astype("<f4").tobytes()
@@ -68,9 +68,9 @@ class FirstSights:
 
 @lru_cache(maxsize=8)
 def row_groups(rows: int) -> NDArray[np.int64]:
-    """Return the group of each of a table's rows: the row itself up to GROUPS of them, else drawn, sizes equal but for one.
+    """Return the group of each of a table's rows: the row itself up to GROUPS rows, else random, sizes equal but for one.
 
-    Drawn, not taken in turn: a file may be sorted in a way that groups of every 512th row would share.
+    Random rather than every 512th row: the order of a file may have a period.
     """
     if rows <= GROUPS:
         return np.arange(rows)

@@ -39,7 +39,7 @@ def build_forecaster(
     UsageError
         A forecaster or a setting that does not exist.
     IncompatibleError
-        The forecaster cannot meet the problem.
+        The forecaster does not support the problem.
     """
     cls: type[Forecaster] = registry().load("forecasters", forecaster)
     return cls(problem, rng.spawn(1)[0], **forecaster_settings(outer, cls, given))
@@ -50,13 +50,13 @@ class AroundForecaster(Player):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the forecaster's state takes at least, asked before anything is built."""
+        """Return how many bytes the forecaster's state takes at least, before anything is built."""
         inner, given = cls._forecaster_of(settings)
         return inner.least_bytes(problem, given)
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether blocks of sparse contexts have to be made dense for it, asked before anything is built."""
+        """Return whether blocks of sparse contexts have to be made dense for it, before anything is built."""
         inner, given = cls._forecaster_of(settings)
         return issubclass(inner, KernelForecaster) and inner.needs_dense(problem, given)
 

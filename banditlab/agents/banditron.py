@@ -59,7 +59,7 @@ class Banditron(LinearScores, KernelAgent):
 
         \mathbb{E}[M] \le L + \gamma T + 3 \max\{K D / \gamma, \sqrt{D \gamma T}\} + \sqrt{K D L / \gamma}.
 
-    The comparator's loss is the hinge, not the logistic loss, so `bound` answers None. For large T a :math:`\gamma`
+    The comparator's loss is the hinge, not the logistic loss, so `bound` returns None. For large T a :math:`\gamma`
     of order :math:`(K D / T)^{1/3}` gives :math:`T^{2/3}` mistakes beyond L, and of order :math:`\sqrt{K D / T}`
     gives :math:`\sqrt{T}` where :math:`L = 0`.
 

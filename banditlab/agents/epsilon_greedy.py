@@ -93,7 +93,7 @@ class EpsilonGreedy(KernelAgent):
     gradient's, so on a ball of radius B the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
     factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves
     out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
-    :math:`\ln 2`, plus :math:`\gamma T`. `bound` answers None.
+    :math:`\ln 2`, plus :math:`\gamma T`. `bound` returns None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`2 K d` numbers.

@@ -161,7 +161,7 @@ class Exploration(AroundForecaster, RoundAgent):
     HorizonRequiredError
         `gamma = "theory"` where the horizon is unknown.
     IncompatibleError
-        The forecaster cannot meet the problem.
+        The forecaster does not support the problem.
 
     References
     ----------

@@ -84,7 +84,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     explored on purpose and nothing depends on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin
     1, all classes and rounds) the same proof gives :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`, so
     noise costs a factor :math:`K-1` and it is a method for clean streams. Both are `ovr_perceptron_mistakes` in
-    banditlab.bounds. The comparator's loss is no logistic loss, so `bound` answers None. They hold for every setting
+    banditlab.bounds. The comparator's loss is no logistic loss, so `bound` returns None. They hold for every setting
     below.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;

@@ -52,7 +52,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     Guarantee (adversarial, :math:`\|x\| \le R`): :math:`M \le L + D + \sqrt{L D}` for every U, with
     :math:`D = 2 R^2 \|U\|_F^2` and L the multiclass hinge loss
     :math:`\sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. The comparator's loss is the hinge, not the logistic
-    loss, so `bound` answers None; `banditlab.bounds` has the formula as "perceptron".
+    loss, so `bound` returns None; `banditlab.bounds` has the formula as "perceptron".
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
     :math:`K d` numbers.

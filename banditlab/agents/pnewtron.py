@@ -129,7 +129,7 @@ class PNewtron(KernelAgent):
     errors for 1.27 %). It also rescales W to norm D always, another copy to norm 1; here W is left alone inside the
     ball. Without any rescale PNewtron diverges on features of norm 7.
 
-    Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` answers None. With
+    Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` returns None. With
     the paper's :math:`\alpha` and a small :math:`\gamma` a round's step can be longer than the ball: rounding then
     grows to other actions within a thousand rounds, so two correct implementations agree in distribution, not action
     by action.

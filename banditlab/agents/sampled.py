@@ -81,7 +81,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     UsageError
         A forecaster or a setting that does not exist, or another decoding.
     IncompatibleError
-        The forecaster cannot meet the problem.
+        The forecaster does not support the problem.
 
     References
     ----------

@@ -124,7 +124,7 @@ class SOBA(LinearScores, KernelAgent):
     Guarantee, for the family of losses :math:`l_{\eta}(s) = 1 - 2 s/(2 - \eta) + \eta s^2/(2 - \eta)` at margins
     :math:`s \le 1`, else 0, all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):
     :math:`\mathbb{E}[M]` exceeds the comparator's loss by :math:`O((1/\eta) \sqrt{d K^2 T \ln T})` at
-    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. We know its shape only, so `bound` answers None.
+    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. We know its shape only, so `bound` returns None.
 
     Cost: :math:`O(d^2)` on a hit and :math:`O(K^2 d^2)` on an accepted one, :math:`O(K d)` otherwise; :math:`(K d)^2`
     numbers. `soba-diag` is the :math:`O(K d)` form.

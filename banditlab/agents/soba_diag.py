@@ -86,7 +86,7 @@ class SOBAdiag(LinearScores, KernelAgent):
     The authors' public code has slips in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form, diff =
     0) that touch its diagnostics only, for that branch always updates; they are not repeated.
 
-    Guarantee: none for the diagonal, `bound` answers None; the full matrix's is described at `soba`. A very small
+    Guarantee: none for the diagonal, `bound` returns None; the full matrix's is described at `soba`. A very small
     :math:`\gamma` hurts it: the budget S, and with it the updates on rounds it got right, is fed by exploration. Its
     beginning is a matter of luck: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6` twenty runs of ours erred
     on 1.4 % to 2.1 % of the rounds (1.77 % on average), most of the difference made in the first 200,000.

@@ -23,7 +23,7 @@ class BestSingle(Booster):
     In the paper's tables "best decision tree" is the learner that turned out best, which no player can know in advance:
     that is `best_mistakes` in `diagnostics`, and `mistakes.1` ... `mistakes.N` are everyone's, for parts of a stream.
 
-    Guarantee: none; `bound` answers None. Cost: the weak learners'.
+    Guarantee: none; `bound` returns None. Cost: the weak learners'.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ class BoostedExploration(RoundAgent):
     default none), and learn nothing. The probabilities reported are :math:`\gamma/K + (1 - \gamma) h(p)`.
 
     Guarantee: none proved; the booster sees the stream's rounds thinned by :math:`\gamma/K` whatever they are, so
-    what holds for it in every round holds on the thinned stream. `bound` answers None.
+    what holds for it in every round holds on the thinned stream. `bound` returns None.
 
     Cost: the booster's prediction in every round, its update in a :math:`\gamma/K` share of them.
 

@@ -36,7 +36,7 @@ class OnlineMBBM(Booster):
     excess loss S, with probability :math:`1 - \delta` each, :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with
     probability :math:`1 - N \delta`, ties counted as mistakes. Lemma 9:
     :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. It is `banditlab.bounds`' "mbbm_mistakes". S is the learners' and
-    unknown here, so `bound` answers None. Sampled and remembered potentials (whose costs may be negative) and raw
+    unknown here, so `bound` returns None. Sampled and remembered potentials (whose costs may be negative) and raw
     costs are outside the theorem.
 
     Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms a round at

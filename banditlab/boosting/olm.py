@@ -245,7 +245,7 @@ class AdaBoostOLM(ExpertBooster):
         \min_i M_i \le [4 (k-1) (\ln 2) T + 16 \sqrt{2} (k-1) N \sqrt{T}] / \sum_i \gamma_i^2,
 
     and the expected mistakes of the booster are at most :math:`(e/(e-1)) (\min_i M_i + \ln N)`, for the draws of the
-    expert. `diagnostics` has both sides of the first; there is no comparator, so `bound` answers None. Square hinge:
+    expert. `diagnostics` has both sides of the first; there is no comparator, so `bound` returns None. Square hinge:
     Theorem 13, corrected as above. Exponential: Theorem 12's remainder rests on :math:`|f'| \le (k-1) e^i`, which
     :math:`\alpha = -2` breaks, so no bound is given.
 

@@ -27,7 +27,7 @@ class AdaBoostOLOneVsAll(Booster):
     weight of its experts that say "class k". The surest class is played, ties at random. All K boosters learn from
     every label.
 
-    Guarantee: none for the K classes; `bound` answers None.
+    Guarantee: none for the K classes; `bound` returns None.
 
     Cost: K times AdaBoost.OLM's with binary weak learners.
 

@@ -27,7 +27,7 @@ class Oza(Booster):
     learner i voting with :math:`\ln((1 - \epsilon) / \epsilon)`,
     :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`; ties at random.
 
-    Guarantee: none; `bound` answers None.
+    Guarantee: none; `bound` returns None.
 
     Cost: two predictions and an update of every weak learner a round.
 

@@ -13,7 +13,7 @@ from banditlab.bounds.ons import ons as ons_bound
 from banditlab.forecasters.primal_dual import BEYOND, certified
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.joint_inverse import CANARY, EPSILON
+from banditlab.numerics.joint_inverse import EPSILON, ERROR_FACTOR
 from banditlab.numerics.row_ball_projection import BOUND, NEWTON, STALLS, TOLERANCE, MetricBall, project
 from banditlab.numerics.softmax import softmax_into
 from banditlab.numerics.symmetric import dot, rank_one_downdate, symmetric_matvec
@@ -53,7 +53,7 @@ def predict_kernel(state, x, z):
 def note_doubt(state, x, shrink):
     r"""Add what rounding and the projection's tolerance may have done to the certificate in a round.
 
-    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` but for rounding: v is taken to be wrong by `CANARY`
+    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` but for rounding: v is taken to be wrong by `ERROR_FACTOR`
     times what is left. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
     :math:`\beta \|e\|_A \|W - W^*\|_A`, and :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`,
     :math:`\|W - W^*\|` at most :math:`2 \sqrt{K} B`.
@@ -69,7 +69,7 @@ def note_doubt(state, x, shrink):
         left += total * total
     for i in range(K * d):
         square += g[i] * g[i]
-    off = CANARY * shrink * (math.sqrt(left) + EPSILON * math.sqrt(dot(v, v)))
+    off = ERROR_FACTOR * shrink * (math.sqrt(left) + EPSILON * math.sqrt(dot(v, v)))
     doubt[METRIC] += square
     across = 2.0 * math.sqrt(K) * B * doubt[METRIC]
     doubt[DOUBT] += across * (off + TOLERANCE * math.sqrt(K) * B / step) + 0.5 * step * math.sqrt(square) * off

@@ -137,7 +137,7 @@ class QuadraticForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at first, asked before anything is built."""
+        """Return how many bytes the state takes at first, before anything is built."""
         if cls._would_begin_dual(problem, settings):
             return 8.0 * problem.n_features
         return float(Blocks.size(problem.n_classes, problem.n_features))

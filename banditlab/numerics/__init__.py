@@ -1,4 +1,4 @@
-"""Arrays in, arrays out: kernels and their algebra. Knows no player, no problem and no setting.
+"""Kernels on arrays and their algebra, independent of players, problems and settings.
 
-Newcomers begin with `jit` (how kernels are compiled), `contexts` (dense and sparse contexts in one kernel) and `draws`.
+Start with `jit` (how kernels are compiled), `contexts` (dense and sparse contexts in one kernel) and `draws`.
 """

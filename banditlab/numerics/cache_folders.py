@@ -1,7 +1,7 @@
-"""Where compiled kernels lie: a folder for every state of the sources, of which the ones long unused are cleared away.
+"""The cache of compiled kernels: a folder for every state of the sources; folders long unused are removed.
 
-Nothing is locked. A process that loses a folder it still uses compiles again what it lacks, and keeps that in a new one, or
-keeps nothing. A folder leaves its place in one step before its files go.
+Nothing is locked. A process whose folder is removed compiles missing kernels again, and stores them in a new one if it can. A
+folder is renamed in one step before its files are removed.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from pathlib import Path
 from banditlab.numerics.private_folders import make_private
 
 NEWEST = 8
-"""So many folders stay whenever they were used last: branches and worktrees of a developer, versions of a user."""
+"""Number of most recently used folders that are never removed: branches and worktrees of a developer, versions of a user."""
 IDLE = 3 * 3600.0
-"""Seconds since a process last began to use it after which any other folder goes."""
+"""Any other folder is removed this many seconds after a process last began to use it."""
 _USED = ".used"
 _LEAVING = ".leaving-"
 
@@ -26,12 +26,10 @@ _LEAVING = ".leaving-"
 def folder_for(root: Path, sources: str) -> Path:
     """Return the folder in `root` for this state of the sources, marked as used now.
 
-    A new folder clears old ones away: the process is about to wait for the compiler anyway.
+    Old folders are removed when a new one is made: the process will wait for the compiler anyway.
     """
     folder = root / sources
-    with contextlib.suppress(
-        OSError
-    ):  # a home that may not be written: numba looks for another place, or keeps nothing
+    with contextlib.suppress(OSError):  # a read-only home: numba chooses another folder, or does not cache
         new = not folder.exists()
         make_private(folder)
         (folder / _USED).touch(mode=0o600)
@@ -59,13 +57,13 @@ def _last_use(folder: Path) -> float:
     with contextlib.suppress(OSError):
         return (folder / _USED).stat().st_mtime
     try:
-        rooms = [entry.stat().st_mtime for entry in os.scandir(folder) if entry.is_dir()]
-        return max([folder.stat().st_mtime, *rooms])
+        subfolders = [entry.stat().st_mtime for entry in os.scandir(folder) if entry.is_dir()]
+        return max([folder.stat().st_mtime, *subfolders])
     except OSError:  # gone meanwhile
         return time.time()
 
 
 def current_folder() -> Path | None:
-    """Return the folder compiled kernels lie in now, None as long as none was chosen (see `jit`)."""
+    """Return the current folder of compiled kernels, None before one is chosen (see `jit`)."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     return Path(named) if named else None

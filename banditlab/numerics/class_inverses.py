@@ -1,12 +1,12 @@
-r"""Models in a row, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`: what second-order agents keep of
-every class.
+r"""An array of models, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`: the state of second-order agents
+per class.
 
-A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read`). A model that learns is asked for its
-own (`recall`) and moved, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
+A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read`). An update of model i reads its own
+(`recall`) and moves it, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
 :math:`v = P_i x` (`move`). Small problems do so context by context, with whole matrices.
 
 Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
-Where the contexts to come are known, `prefetch` prepares a stretch of rounds, in which the three answer from
+Where the next contexts are known, `prefetch` prepares a stretch of rounds, in which all three read from
 :math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same but for rounding.
 """
 
@@ -31,7 +31,7 @@ from banditlab.numerics.lookahead import (
     recall_ahead,
 )
 from banditlab.numerics.low_rank import LARGE, WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
-from banditlab.numerics.low_rank import whole as kept_whole
+from banditlab.numerics.low_rank import whole as all_as_whole
 from banditlab.numerics.packed_symmetric import (
     Floats,
     Point,
@@ -48,21 +48,20 @@ from banditlab.numerics.packed_symmetric import (
     zeros,
 )
 
-# From `LARGE` on rounds are looked at ahead, too. Measured on whole models, with 2 MiB of a core's own cache: even at 1.1 MiB,
-# 1.3 times as fast at 1.6, twice at 2 to 3, three to eight times from 10 on.
+# From `LARGE` on rounds are prefetched. Speed-up on whole models, with 2 MiB of cache per core: none at 1.1 MiB, 1.3 times at
+# 1.6, 2 times at 2 to 3, 3 to 8 times from 10 on.
 LONG_STRETCH, SHORT_STRETCH = 64, 32
-"""Contexts of a stretch, for d from 512 on and below: more make the m x m matrices as large as those they stand for."""
+"""Contexts of a stretch, for d from 512 on and below: with more, the m x m matrices become as large as the models."""
 DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
-"""Share of entries other than 0, and how many a context, below both of which a stretch is not looked at: context by
-context reads what they name alone. Measured at :math:`K = 10`: even at a share of 0.25 for :math:`d = 256`, at 0.04 (40
-entries) for :math:`d = 1024`."""
+"""Share and mean number of nonzero entries below both of which a stretch is not prefetched, because single contexts then
+read fewer numbers. Break-even at :math:`K = 10`: a share of 0.25 for :math:`d = 256`, 0.04 (40 entries) for
+:math:`d = 1024`."""
 
 
 class Inverses(NamedTuple):
     """P (M, S), packed, or rows where `low` says so; H (M, D), the rows :math:`h_i`, padded.
 
-    ahead and low are None for small models, whose kernels then know nothing of them. Scratch: point, the context at hand;
-    v (D,), :math:`P_i x`.
+    ahead and low are None for small models. Scratch: point, the current context; v (D,), :math:`P_i x`.
     """
 
     P: Floats
@@ -72,12 +71,12 @@ class Inverses(NamedTuple):
     ahead: Ahead | None
     low: LowRank | None
 
-    def kept_as(self, other: Inverses) -> Inverses:
-        """Return these models, of which none has learnt anything, whole where `other`, of fewer models, is small."""
+    def in_form_of(self, other: Inverses) -> Inverses:
+        """Return these models, before any update, as whole matrices where `other`, of fewer models, has those."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)
-        return self._replace(low=kept_whole(self.low))
+        return self._replace(low=all_as_whole(self.low))
 
 
 def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
@@ -92,7 +91,7 @@ def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
 
 
 def dense_inverses(inverses: Inverses, d: int) -> Floats:
-    """Return the matrices :math:`P_i` (M, d, d), however they are kept."""
+    """Return the matrices :math:`P_i` (M, d, d) of any form."""
     P, low = dense(inverses.P, d), inverses.low
     if low is not None:
         for i in range(len(P)):
@@ -114,10 +113,10 @@ def read(inverses, x, m, q):
 @inline
 def recall(inverses, x, i):
     """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x."""
-    looked, m, q = recall_ahead(inverses.ahead, i)
-    if looked:
+    prefetched, m, q = recall_ahead(inverses.ahead, i)
+    if prefetched:
         return m, q
-    # v = P_i x, which `move` needs, too
+    # v = P_i x, which `move` uses as well
     v, own = inverses.v, inverses.point.x
     lay(x, own)
     any_product(inverses.P[i], inverses.low, i, own, v)
@@ -137,10 +136,10 @@ def move(inverses, i, step, s):
 
 @inline
 def prefetch(inverses, X, t, behind):
-    """Context t of X (n, d - e) comes next, with the e numbers `behind` under it; :math:`t = n`: none, and P and H are
-    up to date.
+    """Prepare the round of context t of X (n, d - e), to which the e numbers `behind` are appended; :math:`t = n` brings P
+    and H up to date.
 
-    A loop calls it before every round. Whether a stretch is worth looking at is asked once a stretch.
+    A loop calls it before every round. Whether to prefetch is decided once per stretch.
     """
     prefetch_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
 
@@ -150,11 +149,11 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
     if ahead is None:
         return
     place = ahead.place
-    # Within a stretch there is nothing to do but to count the round.
+    # Within a stretch only the round is counted.
     place[POSITION] += 1
     if t < X.shape[0] and place[POSITION] < place[LENGTH]:
         return
-    # A new stretch, if its contexts are full enough; in any case the last one is brought to its end.
+    # The last stretch is finished; a new one begins if its contexts are dense enough.
     part = X[t : t + ahead.G.shape[1]]
     worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
     if worth or place[ACTIVE] == 1:

@@ -1,4 +1,4 @@
-"""An order of a sample's rows that their content decides, not the order in which they are given, nor their units."""
+"""An order of a sample's rows that depends on their content only, not on their given order or their units."""
 
 from __future__ import annotations
 
@@ -17,15 +17,14 @@ GOLDEN, FIRST_MIX, SECOND_MIX = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF
 def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     """Return an order (n,) of rows (n, d), dense or CSR with each entry once, and their targets (n,).
 
-    Rows given in another order come out in the same one, but for equal rows, which may change places; so do rows whose columns
-    are scaled by numbers above 0 or shifted, as long as different numbers stay different, and rows with a constant column more;
-    dense and sparse rows alike.
+    The order does not change when rows are permuted (equal rows may change places), when columns are scaled by positive numbers
+    or shifted as long as different numbers stay different, when a constant column is added, or between dense and sparse rows.
 
-    The order is that of a 64-bit hash of the ranks of a row's entries in their columns: of the target and as many
-    columns (1, 3, 7, ...) as tell all rows apart, else all. Two rows of the same hash would keep the order given: among
-    a million rows that happens with probability 3e-8.
+    Rows are sorted by a 64-bit hash of the ranks of their entries in their columns: of the target and the first 1, 3, 7, ...
+    columns that distinguish all rows, else all. Rows with equal hashes keep the given order: among a million rows a collision
+    has probability 3e-8.
 
-    Cost: a sort of each column that is looked at, of which most samples with numbers in them need one or three.
+    Cost: a sort of each column used; most samples of real numbers need one or three.
     """
     n = len(y)
     columns, varying = (X.tocsc() if is_sparse(X) else X), _varying(X)
@@ -39,7 +38,7 @@ def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _varying(X: Any) -> NDArray[np.int64]:
-    """Return the columns that hold different numbers."""
+    """Return the columns that are not constant."""
     if not X.shape[0] or not X.shape[1]:
         return np.zeros(0, np.int64)
     if is_sparse(X):
@@ -56,7 +55,7 @@ def _dense(X: Any, first: int) -> Words:
 
 
 def _sparse(X: Any, first: int) -> Words:
-    """Return what `_dense` does, for columns in CSC form: those of rows of zeros, and what the entries change."""
+    """Return what `_dense` does, for columns in CSC form: the sums of zero rows, corrected for the nonzero entries."""
     n, d = X.shape
     column, row, value = np.repeat(np.arange(d), np.diff(X.indptr)), X.indices, X.data
     there = value != 0.0

@@ -1,13 +1,13 @@
-r"""The contexts a learner keeps, an array (capacity, d) or sparse (`Stored`), and what it asks of them: functions of either.
+r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and functions of either.
 
 * `products`, `products_many`: :math:`X x`, and :math:`X Y'` for many contexts;
-* `begin`, `take`, `finish`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`: what is left of x
-  beside the contexts kept;
-* `seen_by`: :math:`X v`;
-* `keep`: one more row.
+* `begin_residual`, `subtract_rows`, `end_residual`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`,
+  the squared norm of the residual of x;
+* `residual_products`: :math:`X v`;
+* `store`: one more row.
 
 Each chooses between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A context is
-spread over it, so that its product with a row kept costs that row's entries, whichever kind of context it is.
+written to it, so that its product with a stored row costs that row's entries, for dense and sparse contexts.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ spread, clear = by_context(_spread, _spread_sparse), by_context(_clear, _clear_s
 
 @njit
 def products_spread(X, r, v, out):
-    """Write the products of the first r rows kept with v (d,) into out."""
+    """Write the products of the first r stored rows with v (d,) into out."""
     # Row by row, over its entries only.
     for i in range(r):
         total = 0.0
@@ -95,13 +95,13 @@ def products_spread(X, r, v, out):
 
 
 def _products(X, x, r, v, out):
-    r"""Write :math:`X x` for the first r contexts kept into out; return :math:`\|x\|^2`."""
+    r"""Write :math:`X x` for the first r stored contexts into out; return :math:`\|x\|^2`."""
     np.dot(X[:r], x, out[:r])
     return dot(x, x)
 
 
 def _products_sparse(X, x, r, v, out):
-    # v = x for the while.
+    # v = x, then 0 again
     square = spread(x, v)
     products_spread(X, r, v, out)
     clear(x, v)
@@ -122,57 +122,57 @@ def _products_many_sparse(X, Y, r, v, out, W, squares):
             W[i, t] = out[i]
 
 
-def _begin(X, x, v):
-    """Write x into v (d,), from which `take` takes and which `finish` reads; X is the contexts kept."""
+def _begin_residual(X, x, v):
+    """Write x into v (d,), the residual; X are the stored contexts."""
     for j in range(x.shape[0]):
         v[j] = x[j]
 
 
-def _begin_sparse(X, x, v):
+def _begin_residual_sparse(X, x, v):
     spread(x, v)
 
 
-def _take(X, r, w, v):
-    """Take :math:`X'w` off v for the first r contexts kept, w (r,)."""
+def _subtract_rows(X, r, w, v):
+    r""":math:`v \mathrel{-}= X'w` for the first r stored contexts, w (r,)."""
     for i in range(r):
-        weight, kept = w[i], X[i]
+        weight, stored = w[i], X[i]
         for j in range(v.shape[0]):
-            v[j] -= weight * kept[j]
+            v[j] -= weight * stored[j]
 
 
-def _take_sparse(X, r, w, v):
+def _subtract_rows_sparse(X, r, w, v):
     for i in range(r):
         for e in range(X.length[i]):
             v[X.places[i, e]] -= w[i] * X.values[i, e]
 
 
-def _seen_by(X, r, v, out):
-    """Write X v for the first r contexts kept into out."""
+def _residual_products(X, r, v, out):
+    """Write X v for the first r stored contexts into out."""
     np.dot(X[:r], v, out[:r])
 
 
-def _finish(X, x, r, v):
-    r"""Return :math:`\|v\|^2`; v is free again (and 0, if contexts are sparse)."""
+def _end_residual(X, x, r, v):
+    r"""Return :math:`\|v\|^2`; v becomes 0 where contexts are sparse."""
     square = 0.0
     for j in range(v.shape[0]):
         square += v[j] * v[j]
     return square
 
 
-def _finish_sparse(X, x, r, v):
-    # v is 0 but where a row kept or x has an entry; each place is counted once, then 0 again.
+def _end_residual_sparse(X, x, r, v):
+    # v is 0 but where a stored row or x has an entry; each position is counted once, then set to 0.
     square = 0.0
     for i in range(r):
         for e in range(X.length[i]):
             j = X.places[i, e]
             square += v[j] * v[j]
             v[j] = 0.0
-    square += taken(x, v)
+    square += square_and_clear(x, v)
     return square
 
 
-def _taken(x, v):
-    """Return the sum of squares of v at x's entries, and make v 0 there."""
+def _square_and_clear(x, v):
+    """Return the sum of squares of v at x's entries, and set v to 0 there."""
     square = 0.0
     for j in range(x.shape[0]):
         square += v[j] * v[j]
@@ -180,7 +180,7 @@ def _taken(x, v):
     return square
 
 
-def _taken_sparse(x, v):
+def _square_and_clear_sparse(x, v):
     square = 0.0
     for e in range(x.values.shape[0]):
         j = x.indices[e]
@@ -189,18 +189,18 @@ def _taken_sparse(x, v):
     return square
 
 
-def _keep(X, x, r):
-    """Keep x as row r."""
+def _store(X, x, r):
+    """Store x as row r."""
     for j in range(x.shape[0]):
         X[r, j] = x[j]
 
 
-def _keep_sparse(X, x, r):
+def _store_sparse(X, x, r):
     X.length[r] = copy_entries(x, X.places[r], X.values[r])
 
 
 def _copy_entries(x, places, values):
-    """Write where x is not 0, and its values there, into places and values; return how many."""
+    """Write the positions and values of x's nonzero entries into places and values; return how many."""
     n = 0
     for j in range(x.shape[0]):
         if x[j] != 0.0:
@@ -218,13 +218,14 @@ def _copy_entries_sparse(x, places, values):
     return n
 
 
-# The choices: by the type of the context x, and by that of the contexts kept X.
-taken, copy_entries = by_context(_taken, _taken_sparse), by_context(_copy_entries, _copy_entries_sparse)
+# The choices: by the type of the context x, and by that of the stored contexts X.
+square_and_clear = by_context(_square_and_clear, _square_and_clear_sparse)
+copy_entries = by_context(_copy_entries, _copy_entries_sparse)
 products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="new")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="new")
-begin = by_context(_begin, _begin_sparse, kind=Stored, name="X")
-take = by_context(_take, _take_sparse, kind=Stored, name="X")
+begin_residual = by_context(_begin_residual, _begin_residual_sparse, kind=Stored, name="X")
+subtract_rows = by_context(_subtract_rows, _subtract_rows_sparse, kind=Stored, name="X")
 _plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
-seen_by = by_context(_seen_by, _plain, kind=Stored, name="X", arrays="new")
-finish = by_context(_finish, _finish_sparse, kind=Stored, name="X")
-keep = by_context(_keep, _keep_sparse, kind=Stored, name="X")
+residual_products = by_context(_residual_products, _plain, kind=Stored, name="X", arrays="new")
+end_residual = by_context(_end_residual, _end_residual_sparse, kind=Stored, name="X")
+store = by_context(_store, _store_sparse, kind=Stored, name="X")

@@ -29,9 +29,9 @@ def by_context(
 ) -> Any:
     """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
 
-    Kernels that touch x through such functions only are written once and take both kinds of contexts; compiled code holds
-    the form it needs and no other. Both are plain functions, or such choices themselves, with the same parameters, one of
-    them called `name`; inlined, arrays: see `njit`.
+    Kernels that read x through such functions only are written once for both kinds of contexts; compiled code contains only
+    the form it needs. Both are plain functions, or such choices themselves, with the same parameters, one of them called
+    `name`; inlined, arrays: see `njit`.
     """
     return _choice(
         (dense, sparse),
@@ -66,8 +66,8 @@ def _choice(
     inlined: bool,
     arrays: str | None = None,
 ) -> Any:
-    """Return one function that runs one of several, whose place its argument `name` says by its value or its type."""
-    # Which argument decides, and the functions; one of them may be such a choice itself.
+    """Return one function that runs one of several, whose index follows from the value or the type of argument `name`."""
+    # The argument that decides, and the compiled functions; a function may be such a choice itself.
     argument = list(inspect.signature(functions[0]).parameters).index(name)
     forms = [
         form
@@ -86,7 +86,7 @@ def _choice(
         return form.form_for(types) if hasattr(form, "form_for") else form
 
     class Choice(AbstractTemplate):
-        """What numba's `overload` makes, but of kernels that are in our own disk cache."""
+        """numba's `overload`, for kernels in this package's disk cache."""
 
         key = either
 
@@ -104,7 +104,7 @@ def _choice(
         def get_impl_key(self, sig: Any) -> Any:
             return self.chosen[sig.args]
 
-    # From here on numba knows `either` as a function with this typing rule.
+    # Register `either` with numba under this typing rule.
     infer_global(either, nbtypes.Function(Choice))
     either.form_for = form_for  # type: ignore[attr-defined]
     either.__name__, either.__doc__ = functions[0].__name__, functions[0].__doc__
@@ -131,7 +131,7 @@ def _sparse_stretch(X, start, stop):
     return CSR(X.values, X.indices, X.indptr[start : stop + 1])
 
 
-# For kernels that may make their contexts: what they are given keeps these alive.
+# For kernels that may allocate their contexts: references are counted.
 counted_row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="new")
 counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="new")
 

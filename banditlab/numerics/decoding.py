@@ -1,14 +1,14 @@
-r"""Decoding in kernels: from a forecast to the distribution that is played, by six rules.
+r"""Decoding in kernels: from a forecast to the distribution of the action, by six rules.
 
 s is the forecast, a distribution over K classes, :math:`s^* = s_{j^*}` its largest probability, :math:`j^*` the first
 class that has it.
 
 * sample: s itself.
-* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, what is left of mass 1 for :math:`j^*`. At
+* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, the remaining mass on :math:`j^*`. At
   :math:`K = 2` it is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit as
   :math:`\beta \to 0` (How to use expert advice, JACM 1997).
-* sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, :math:`v \ge 0` such that they sum to 1: what half-log has
-  left, spread evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and Astudillo, ICML
+* sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, :math:`v \ge 0` such that they sum to 1: half-log's remaining
+  mass, spread evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and Astudillo, ICML
   2016).
 * randomized: with probability :math:`r = \min(1, 2 (1 - s^*))` a draw from s, else :math:`j^*`.
 * gap: with probability :math:`a = \min(1, -\log_2 s^*)` a uniform class, else :math:`j^*`.
@@ -32,19 +32,17 @@ Decoding = Literal["sample", "half-log", "sparsemax", "randomized", "gap", "thre
 """The rules by name, as settings spell them."""
 DECODINGS: tuple[str, ...] = get_args(Decoding)
 SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS))
-"""What kernels call them: their places in DECODINGS."""
+"""The rules in kernels: their indices in DECODINGS."""
 
 NEARLY_ONE = 1.0 - 1e-12
 """Only an exponential above it may have the largest one's share after rounding; the largest itself is 1."""
 SLACK = 1e-9
-"""By how much the sum of a forecast may miss 1."""
+"""Tolerance for the sum of a forecast."""
 
 
 @njit
 def decoded_softmax(rule, z, q):
-    r"""Write what `rule` plays from the forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); NaN where there
-    is no softmax.
-    """
+    r"""Write the decoded forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); NaN where there is no softmax."""
     if rule == HALF_LOG:
         half_log_of_softmax(z, q)
     else:
@@ -54,17 +52,17 @@ def decoded_softmax(rule, z, q):
 
 @njit
 def decode_forecast(rule, q):
-    """Overwrite a forecast q (K,) with the distribution that `rule` plays from it; NaN in every place if it is none."""
+    """Overwrite a forecast q (K,) with its decoding by `rule`; all NaN if q is no distribution."""
     if rule != SAMPLE:
         decode(rule, argmax(q, q.shape[0]), q)
 
 
 @njit
 def decode(rule, best, q):
-    """Overwrite a forecast q (K,), `best` the place of its largest, with the distribution that `rule` plays from it.
+    """Overwrite a forecast q (K,), `best` the index of its largest, with its decoding by `rule`.
 
-    Where q is no distribution (NaN, below 0, another sum than 1) NaN comes out, but of "sample" q itself: whoever plays it
-    sees that it is none, and refuses. No logarithm of a probability below s*/4 is taken.
+    Where q is no distribution (NaN, below 0, another sum than 1) the result is NaN, with "sample" q itself: the loop that
+    plays it stops with an error. No logarithm of a probability below s*/4 is taken.
     """
     if rule == SAMPLE:
         return
@@ -88,7 +86,7 @@ def decode(rule, best, q):
 
 @inline
 def half_log(best, q):
-    r""":math:`q_k = 1 + (1/2) \log_2 s_k` where that is above 0 and k is not the best, what is left of 1 for the best."""
+    r""":math:`q_k = 1 + (1/2) \log_2 s_k` where that is above 0 and k is not the best, the remaining mass on the best."""
     left = 1.0
     for k in range(q.shape[0]):
         # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
@@ -138,7 +136,7 @@ def sparsemax(best, q):
     # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
     for k in range(K):
         q[k] = 0.5 * math.log2(q[k] / top) if q[k] > 0.25 * top else -math.inf
-    # Michelot: with the w that those left ask for, drop whoever is not above 0, until nobody is dropped.
+    # Michelot's algorithm: set w so that the remaining classes sum to 1, drop those not above 0, repeat until none is dropped.
     left, before = 0, K + 1
     w = math.inf
     while left < before:

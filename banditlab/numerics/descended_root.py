@@ -28,7 +28,7 @@ def descent_steps(largest: float, accuracy: float) -> int:
     r"""Return how many steps leave :math:`\|z - \text{root}\|^2` at most `accuracy`, `largest` (l below) the largest
     eigenvalue that :math:`\tilde{A}` may have.
 
-    A step of :math:`1/(1 + l/2)` takes :math:`\|v - v^*\|^2` down by the factor :math:`1 - 1/(1 + l/2)` at least; it
+    A step of :math:`1/(1 + l/2)` reduces :math:`\|v - v^*\|^2` by the factor :math:`1 - 1/(1 + l/2)` at least; it
     begins at :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and
     :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """

@@ -1,5 +1,4 @@
-r"""Models in a row as `class_inverses` keeps them, :math:`P_i = A_i^{-1}` and :math:`h_i`, but of :math:`A_i` the
-diagonal alone.
+r"""An array of models as in `class_inverses`, :math:`P_i = A_i^{-1}` and :math:`h_i`, with the diagonal of :math:`A_i` only.
 
 .. math::
 
@@ -38,14 +37,14 @@ class DiagonalInverses(NamedTuple):
 def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
     r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`."""
     M, D = len(scales), width(d)
-    made = DiagonalInverses(zeros(M, D), zeros(M, D), zeros(D), zeros(D))
-    made.P[:] = np.asarray(scales)[:, None]
-    return made
+    inverses = DiagonalInverses(zeros(M, D), zeros(M, D), zeros(D), zeros(D))
+    inverses.P[:] = np.asarray(scales)[:, None]
+    return inverses
 
 
 @njit
 def forget(inverses, scales):
-    r"""Bring all models back to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`."""
+    r"""Reset all models to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`."""
     clear(inverses.H)
     for i in range(inverses.P.shape[0]):
         for j in range(inverses.P.shape[1]):
@@ -76,7 +75,7 @@ def recall(inverses, x, i):
 @njit
 def move(inverses, x, i, step, weight, down):
     r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and the diagonal of
-    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `recall`; down is not asked for.
+    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `recall`; down is not used.
     """
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     step_along(inverses.H[i], step, v)

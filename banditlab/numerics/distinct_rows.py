@@ -1,6 +1,6 @@
-"""Distinct contexts with their label counts: what a learner of sums over all past rounds has to remember.
+"""Distinct contexts with their label counts: the sufficient statistics of sums over all past rounds.
 
-A stream with few distinct contexts then costs as many terms as it has contexts, not as many as it has rounds.
+A sum then has one term per distinct context, not one per round.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Distinct:
         return {"X": self.X.copy(), "C": self.C.copy()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Take over what `arrays` returned; a ValueError where it is nothing of the kind."""
+        """Restore what `arrays` returned; a ValueError where it is something else."""
         X, C = arrays["X"], arrays["C"]
         for name, A, width in (("X", X, self._X.shape[1]), ("C", C, self._C.shape[1])):
             fits = isinstance(A, np.ndarray) and A.dtype == np.float64 and A.shape == (len(X), width)

@@ -1,4 +1,4 @@
-"""Draws from uniforms that the caller hands over: the inverse distribution function, a uniform class, a coin."""
+"""Draws from given uniforms: the inverse distribution function, a uniform class, a coin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import inline, njit
 
 FEW = 16
-"""Classes up to which a draw goes through all of them without a branch: where it would stop, no processor can predict."""
+"""Classes up to which a draw sums all of them without a branch, which would be mispredicted."""
 
 
 @njit
@@ -46,7 +46,7 @@ def draw_uniform(n_classes: int, u: float) -> int:
 
 @inline
 def is_valid_decision(a, p):
-    """Whether action a may come with probabilities p (K,): in range, a distribution (NaN is none), p[a] above 0."""
+    """Whether action a is in range, p (K,) is a distribution (without NaN), and p[a] is above 0."""
     if not 0 <= a < p.shape[0]:
         return False
     # NaN fails both comparisons.
@@ -59,8 +59,8 @@ def is_valid_decision(a, p):
 
 @inline
 def greedy_or_uniform(best, gamma, u, p):
-    r"""Write :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K` into p and draw from it, by a coin and a uniform
-    class; say whether explored.
+    r"""Write :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K` into p and draw from it, by a coin and a uniform class;
+    return (action, explored).
     """
     K = p.shape[0]
     # P_k = gamma/K, and 1 - gamma more for the best

@@ -1,4 +1,4 @@
-"""The machine code of a compiled function, called without looking at the types of its arguments each time."""
+"""The machine code of a compiled function, called without inspecting the types of its arguments each time."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from typing import Any
 
 
 def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
-    """Return what `function(*args)` runs once it has found out of which types its arguments are, compiled if need be.
+    """Return the compiled code of `function` for the types of `args`, compiled if needed.
 
-    Finding that out takes about 10 microseconds for a state of thirty arrays. What is returned does not: its callers pass
+    It skips numba's inspection of argument types, about 10 microseconds for a state of thirty arrays. Callers must pass
     arguments of exactly these types, dtypes and layouts, or memory is misread. A function that is not compiled, or chooses by
-    type itself, is returned as it is.
+    type itself, is returned itself.
     """
     if not hasattr(function, "typeof_pyval"):
         return function

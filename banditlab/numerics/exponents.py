@@ -1,4 +1,4 @@
-"""Powers of two by which numbers are divided before they are squared: exactly, and only where a square would be lost."""
+"""Powers of two by which numbers are divided before they are squared, only where a square would overflow or underflow."""
 
 from __future__ import annotations
 

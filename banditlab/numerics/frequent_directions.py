@@ -1,19 +1,19 @@
-r"""Frequent directions (Liberty, 2013) of the contexts learnt so far: a sketch of m rows instead of :math:`d \times d`
+r"""Frequent directions (Liberty, 2013) of the contexts of all updates: a sketch of m rows instead of :math:`d \times d`
 numbers.
 
-Problem. Contexts :math:`x_t \in \mathbb{R}^d` come one by one. Wanted is an orthonormal basis Q (r, d),
-:math:`r \le m`, of the directions in which they lie most, and what it catches of them, M (r, r): :math:`Q'M Q` lies
-below :math:`\sum x_t x_t'`, by at most :math:`\sum \|x_t\|^2/m` in any direction.
+Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch is an orthonormal basis Q (r, d),
+:math:`r \le m`, of their main directions, and M (r, r) with :math:`Q'M Q` below :math:`\sum x_t x_t'`, by at most
+:math:`\sum \|x_t\|^2/m` in any direction.
 
-Update. A round sees a context as its coordinates and what is left,
+Update. A context is represented by its coordinates and its squared residual,
 
 .. math::
 
     a = Q x, \qquad \text{rest} = \|x\|^2 - \|a\|^2. \tag{1}
 
-While :math:`r < m` a context that leaves the span adds its own direction to Q (`widen`). So up to m dimensions nothing
-is lost, and M is exact. From then on a context with a rest is held back as it is, and :math:`M \mathrel{+}= a a'` takes
-the others. Once m contexts :math:`x_i = Q'a_i + E'l_i` are held, E orthonormal and beside Q, L the rows :math:`l_i`,
+While :math:`r < m` a context outside the span adds its own direction to Q (`widen`). So up to m dimensions M is exact.
+From then on a context with a residual is buffered, and the others are added, :math:`M \mathrel{+}= a a'`. Once m contexts
+:math:`x_i = Q'a_i + E'l_i` are buffered, E orthonormal and orthogonal to Q, L the rows :math:`l_i`,
 
 .. math::
 
@@ -21,7 +21,7 @@ the others. Once m contexts :math:`x_i = Q'a_i + E'l_i` are held, E orthonormal 
     T = [M + A'A,\, A'L;\; L'A,\, L'L] \quad (2m \times 2m). \tag{2}
 
 :math:`T = V'\mathrm{diag}(w) V` with :math:`w_1 \ge w_2 \ge \dots`; the m first rows (R, S) of V are the new basis,
-what came at place :math:`m + 1` is taken off all (`shrink`):
+the eigenvalue :math:`m + 1` is subtracted from all (`shrink`):
 
 .. math::
 
@@ -31,12 +31,11 @@ what came at place :math:`m + 1` is taken off all (`shrink`):
 `shrink` and `replace_basis`. With :math:`2 m` rows, so that a shrink comes every m rounds at most (E. Liberty's fast
 form), it costs :math:`O(m d + m^2)` a round.
 
-Rounding. E is known to rounding times :math:`\|x_i\|^2/l_{ii}^2`; what gathers is counted (DRIFT), and Q is made
-orthonormal again before it is 1e-10. A context of a rest below :math:`10^{-6} \|x\|^2` is never held back, and counts
-for M as if it lay in the span; from :math:`10^{-12} \|x\|^2` downwards, a multiple of the rounding of (1), the rest is
-0.
+Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`; the accumulated error is counted (DRIFT), and Q is
+orthonormalised again before it reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not buffered, and
+is added to M as if it were in the span; below :math:`10^{-12} \|x\|^2`, a multiple of the rounding of (1), it is 0.
 
-Cost: :math:`m d` multiplications for (1), about as many for a context learnt, :math:`2 m^2 + 2 m d` numbers.
+Cost: :math:`m d` multiplications for (1), about as many for an update, :math:`2 m^2 + 2 m d` numbers.
 
 References
 ----------
@@ -61,21 +60,21 @@ from banditlab.numerics.simd import WIDTH, eight, how_many
 
 EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-12
-r"""Share of :math:`\|x\|^2` up to which a rest is rounding."""
+r"""Share of :math:`\|x\|^2` up to which a residual is rounding."""
 LEAST = 1e-250
-r"""A context with a smaller :math:`\|x\|^2` shows no new direction: squares of its parts are no numbers any more."""
-HELD_BACK = 1e-6
-r"""Share of :math:`\|x\|^2` from which on a context is held back for the next shrink."""
+r"""A context with a smaller :math:`\|x\|^2` adds no direction: squares of its parts underflow."""
+BUFFERED_SHARE = 1e-6
+r"""Share of :math:`\|x\|^2` from which on a context is buffered for the next shrink."""
 DEPENDENT = 1e-6
-"""Share of its rest that a context held back must have beside the others held."""
+"""Share of its residual that a buffered context must have orthogonal to the other buffered ones."""
 MOST_DRIFT = 1e-10
-"""Error of :math:`Q Q' = I` at which Q is made orthonormal again."""
+"""Error of :math:`Q Q' = I` at which Q is orthonormalised again."""
 
-ROWS, HELD, FRESH, SHRINKS = range(4)
-"""Slots of `Directions.counts`: r; contexts held back; 1 where `a` and REST are those of `x`; shrinks so far."""
+ROWS, BUFFERED, FRESH, SHRINKS = range(4)
+"""Slots of `Directions.counts`: r; buffered contexts; 1 where `a` and REST are those of `x`; shrinks so far."""
 REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
-r"""Slots of `Directions.numbers`: rest and :math:`\|x\|^2` of the context at hand; DRIFT; sums of both over the
-contexts learnt.
+r"""Slots of `Directions.numbers`: rest and :math:`\|x\|^2` of the current context; DRIFT; sums of both over the
+contexts of all updates.
 """
 
 
@@ -93,10 +92,10 @@ class Scratch(NamedTuple):
 
 
 class Directions(NamedTuple):
-    """The sketch, and the context at hand in it; mp is m rounded up to a multiple of eight, rows from r on are 0.
+    """The sketch, and the current context in it; mp is m rounded up to a multiple of eight, rows from r on are 0.
 
-    Q (mp, D), M (mp, mp); X (mp, D) and A (mp, mp): the contexts held back and their coordinates. x (D,), with zeros in front,
-    a (mp,) and point: the context at hand. counts (4,), numbers (5,): see their slots. most: m. outside: d - m, at least 1.
+    Q (mp, D), M (mp, mp); X (mp, D) and A (mp, mp): the buffered contexts and their coordinates. x (D,), with zeros in front,
+    a (mp,) and point: the current context. counts (4,), numbers (5,): see their slots. most: m. outside: d - m, at least 1.
     """
 
     Q: Floats
@@ -118,7 +117,7 @@ class Directions(NamedTuple):
 
 
 def directions(d: int, m: int) -> Directions:
-    """Return the sketch of no context, m rows for contexts (d,); more rows than d are none."""
+    """Return the sketch of no context, with min(m, d) rows for contexts (d,)."""
     m = min(m, d)
     mp, D = width(m), width(d)
     N = 2 * mp
@@ -141,7 +140,7 @@ def directions(d: int, m: int) -> Directions:
 
 @njit
 def forget(sketch):
-    """Bring the sketch back to that of no context."""
+    """Reset the sketch to that of no context."""
     for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
         clear(A)
     for i in range(sketch.counts.shape[0]):
@@ -150,12 +149,12 @@ def forget(sketch):
         sketch.numbers[i] = 0.0
 
 
-# --------------------------------------------------------------------------------------------------- the context at hand
+# --------------------------------------------------------------------------------------------------- the current context
 
 
 @njit
 def see(sketch, x):
-    """Take in the context x (d,); nothing to do where it is the one at hand."""
+    """Make x (d,) the current context, unless it is already."""
     if sketch.counts[FRESH] == 1 and not differ(sketch.x, x):
         return
     lay(x, sketch.x)
@@ -178,7 +177,7 @@ def differ(own, x):
 
 @njit
 def locate(sketch):
-    """Write (1) of the context at hand."""
+    """Write (1) of the current context."""
     times(sketch.Q, sketch.x, sketch.a)
     square = inner(sketch.x, sketch.x)
     sketch.numbers[SQUARE], sketch.numbers[REST] = square, rest_of(square, sketch.a)
@@ -195,14 +194,14 @@ def rest_of(square, a):
 
 @njit
 def widen(sketch):
-    """Add the direction of the context at hand to Q while there is room and need; whether row r - 1 is new."""
+    """Add the direction of the current context to Q while r < m and it has a residual; return whether Q has a new row."""
     r = sketch.counts[ROWS]
     if r >= sketch.most or sketch.numbers[REST] == 0.0:
         return False
     q = sketch.Q[r]
     for j in range(q.shape[0]):
         q[j] = sketch.x[j]
-    # Twice is enough: the second time takes off what rounding left.
+    # Gram-Schmidt, twice: the second pass removes the rounding of the first.
     for _ in range(2):
         for i in range(r):
             step_along(q, -inner(sketch.Q[i], q), sketch.Q[i])
@@ -214,20 +213,20 @@ def widen(sketch):
 
 @njit
 def count_context(sketch):
-    """Count the context at hand as learnt; whether m are held back now: then `shrink` and `replace_basis` are due."""
+    """Update with the current context; return whether m are buffered now: then `shrink` and `replace_basis` are due."""
     numbers, counts = sketch.numbers, sketch.counts
     numbers[OUTSIDE] += numbers[REST]
     numbers[WHOLE] += numbers[SQUARE]
-    if not numbers[REST] > HELD_BACK * numbers[SQUARE]:
+    if not numbers[REST] > BUFFERED_SHARE * numbers[SQUARE]:
         for i in range(sketch.most):
             step_along(sketch.M[i], sketch.a[i], sketch.a)
         return False
-    b = counts[HELD]
+    b = counts[BUFFERED]
     for j in range(sketch.x.shape[0]):
         sketch.X[b, j] = sketch.x[j]
     for i in range(sketch.a.shape[0]):
         sketch.A[b, i] = sketch.a[i]
-    counts[HELD] = b + 1
+    counts[BUFFERED] = b + 1
     return b + 1 == sketch.most
 
 
@@ -236,7 +235,7 @@ def count_context(sketch):
 
 @njit(arrays="new")
 def shrink(sketch):
-    r"""Find (2) and (3) for the m contexts held back: R, W and :math:`\text{lost} = I - R R'` in `scratch`, and M; Q is
+    r"""Compute (2) and (3) for the m buffered contexts: R, W and :math:`\text{lost} = I - R R'` in `scratch`, and M; Q is
     still the old one.
     """
     scratch = sketch.scratch
@@ -258,7 +257,7 @@ def shrink(sketch):
 
 @njit
 def factor(sketch):
-    """Write L of (2), a context that depends on the others held back with 0 in the diagonal and below."""
+    """Write L of (2); a context that depends on the other buffered ones gets zeros on the diagonal and below."""
     L, X, A, m = sketch.scratch.L, sketch.X, sketch.A, sketch.most
     clear(L)
     for i in range(m):
@@ -342,7 +341,7 @@ def solve(sketch):
 
 @njit
 def replace_basis(sketch):
-    """Take over the new basis (3) and let go of the contexts held back."""
+    """Replace Q by the new basis (3) and clear the buffer."""
     scratch, U, Q = sketch.scratch, sketch.scratch.U, sketch.Q
     clear(U)
     add_product(U, scratch.W, sketch.X)
@@ -356,11 +355,11 @@ def replace_basis(sketch):
     if sketch.numbers[DRIFT] > MOST_DRIFT:
         orthonormalize(Q, sketch.most)
         sketch.numbers[DRIFT] = 0.0
-    sketch.counts[HELD] = sketch.counts[FRESH] = 0
+    sketch.counts[BUFFERED] = sketch.counts[FRESH] = 0
     sketch.counts[SHRINKS] += 1
 
 
 def share_outside(sketch: Directions) -> float:
-    r"""Return the share of :math:`\|x\|^2` outside of the basis, over the contexts learnt."""
+    r"""Return the share of :math:`\|x\|^2` outside of the basis, over the contexts of all updates."""
     outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
     return outside / whole if whole > 0.0 else 0.0

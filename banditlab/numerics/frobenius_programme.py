@@ -13,7 +13,7 @@ Subproblem solved here, every round, to machine accuracy. With a multiplier :mat
     (C_k + \nu I) W_k = \mu - b_k, \quad \sum_k W_k = 0, \quad \text{and } \|W\|_F = D \text{ or } \nu = 0. \tag{KKT}
 
 Solving (KKT) by Newton on :math:`1/\|W\|` costs a Cholesky factor of every :math:`C_k` per step, :math:`O(K d^3)`.
-Instead the inverses :math:`N_k = (C_k + \nu_0 I)^{-1}` and :math:`M = (\sum_k N_k)^{-1}` are kept at a *reference*
+Instead the inverses :math:`N_k = (C_k + \nu_0 I)^{-1}` and :math:`M = (\sum_k N_k)^{-1}` are maintained at a *reference*
 multiplier :math:`\nu_0` by rank-one updates. Let G map r to the minimiser of
 :math:`\sum_k (1/2) W_k'(C_k + \nu_0 I) W_k - r_k'W_k` over zero column sums. It is then two passes over N, and
 
@@ -68,9 +68,9 @@ STEPS = 24
 SOLUTION_ERROR = 1e-12
 """Largest estimated error of W, relative to D."""
 CHECK = 256
-"""Rounds between two checks of the kept inverses against the :math:`C_k` themselves."""
+"""Rounds between two checks of the inverses against the :math:`C_k` themselves."""
 DRIFT = 1e-11
-r"""Largest error of W, relative to :math:`\min(D, \|W\|)`, such a check may find before the inverses are computed anew."""
+r"""Largest error of W, relative to :math:`\min(D, \|W\|)`, in such a check; above it the inverses are computed again."""
 MOVES = 60
 """Most moves of nu0 within one solve."""
 
@@ -78,13 +78,13 @@ ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
 r"""Slots of `Programme.tally`: solves; those with :math:`\nu > 0`; applications of G; moves of :math:`\nu_0`; solves
 that ran out of moves; the applications beyond two a round since :math:`\nu_0` last moved."""
 REFERENCE, SOLUTION, WORST_DRIFT = range(3)
-r"""Slots of `Programme.nu`: :math:`\nu_0`, at which the inverses are kept; :math:`\nu`, of the solution W; the largest
-drift seen.
+r"""Slots of `Programme.nu`: :math:`\nu_0`, the inverses' reference; :math:`\nu`, of the solution W; the largest drift so
+far.
 """
 
 
 class Scratch(NamedTuple):
-    r"""Scratch of one solve, nothing of which outlives it; rows are padded as those of `Programme`.
+    r"""Scratch of one solve; rows are padded as those of `Programme`.
 
     V (STEPS + 1, K, d): the Lanczos basis. alpha, beta (STEPS + 1,): diagonal and side diagonal of T.
     y (STEPS + 1,): the solution in that basis; s, t (STEPS + 1,): its derivative, and the solver's quotients. x, mu, g
@@ -104,10 +104,10 @@ class Scratch(NamedTuple):
 
 
 class Programme(NamedTuple):
-    r"""The programme's data, its solution, its kept inverses, and scratch.
+    r"""The programme's data, its solution, its inverses, and scratch.
 
     C (K, S), packed, and b (K, d): the quadratics. W (K, d): the solution. N (K, S) and M (S,), packed, and h (K, d)
-    with :math:`h_k = N_k b_k`: kept at :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius: D,
+    with :math:`h_k = N_k b_k`: at :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius: D,
     infinite without a ball. :math:`\nu` (3,) and tally (6,): see their slots. low_C, low_N, low_M: of large problems,
     which matrices are few rows yet.
     """
@@ -154,15 +154,15 @@ def programme_state(
     )
     S, scales = size_of(wide), {"C": np.full(K, ridge), "N": np.full(K, 1.0 / ridge), "M": np.array([ridge / K])}
     large = rows_first and 8 * K * S >= LARGE
-    made = {name: zeros(len(p), S) if large else identities(p, d) for name, p in scales.items()}
+    matrices = {name: zeros(len(p), S) if large else identities(p, d) for name, p in scales.items()}
     signs = {"C": 1.0, "N": -1.0, "M": 1.0}
     low = {f"low_{name}": low_rank(p, d, sign=signs[name]) if large else None for name, p in scales.items()}
     return Programme(
-        C=made["C"],
+        C=matrices["C"],
         b=zeros(K, wide),
         W=zeros(K, wide),
-        N=made["N"],
-        M=made["M"][0],
+        N=matrices["N"],
+        M=matrices["M"][0],
         h=zeros(K, wide),
         radius=float(radius),
         nu=np.zeros(3),
@@ -172,7 +172,7 @@ def programme_state(
     )
 
 
-# ----------------------------------------------------------------------------------------------- data in, inverses kept
+# ------------------------------------------------------------------------------------- updates of the data and inverses
 
 
 @njit
@@ -202,7 +202,7 @@ def add_to_class(qp, i, weight):
 
 @inline
 def add_to_sum(qp, f):
-    """M follows :math:`N_i - f u u'` for the u in scratch.mu; scratch.g gets :math:`M u` of before. Returns :math:`u'M u`."""
+    """Update M for :math:`N_i - f u u'`, u in scratch.mu; scratch.g gets the old :math:`M u`. Returns :math:`u'M u`."""
     M, u, Mu = qp.M, qp.scratch.mu, qp.scratch.g
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
@@ -423,7 +423,7 @@ def solve(qp):
         refactor(qp, nu[SOLUTION])
     # W(nu0) is the answer where the ball is slack at nu0 = 0; else Lanczos from there, from a nearer nu0 if need be.
     done = math.isinf(D) and nu[REFERENCE] == 0.0
-    if done:  # no ball: nobody asks for the norm
+    if done:  # no ball: the norm is not needed
         slack_solution(qp, W)
         nu[SOLUTION] = 0.0
     for _ in range(0 if done else MOVES):
@@ -460,10 +460,10 @@ def centre(W, mean):
 
 @njit
 def check_drift(qp):
-    """Measure the error of W by a step of iterative refinement on the :math:`C_k`; renew the inverses if it is large."""
+    """Measure the error of W by a step of iterative refinement on the :math:`C_k`; recompute the inverses if it is large."""
     W, nu, V = qp.W, qp.nu, qp.scratch.V
     K, d = W.shape
-    # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would mend it.
+    # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would correct W.
     for k in range(K):
         any_product(qp.C[k], qp.low_C, k, W[k], V[0, k])
         for j in range(d):

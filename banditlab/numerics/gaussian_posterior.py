@@ -56,8 +56,8 @@ ROOT_ERROR = 1e-10
 
 
 class LogitLaw(NamedTuple):
-    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the context x (d,) asked last; :math:`n = K - 1`, r
-    is `DELAYED` times n.
+    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the last context x (d,); :math:`n = K - 1`, r is
+    `DELAYED` times n.
 
     z0 (K,), :math:`M x`. Sigma (K, K), :math:`J C J'`. Vt (K, nd), :math:`J C`, of which `logit_law`
     writes the base's upper blocks and `cross_covariance` the rest. JY (n, r), :math:`J Y`. fresh (1,) is 1 while they
@@ -77,7 +77,7 @@ class LogitLaw(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Scratch of one step, nothing of which outlives it; :math:`n = K - 1`.
+    r"""Scratch of one step; :math:`n = K - 1`.
 
     z, g (K,), At, which is :math:`\Sigma` times the weight (K, K), root: the equation of the implicit step. G, SG (K,
     n), L (n, n): the Laplace step's core. Ft (n, K), VF (n, nd): :math:`F'` and :math:`(V F)'`. wide (n n d,), tall (n
@@ -98,7 +98,7 @@ class Scratch(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    r""":math:`N(M, C)`, :math:`n = K - 1` stored classes: what is learnt, the law at the last context, and scratch.
+    r""":math:`N(M, C)` with :math:`n = K - 1` stored classes, the law at the last context, and scratch.
 
     M (K, d). variance: :math:`\sigma^2` of the prior. rows (n(n+1)/2 d d,): the base's upper block rows, one after the
     other. Y (nd, DELAYED n): what waits to be subtracted, unused columns 0. tally (2,): see WAITING and UNSOLVED.
@@ -188,13 +188,13 @@ def block_row(rows, n, d, k):
 @njit(arrays="new")
 def logit_law(post, x):
     r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the law :math:`N(z_0, \Sigma)` of the logits;
-    remembered for the same x.
+    cached for the same x.
     """
     law = post.law
     own, Vt, JY = law.x, law.Vt, law.JY
     K, d = post.M.shape
     n = K - 1
-    # Learning asks at the context that acting has just asked at.
+    # An update is at the context of the last prediction, for which the law is there.
     same = law.fresh[0] == 1
     for j in range(d):
         same = same and own[j] == x[j]
@@ -254,7 +254,7 @@ def cross_covariance(post):
         for l in range(k + 1, n):
             for i in range(d):
                 Vt[l, k * d + i] = out[i * m + l - k]
-    # Less (J Y) Y', the steps that the base does not hold yet.
+    # Minus (J Y) Y', the steps that are not in the base yet.
     wide = post.scratch.wide.reshape(n, n * d)
     if post.tally[WAITING] > 0:
         np.dot(JY, post.Y.T, wide)  # unused columns of Y are 0
@@ -372,7 +372,7 @@ def move_mean(post, y, w):
 
 @njit(arrays="new")
 def wait(post, w):
-    """Add the columns :math:`Y = V F` of :math:`C - Y Y'`, the new covariance, to those that wait."""
+    """Append the columns :math:`Y = V F` of the new covariance :math:`C - Y Y'` to the waiting ones."""
     Ft, L, G, VF = post.scratch.Ft, post.scratch.L, post.scratch.G, post.scratch.VF
     K, d = post.M.shape
     n = K - 1

@@ -1,20 +1,19 @@
-r"""A learner in the span of the contexts it has learnt: coordinates there, from the contexts' Gram matrix.
+r"""A learner in the span of the contexts of its updates: coordinates there, from the contexts' Gram matrix.
 
-A learner whose answers depend on the contexts through their inner products only, and whose A is :math:`\lambda I` where
-it has learnt nothing, answers the same in any orthonormal coordinates. With X (r, d) independent contexts learnt and
+A learner that depends on the contexts through their inner products only, and whose A is :math:`\lambda I` outside the span
+of its updates, makes the same predictions in any orthonormal coordinates. With X (r, d) independent contexts and
 :math:`L L' = X X'` (Cholesky), the rows of :math:`Q = L^{-1} X` are such coordinates of their span, and a context has
 
 .. math::
 
     \xi = Q x = L^{-1} X x, \quad \text{and one more, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
-    \text{ along what sets it apart from the span.}
+    \text{ orthogonal to the span.}
 
 The quadratic is then that of :math:`K (r + 1)` numbers, not of :math:`K d`. Nothing is approximated; Q itself is never
-formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition of X: coordinates of contexts
-that are learnt, and with them the rows of L, are corrected once by what is left outside of the span (the corrected
-seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). The inner products that the learner sees
-are then those of the contexts to about 1e-11 where contexts a part of 1e-6 apart are learnt, and to about 1e-8 where
-such a part is too small to be kept.
+formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition of X. So the coordinates of
+contexts in updates, and with them the rows of L, are corrected once by the residual (the corrected seminormal equations:
+Björck, Linear Algebra and its Applications 88/89, 1987). The learner's inner products then have an error of about 1e-11
+for contexts that differ by a relative 1e-6, and of about 1e-8 where such a difference is too small to be stored.
 """
 
 from __future__ import annotations
@@ -26,7 +25,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.linalg import solve_triangular
 
-from banditlab.numerics.context_store import Stored, begin, finish, keep, products, products_many, seen_by, take
+from banditlab.numerics.context_store import (
+    Stored,
+    begin_residual,
+    end_residual,
+    products,
+    products_many,
+    residual_products,
+    store,
+    subtract_rows,
+)
 from banditlab.numerics.contexts import row
 from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.joint_inverse import BATCH
@@ -34,15 +42,15 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 INDEPENDENT = 1e-8
-"""A context is taken to lie in the span where it stands out by less than this part of its length and of those of the
-contexts kept, each times what of it there is in the context. Beyond that one correction is not enough."""
+"""A context counts as in the span where its residual is below this times the sum of its norm and of the norms of its parts
+along the stored contexts. Below that, one correction is not accurate enough."""
 
 
 class Span(NamedTuple):
     """rank (1,): r, below or at `capacity`: X, the contexts, (capacity, d) or `Stored`;
     L (capacity, capacity); r rows of them count.
 
-    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out. The others
+    lost (1,) is the sum of the residual norms of contexts in updates that were left out. The others
     are scratch: xi (capacity,) the last context's coordinates; w (capacity,), v (d,); W (capacity BATCH,), rest (BATCH,),
     Xi (BATCH, capacity) for a batch.
     """
@@ -67,7 +75,7 @@ class Span(NamedTuple):
 
     @classmethod
     def empty(cls, capacity: int, d: int, width: int | None = None) -> Span:
-        """Return the span of nothing; with a width, sparse contexts of up to so many entries are kept."""
+        """Return an empty span; with a width, contexts are stored sparse, with up to `width` entries."""
         xi, w = np.zeros((2, capacity))
         X = np.zeros((capacity, d)) if width is None else Stored.empty(capacity, width)
         batch = np.zeros(capacity * BATCH), np.zeros(BATCH), np.zeros((BATCH, capacity))
@@ -75,12 +83,12 @@ class Span(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """How many independent contexts fit."""
+        """Largest number of independent contexts."""
         return len(self.L)
 
     @property
     def width(self) -> int | None:
-        """How many entries of a sparse context fit; None where contexts are dense."""
+        """Largest number of entries of a sparse context; None where contexts are dense."""
         return self.X.places.shape[1] if isinstance(self.X, Stored) else None
 
     @staticmethod
@@ -129,7 +137,7 @@ def solve_transposed(L, r, w):
 
 @njit(arrays="new")
 def locate(span, x):
-    r"""Write the coordinates of x (d,) into xi: those in the span, then what it has outside of it; return :math:`\|x\|^2`."""
+    r"""Write the coordinates of x (d,) into xi: those in the span, then the residual's norm; return :math:`\|x\|^2`."""
     L, xi, r = span.L, span.xi, span.rank[0]
     square = products(span.X, x, r, span.v, xi)
     solve(L, r, xi)
@@ -165,7 +173,7 @@ def locate_many(span, X, n):
 
 @njit
 def solve_row(l, i, W):
-    """Row i of :math:`L^{-1} W` in the place of W, l the row of L, the rows before it being done."""
+    """Overwrite row i of W by that of :math:`L^{-1} W`, l the row of L; earlier rows are done."""
     w = W[i]
     whole = i // 4 * 4
     for j in range(0, whole, 4):
@@ -181,26 +189,27 @@ def solve_row(l, i, W):
 
 @njit(arrays="new")
 def coordinates(span, x):
-    """Write the coordinates of x (d,) into xi, corrected once; return (whether x stands out from the span, by how much)."""
+    """Write the coordinates of x (d,) into xi, corrected once; return (whether x is outside the span, its residual's norm)."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)
     for i in range(r):
         w[i] = xi[i]
     solve_transposed(L, r, w)
-    reach = math.sqrt(square)  # the length of the steps that lead to x by way of the contexts kept
+    reach = math.sqrt(square)  # ||x|| plus the lengths of the stored contexts' parts w_i x_i
     for i in range(r):
         reach += abs(w[i]) * math.sqrt(dot(L[i, : i + 1], L[i, : i + 1]))
-    begin(span.X, x, span.v)
-    take(span.X, r, w, span.v)  # x - Q'xi, and what of it still lies in the span:
-    seen_by(span.X, r, span.v, w)
+    # xi += Q (x - Q'xi), the correction of the seminormal equations
+    begin_residual(span.X, x, span.v)
+    subtract_rows(span.X, r, w, span.v)
+    residual_products(span.X, r, span.v, w)
     solve(L, r, w)
     for i in range(r):
         xi[i] += w[i]
     solve_transposed(L, r, w)
-    take(span.X, r, w, span.v)
-    # what is left, by itself: |x|^2 - |xi|^2 has no digit left where it is 1e-16 |x|^2
-    outside = math.sqrt(finish(span.X, x, r, span.v))
+    subtract_rows(span.X, r, w, span.v)
+    # ||x - Q'xi|| from the vector itself: ||x||^2 - ||xi||^2 cancels where it is 1e-16 ||x||^2
+    outside = math.sqrt(end_residual(span.X, x, r, span.v))
     if r == xi.shape[0]:
         return False, outside
     xi[r] = outside if outside > INDEPENDENT * reach else 0.0
@@ -216,7 +225,7 @@ def extend(span, x):
         span.lost[0] += outside
         return
     r = span.rank[0]
-    keep(span.X, x, r)
+    store(span.X, x, r)
     for i in range(r + 1):
         span.L[r, i] = span.xi[i]
     span.rank[0] = r + 1

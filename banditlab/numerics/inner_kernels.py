@@ -1,11 +1,11 @@
-"""Kernels that other kernels call: kept as LLVM code, for which no machine code is made and no wrapper for Python.
+"""Kernels that other kernels call: stored as LLVM code, without machine code or a wrapper for Python.
 
-A kernel holds the code of all that it calls. numba nevertheless gives every function that is called on the way down machine
-code and a wrapper of its own, as if Python would call it next: a good third of the time a cold kernel takes, for code that
-never runs. Here a function is compiled for the kernels that call it, and for Python when Python calls it.
+A kernel contains the code of all that it calls. numba nevertheless compiles machine code and a Python wrapper for every called
+function: about a third of the compile time, for code that never runs. Here a function is compiled for the kernels that call
+it, and for Python only when Python calls it.
 
-This stands on numba's inside, as its own `compile_subroutine` does. `KNOWN` are the versions it was tried with; under others
-functions are compiled as numba does it, which only takes longer.
+This uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` are the versions it was tested with; under others
+functions are compiled by numba itself, which only takes longer.
 """
 
 from __future__ import annotations
@@ -25,19 +25,19 @@ from numba.core.typing.templates import make_concrete_template
 from banditlab.numerics.jit_cache import PrivatePlaces, SharedCache
 
 KNOWN = ((0, 64), (0, 68))
-"""The first and last version of numba whose inside is as this file needs it."""
+"""The first and last version of numba that this file was tested with."""
 
 
 def known() -> bool:
-    """Return whether this numba is one of those that this file was tried with."""
+    """Return whether this numba is one of the tested versions."""
     return KNOWN[0] <= numba.version_info[:2] <= KNOWN[1]
 
 
 class _Code(JITCodeLibrary):
-    """A function's LLVM code, to be linked into what calls it; the engine that makes machine code never sees it."""
+    """A function's LLVM code, to be linked into its callers; no machine code is made from it."""
 
     def _optimize_final_module(self) -> None:
-        """Run numba's cheap passes: it runs all of them on the kernel that will hold this code."""
+        """Run numba's cheap passes only: all passes run on the kernel that will contain this code."""
         generator = self._codegen
         passes, builder = generator._module_pass_manager(
             loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
@@ -51,14 +51,14 @@ class _Code(JITCodeLibrary):
 
 
 class _Inner:
-    """What numba knows a compiled function by where there is no function that Python could call."""
+    """The entry point of a compiled function that Python cannot call."""
 
 
 class Kernel(CPUDispatcher):
-    """numba's dispatcher, which compiles for kernels what kernels ask for, and for Python what Python calls."""
+    """numba's dispatcher, which compiles LLVM code for callers in kernels, and machine code for callers in Python."""
 
     _codes: Any = NullCache()
-    """Where code for kernels is kept."""
+    """The cache of code for kernels."""
     _compiler: Any  # numba's own
     _can_compile: bool
     targetctx: Any
@@ -85,13 +85,13 @@ class Kernel(CPUDispatcher):
         return template, pysig, args, {}
 
     def compile(self, sig: Any) -> Any:
-        """Return the function compiled for Python; code that kernels asked for before gives way to it."""
+        """Return the function compiled for Python, in place of code for kernels."""
         args, _ = sigutils.normalize_signature(sig)
         with global_compiler_lock:
             found: Any = self.overloads.get(tuple(args))
             if found is not None and isinstance(found.entry_point, _Inner):
-                # Kept: machine code knows its environment by the address.
-                self.__dict__.setdefault("_given_way", []).append(self.overloads.pop(tuple(args)))
+                # Not released: machine code refers to its environment by address.
+                self.__dict__.setdefault("_replaced", []).append(self.overloads.pop(tuple(args)))
             new = tuple(args) not in self.overloads
             compiled = super().compile(sig)
             if new:
@@ -99,12 +99,12 @@ class Kernel(CPUDispatcher):
         return compiled
 
     def add_overload(self, result: Any) -> None:
-        """Take over a compiled version, and only then write it to disk, if it does with arrays what it says."""
+        """Add a compiled version, once its use of arrays is checked."""
         _check_borrowing(self, result)
         super().add_overload(result)
 
     def _compile_code(self, args: tuple[Any, ...]) -> None:
-        """See that there is code of the function for these types."""
+        """Compile or load the function's code for these types, if it is missing."""
         with global_compiler_lock, self._compiling_counter:  # numba looks at the counter to see a recursion
             if args in self.overloads:
                 return
@@ -141,9 +141,9 @@ class Kernel(CPUDispatcher):
 
 
 def _check_borrowing(kernel: Kernel, result: Any) -> None:
-    """Refuse a function that borrows its arrays, and so counts no references, but gives some back or is given new ones.
+    """Raise for a function that borrows its arrays, without counting references, but returns some or receives new ones.
 
-    numba refuses one that makes arrays; what it was read from disk as was checked when it was written.
+    numba itself refuses one that allocates arrays; code read from disk was checked when it was written.
     """
     if kernel.use_of_arrays != "used" or not result.fndesc.calltypes:
         return
@@ -159,14 +159,14 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
 
 
 def _holds_arrays(kind: Any) -> bool:
-    """Return whether a type is that of an array, or of a tuple that holds one."""
+    """Return whether a type is that of an array, or of a tuple that contains one."""
     return isinstance(kind, types.Array) or (
         isinstance(kind, types.BaseTuple) and any(_holds_arrays(item) for item in kind.types)  # type: ignore[attr-defined]
     )
 
 
 def _called(kind: Any, args: Any) -> Any:
-    """Return the dispatcher that a call with arguments of these types goes to, None for what is no function of ours."""
+    """Return the dispatcher of a call with arguments of these types, None for functions of other packages."""
     if isinstance(kind, types.Dispatcher):
         return kind.dispatcher
     choice: Any = getattr(kind, "typing_key", None)  # of `by_context`
@@ -174,7 +174,7 @@ def _called(kind: Any, args: Any) -> Any:
 
 
 def _set_environments(result: Any, context: Any) -> None:
-    """Give the code of inner kernels that a kernel holds their environments, as numba does for one that it loads."""
+    """Set the environments of the inner kernels that a kernel contains, as numba does for one that it loads."""
     for environment in result._find_referenced_environments():
         context.codegen().set_env(environment.env_name, environment)
 
@@ -187,7 +187,7 @@ class _CodePlaces(PrivatePlaces):
 
     def reduce(self, result: Any) -> Any:
         described = result.fndesc
-        described.typemap = described.calltypes = None  # nobody asks for them again, and they may not pickle
+        described.typemap = described.calltypes = None  # not used again, and they may not pickle
         bitcode = result.library._get_module_for_linking().as_bitcode()
         environments = tuple(result._find_referenced_environments())
         return (
@@ -217,7 +217,7 @@ class _CodePlaces(PrivatePlaces):
             objectmode=False,
             lifted=(),
             reload_init=reload_init,
-            referenced_envs=environments,  # held, since code knows them by their address
+            referenced_envs=environments,  # not released: code refers to them by address
         )
 
 
@@ -228,7 +228,7 @@ class _CodeCache(SharedCache):
 
 
 def kernel(dispatcher: Any, function: Callable[..., Any], sources: str, *, cache: bool) -> Any:
-    """Return numba's dispatcher of a function made one that compiles what kernels ask for as code."""
+    """Turn numba's dispatcher of a function into a `Kernel`, and return it."""
     dispatcher.__class__ = Kernel
     if cache:
         dispatcher._codes = _CodeCache(function, sources)

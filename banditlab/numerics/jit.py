@@ -33,7 +33,7 @@ _IMPORT = re.compile(r"^\s*(?:from (banditlab[\w.]*) import (\([^)]*\)|[^\n]*)|i
 def kernel_sources() -> tuple[Path, ...]:
     """Return the files a kernel's code may depend on: those that compile something, and all they import of the package.
 
-    A kernel holds the code of others and the values of constants, wherever they stand.
+    A kernel contains the code of others and the values of constants, from any of these files.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
     # From the files that compile something, along their imports.
@@ -48,7 +48,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return where the package's modules that a source text imports would stand."""
+    """Return the possible files of the package's modules that a source text imports."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
@@ -74,7 +74,7 @@ def _point_cache() -> None:
         os.environ["NUMBA_CACHE_DIR"] = str(folder_for(root, source_digest()))
     import numba
 
-    # numba may have been imported before us
+    # numba may have been imported before this module
     numba.config.CACHE_DIR = os.environ["NUMBA_CACHE_DIR"]  # type: ignore[attr-defined]
 
 
@@ -91,17 +91,14 @@ from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
 def njit(
     function: Callable[..., Any] | None = None, *, cache: bool = True, arrays: str | None = None, **options: Any
 ) -> Any:
-    """`numba.njit` as this package uses it: cached on disk, no fastmath, division like Python's numbers in C.
-
-    Nobody asks for numba's C callback of a function, so none is compiled.
+    """`numba.njit` with this package's options: cached on disk, no fastmath, division as in C, no C callback.
 
     Parameters
     ----------
     arrays
-        What the function does with arrays: "used", it only uses those it is given, and gives none back; "views", it gives
-        parts of them back, as `borrow` gives them; "new", it makes some (numba then says of the others that they may only
-        return what was passed in), or is given some that are new. References to borrowed arrays are not counted, see
-        `borrow`. None: "used" for functions of this package, "new" for others.
+        What the function does with arrays: "used", it reads and writes its arguments, and returns none; "views", it returns
+        parts of them, as `borrow` does; "new", it allocates some, or calls a function that does. References to borrowed
+        arrays are not counted, see `borrow`. None: "used" for functions of this package, "new" for others.
 
     Raises
     ------
@@ -114,7 +111,7 @@ def njit(
 
     def compiled(function: Callable[..., Any]) -> Any:
         use = arrays or ("used" if _is_own(function) else "new")
-        # Said in any case: numba else takes it from the kernel that happens to call the function first.
+        # Always set: numba would otherwise inherit it from the kernel that calls the function first.
         counting = {"_nrt": use != "used"} if inner_kernels.known() else {}
         settings: dict[str, Any] = {**options, **counting}
         dispatcher: Any = _njit(**settings)(function)
@@ -171,10 +168,10 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
         A name unique to this binding, for instance the class's module and name.
     """
     for kernel in kernels.values() if inner_kernels.known() else ():
-        # One compiled by numba's own njit would take from the template what it does not say.
+        # A kernel compiled by numba's own njit would inherit the option from the template.
         getattr(kernel, "targetoptions", {}).setdefault("_nrt", True)
     code = template.__code__
-    # The template's code with other globals, under a name that says which.
+    # The template's code with other globals, under a name that identifies them.
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
     files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
     bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}{files}"
@@ -183,10 +180,10 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
 
 
 def _file_digest(kernel: Any) -> str:
-    """Return a hash of the file a kernel stands in, "" for this package's own, which `source_digest` covers.
+    """Return a hash of the file that defines a kernel, "" for this package's own, which `source_digest` covers.
 
-    A file loaded from a lab says what it was when it was loaded; it may have been edited since. A kernel that was bound
-    itself passes on the files in its name.
+    Of a lab's file, the hash at loading counts: it may have been edited since. A kernel that was bound itself has its files
+    in its name.
     """
     function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:
@@ -219,7 +216,7 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _borrow(typingctx, arrays):
-    """Return the same arrays, counted by nobody: the Python caller of a loop keeps them alive.
+    """Return the same arrays without reference counting: the Python caller of a loop keeps them alive.
 
     numba counts references with atomic instructions, which it cannot drop from a kernel that branches: about 15 ns for
     every array of the state on every call, more than the arithmetic of a first-order agent. A NULL counter is free.

@@ -2,13 +2,13 @@
 
 numba keeps one index file per function, which names numbered data files. Two processes that save at once both read the
 index, add their entry and write it back: one entry is lost, and the one that is left may name a file that holds the
-other's code. Here an entry is one file that says itself what it holds and is put in place in one step, so there is
-nothing to keep in step and nothing to lock, on any operating system.
+other's code. Here an entry is one file that contains its key and is put in place in one step, so no lock is needed on any
+operating system.
 
-Entries are pickles, which run what they hold: folders and files that others own or may write are not used, and what is made
-here is for this user only, whatever the umask.
+Entries are pickles, which can run code: folders and files that others own or may write are not used, and new ones are for this
+user only, whatever the umask.
 
-Only what numba hands to its cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
+Only numba's cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
 Imported by `banditlab.numerics.jit` alone, once numba's folder is set.
 """
 
@@ -31,8 +31,8 @@ from numba.core.serialize import dumps
 
 from banditlab.numerics.private_folders import exposed, is_private_file, make_private
 
-_SAID = "BANDITLAB_CACHE_REFUSED"
-SLOTS = 8  # entries whose keys read alike; classes of a script's own are new in every process, and would pile up
+_REPORTED = "BANDITLAB_CACHE_REFUSED"
+SLOTS = 8  # entries whose keys have the same text; a script's own classes are new in every process, and would pile up
 
 
 class EntryFiles:
@@ -57,7 +57,7 @@ class EntryFiles:
     def save(self, key: Any, data: Any) -> None:
         """Write an entry: over the one of the same key, of other sources or of another numba, or into a free slot.
 
-        Where no slot is left the last gives way. A folder that is full or may not be written keeps nothing: that costs time.
+        Where no slot is free the last is overwritten. Nothing is stored on a full or read-only disk: that costs time only.
         """
         for file in self._slots(key):
             found = self._read(file)
@@ -75,7 +75,7 @@ class EntryFiles:
                 fresh.unlink(missing_ok=True)
 
     def flush(self) -> None:
-        """Forget every entry of the function."""
+        """Remove every entry of the function."""
         for file in self.folder.iterdir() if self.folder.is_dir() else ():
             if file.name.startswith(f"{self.name}.") and file.suffix == ".nbe":
                 file.unlink(missing_ok=True)
@@ -85,9 +85,9 @@ class EntryFiles:
         return (self.folder / f"{self.name}.{text}.{slot}.nbe" for slot in range(SLOTS))
 
     def _read(self, file: Path) -> Any:
-        """Return (stamp, key, data), or None where there is no file, or none that can be read.
+        """Return (stamp, key, data), or None where the file does not exist or cannot be read.
 
-        It may be another numba's, cut short when the power failed, or name types of a lab that is not open here. One that
+        It may be another numba's, truncated by a power failure, or name types of a lab that is not open here. A file that
         others own or may write is not read.
         """
         try:
@@ -112,7 +112,7 @@ class _Private:
         """Make the folder, or raise an OSError: numba then asks for the next place."""
         folder = Path(self.get_cache_path())  # type: ignore[attr-defined]
         if reason := _exposed(folder):
-            _say_once(reason)
+            _report_once(reason)
             raise PermissionError(reason)
         make_private(folder)
         super().ensure_cache_path()  # type: ignore[misc]  # numba's own, which looks whether it may be written
@@ -123,12 +123,12 @@ def _exposed(folder: Path) -> str:
     return exposed(folder)
 
 
-def _say_once(reason: str) -> None:
-    """Say why a folder is not used: once, in this process and those it starts."""
-    if _SAID not in os.environ:
-        os.environ[_SAID] = "1"
-        told = f"banditlab: kernels are not kept in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
-        print(told, file=sys.stderr)
+def _report_once(reason: str) -> None:
+    """Print why a folder is not used: once, in this process and those it starts."""
+    if _REPORTED not in os.environ:
+        os.environ[_REPORTED] = "1"
+        line = f"banditlab: kernels are not kept in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
+        print(line, file=sys.stderr)
 
 
 def _private(locator: Any) -> Any:
@@ -144,9 +144,9 @@ class PrivatePlaces(CompileResultCacheImpl):
 class SharedCache(FunctionCache):
     """numba's cache of one function, its entries in `EntryFiles`; off where no folder can be written.
 
-    numba calls an entry stale when the function's own file changed. A kernel holds code of others, so here it is stale
-    when `sources`, the digest of them all, is another: the folder need not be that of these sources, a child process
-    inherits its parent's.
+    numba treats an entry as stale when the function's own file changed. A kernel contains code of others, so here it is stale
+    when `sources`, the digest of them all, differs: the folder may be that of other sources, as a child process inherits its
+    parent's.
     """
 
     _impl_class = PrivatePlaces
@@ -172,7 +172,7 @@ class SharedCache(FunctionCache):
         return None if self._off else super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Keep a compiled version, where there is a folder that can be written."""
+        """Store a compiled version, where there is a folder that can be written."""
         with contextlib.suppress(OSError):
             if not self._off:
                 super().save_overload(sig, data)

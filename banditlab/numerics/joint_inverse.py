@@ -5,9 +5,9 @@ Learners on quadratic surrogates of the multiclass logistic loss share it. Block
 is the transpose of block (k, l), so the :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row by row; the
 blocks off the diagonal are not symmetric themselves.
 
-A Woodbury step takes a sum of squares :math:`f f'` off :math:`A^{-1}`. Its rows f are kept beside the blocks,
-:math:`A^{-1} = M - F'F`, until their arrays are full, and are then taken off in one set of matrix products: an update
-costs the same arithmetic, at the speed of the processor instead of that of its memory.
+A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
+:math:`A^{-1} = M - F'F`, until their arrays are full, and are then subtracted in one set of matrix products: an update
+costs the same arithmetic, limited by the processor instead of its memory.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from banditlab.numerics.softmax_root import core_factor
 BATCH = 128
 """Contexts whose quadratic forms are computed by one set of matrix products."""
 UPDATES = 8
-"""Updates that wait, at most: :math:`A^{-1}` is then read and written once for all of them."""
+"""Most pending updates: :math:`A^{-1}` is then read and written once for all of them."""
 EPSILON = 2.0**-52
-CANARY = 4.0
-"""Times the error seen where the value is known: what the entries that are not known are taken to be wrong by."""
+ERROR_FACTOR = 4.0
+"""Estimated error of an entry, as a multiple of the measured error where the exact value is known."""
 
 
 class Blocks(NamedTuple):
-    """M, F and rows are what changes from round to round, the others are scratch.
+    """M, F and rows are the state, the others are scratch.
 
     M (K(K+1)/2, d, d): the blocks; F (K, capacity K, d): rows[0] pending rows f, `F[k, i]` is block k of :math:`f_i`;
     capacity is how many updates wait. At (K, K), :math:`(1/2) x' (A^{-1})_{kl} x`, and V (K, K, d), `V[k, l]` is
@@ -132,7 +132,7 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
 
 @njit(arrays="new")
 def form(blocks, x):
-    """Write At and the upper half of V, pending rows left out, at x (d,)."""
+    r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At and the upper half of V without pending rows, x (d,)."""
     M, At, V = blocks.M, blocks.At, blocks.V
     K = At.shape[0]
     p = 0
@@ -149,7 +149,7 @@ def form(blocks, x):
 
 @njit(arrays="new")
 def form_pending(blocks, x):
-    """Write Fx at x (d,) and take (1/2) Fx'Fx off At."""
+    """Write Fx at x (d,), and At -= (1/2) Fx'Fx."""
     F, Fx, At, FxFx, rows = blocks.F, blocks.Fx, blocks.At, blocks.FxFx, blocks.rows[0]
     K = At.shape[0]
     if rows == 0:
@@ -241,7 +241,7 @@ def add_products(A, B, factor, sums):
 
 @njit
 def form_of(blocks, t):
-    """Write At of context t of the batch that `form_many` was given."""
+    """Write At of context t of the last batch of `form_many`."""
     At, Ats = blocks.At, blocks.Ats
     K = At.shape[0]
     p = 0
@@ -276,7 +276,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
 
     Along what all classes have in common A is :math:`\lambda I` for ever, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`: how far :math:`\tilde{A}` is from that is what
-    rounding has done to :math:`A^{-1}` at x, and its other entries are taken to be wrong by `CANARY` times as much. T
+    rounding has done to :math:`A^{-1}` at x, and its other entries are assumed to be wrong by `ERROR_FACTOR` times as much. T
     changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`, u (K,) the round's coefficients of
     h, r the root's residual.
 
@@ -299,8 +299,8 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
         off += abs(total - known)
         largest += abs(At[k, k])
         one += abs(u[k])
-    off = CANARY * off + EPSILON * largest
-    return one * (residual + CANARY * centre + EPSILON * largest) + 0.5 * one * one * off + 8.0 * EPSILON * terms
+    off = ERROR_FACTOR * off + EPSILON * largest
+    return one * (residual + ERROR_FACTOR * centre + EPSILON * largest) + 0.5 * one * one * off + 8.0 * EPSILON * terms
 
 
 @njit(arrays="new")

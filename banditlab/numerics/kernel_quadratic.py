@@ -33,9 +33,9 @@ r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2
 
 
 class Dual(NamedTuple):
-    r"""The quadratic in its dual form, for at most so many rounds.
+    r"""The quadratic in its dual form, for at most `capacity` rounds.
 
-    n (1,): rounds learnt. X (capacity, d): their contexts; s, :math:`\sqrt{\kappa}`, :math:`\beta`, r (capacity,); L
+    n (1,): rounds in it. X (capacity, d): their contexts; s, :math:`\sqrt{\kappa}`, :math:`\beta`, r (capacity,); L
     packed by rows. kernel and parameter: see `kernel_value`. regularization: :math:`\lambda`. k, a (capacity,) are
     scratch.
     """

@@ -53,7 +53,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
         return old
     if isinstance(old, tuple) and hasattr(old, "_fields"):
         names = old._fields
-        new = new.kept_as(old) if hasattr(new, "kept_as") else new
+        new = new.in_form_of(old) if hasattr(new, "in_form_of") else new
         parts = (_merged(getattr(old, n), getattr(untaught, n), getattr(new, n), f"{path}.{n}") for n in names)
         return type(old)(*parts)
     if isinstance(old, dict):

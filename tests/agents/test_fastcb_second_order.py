@@ -17,7 +17,7 @@ from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.frequent_directions import HELD, ROWS, SHRINKS
+from banditlab.numerics.frequent_directions import BUFFERED, ROWS, SHRINKS
 from banditlab.players.agent import Trace
 from banditlab.policy.growing import grown
 from banditlab.problem import Problem
@@ -236,7 +236,7 @@ def test_a_state_whose_counts_point_beyond_the_sketch_is_refused():
     X, y = low_rank(3, 12, 4, 60, 0.3)
     agent = make(3, 12, **SKETCH)
     play(agent, X, y)
-    for slot, value in ((ROWS, 5), (HELD, 4), (HELD, -1)):
+    for slot, value in ((ROWS, 5), (BUFFERED, 4), (BUFFERED, -1)):
         state = copy.deepcopy(agent.get_state())
         state["state"].sketch.counts[slot] = value
         with pytest.raises(UsageError, match="counts must lie in"):

@@ -13,7 +13,7 @@ from banditlab.errors import UsageError
 from banditlab.forecasters.ons import ONS, note_doubt
 from banditlab.losses import logistic_gradient, logistic_loss, softmax
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.joint_inverse import CANARY, EPSILON
+from banditlab.numerics.joint_inverse import EPSILON, ERROR_FACTOR
 from banditlab.numerics.row_ball_projection import (
     PANEL,
     STALLS,
@@ -206,7 +206,7 @@ def test_onss_allowance_for_rounding(v: tuple[float, float]) -> None:
     state.g[:], state.v[:], state.doubt[:] = (3.0, 4.0), v, (0.0, 7.0, 1.0)
     note_doubt(state, np.array([1.5]), 0.5)
     left = abs(v[0] + v[1])
-    off = CANARY * 0.5 * (left + EPSILON * math.hypot(*v))
+    off = ERROR_FACTOR * 0.5 * (left + EPSILON * math.hypot(*v))
     metric = 7.0 + 25.0
     across = 2.0 * math.sqrt(2.0) * 2.0 * metric
     found = across * (off + 1e-12 * math.sqrt(2.0) * 2.0 / 4.0) + 0.5 * 4.0 * 5.0 * off

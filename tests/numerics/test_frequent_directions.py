@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from banditlab.numerics.frequent_directions import (
+    BUFFERED,
     DRIFT,
-    HELD,
     REST,
     ROWS,
     SHRINKS,
@@ -34,7 +34,7 @@ def learn(sketch, x):
 def caught(sketch, d):
     """Return Q (r, d), the second moments Q'M Q (d, d), and those of the contexts held back."""
     r, m = int(sketch.counts[ROWS]), sketch.most
-    Q, X = sketch.Q[:r, -d:], sketch.X[: sketch.counts[HELD], -d:]
+    Q, X = sketch.Q[:r, -d:], sketch.X[: sketch.counts[BUFFERED], -d:]
     assert not sketch.Q[r:].any()
     assert not sketch.M[m:].any()
     return Q, Q.T @ sketch.M[:r, :r] @ Q, X.T @ X
@@ -75,7 +75,7 @@ def test_equals_singular_values_of_stacked_rows(d, m, unit):
         slow.learn(x)
         Q, moments, held = caught(sketch, d)
         np.testing.assert_allclose(Q @ Q.T, np.eye(len(Q)), rtol=0, atol=1e-12)
-        assert sketch.counts[HELD] == len(slow.held)
+        assert sketch.counts[BUFFERED] == len(slow.held)
         np.testing.assert_allclose(moments / unit**2, slow.rows.T @ slow.rows, rtol=0, atol=1e-9)
         # as the theorem says: below the sum of x x', by at most sum |x|^2 / m
         lost = np.linalg.eigvalsh(X[:t].T @ X[:t] - (moments + held) / unit**2)
@@ -124,7 +124,7 @@ def test_odd_contexts():
     sketch = directions(d, m)
     for x in (np.zeros(d), np.full(d, 1e-200), np.full(d, 1e-160), np.eye(d)[2] * 1e-130):
         learn(sketch, x)
-        assert sketch.counts[ROWS] == sketch.counts[HELD] == 0
+        assert sketch.counts[ROWS] == sketch.counts[BUFFERED] == 0
         assert sketch.numbers[REST] == 0.0
     for x in contexts(40, d, d, 0.0):
         learn(sketch, x)

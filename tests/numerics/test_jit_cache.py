@@ -159,7 +159,7 @@ def test_a_folder_that_is_refused_is_told_of_once(
     monkeypatch.setenv("BANDITLAB_CACHE_REFUSED", "")  # put back afterwards, whatever is set meanwhile
     monkeypatch.delenv("BANDITLAB_CACHE_REFUSED")
     for _ in range(2):
-        jit_cache._say_once("it is everybody's")
+        jit_cache._report_once("it is everybody's")
     assert capsys.readouterr().err == (
         "banditlab: kernels are not kept in NUMBA_CACHE_DIR, since it is everybody's: make it your own, or name another\n"
     )

@@ -57,7 +57,7 @@ class FastCB(InverseGapAgent):
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
     models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
     :math:`g_t` that grows with t, the default here; the theorem's own g, :math:`10 K` wherever the losses are small,
-    was worse on every stream measured. `bound` answers None.
+    was worse on every stream measured. `bound` returns None.
     """
 
     id = "fastcb"

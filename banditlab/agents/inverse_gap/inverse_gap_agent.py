@@ -216,7 +216,7 @@ class InverseGapAgent(KernelAgent):
         fewer mistakes on tables of few columns, a sixth more where hundreds of dense columns meet noisy labels. Of
         "aioli".
     second_order
-        What is kept of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
+        What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
         "auto" is "full" where :math:`K d^2` is at most 4,194,304, else "sketch". Of "aioli".
     sketch_size
         m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of

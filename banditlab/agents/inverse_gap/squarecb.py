@@ -49,7 +49,7 @@ class SquareCB(InverseGapAgent):
     with :math:`\|\theta_k\| \le B` for ALL k. Exactly one class is correct, so that needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
     models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
-    :math:`g_t`, whose scale was chosen by measurement. `bound` answers None.
+    :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
     """
 
     id = "squarecb"

@@ -65,7 +65,7 @@ class ObamaLite(KernelAgent):
     classes of a forecast below 1/4 no probability but :math:`\mu/K`, so that it needs :math:`\mu` above 0; sparsemax,
     too.
 
-    Guarantee: none where the posterior is approximated, and `bound` answers None. The net has one against the best of
+    Guarantee: none where the posterior is approximated, and `bound` returns None. The net has one against the best of
     its members, `banditlab.bounds.obama.obama_net`: :math:`(K/\mu) \ln N + \mu (1-1/K) T`; it says nothing about the
     ball. For the exact posterior, in expectation on a stream fixed beforehand, with :math:`s^2 = B^2/d` and f the
     mistakes that a nat costs the decoding at most (1 for "sample", 0.7213 for half-log: docs/theory/half-log.md),

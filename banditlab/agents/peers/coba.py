@@ -70,7 +70,7 @@ class CobaLinUCB(CobaAgent):
     :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}` is played, a uniform one of equals. Since different classes' z are
     orthogonal this is one model per class, but coba keeps the whole :math:`K d \times K d` inverse.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K (K d)^2)` a round: 2 ms at :math:`d = 65`, :math:`K = 10`. :math:`(K d)^2` numbers, and as much
     again for each of two temporaries.
@@ -115,7 +115,7 @@ class CobaLinTS(CobaAgent):
     coba 8.1.0 draws from a generator of seed 1 whatever its own seed is, so that repetitions would share their draws;
     it is given one that is seeded from ours.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O((K d)^3)` a round, a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
     :math:`K = 10`. :math:`(K d)^2` numbers, and several times as much for temporaries.

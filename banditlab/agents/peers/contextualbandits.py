@@ -162,7 +162,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     first of equals; of classes not played yet, whose bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`,
     one at random. Probabilities are one-hot given that draw.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K d^2)` a round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes; :math:`K d^2` numbers in single precision.
@@ -174,7 +174,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     regularization
         The ridge, above 0 (`lambda_` in the library, its default 1).
     batch
-        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
     Raises
     ------
@@ -223,7 +223,7 @@ class ContextualBanditsLinTS(LinearAgent):
     After 1,000 rounds of one class in 9 dimensions a score's standard deviation was 3.39 where 0.0095 was due, and on
     a planted stream of three classes it was right in 39 % of the rounds; with "ci" in 97 %.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K d^2)` a round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes. :math:`K d^2` numbers.
@@ -235,7 +235,7 @@ class ContextualBanditsLinTS(LinearAgent):
     regularization
         The ridge, above 0 (`lambda_` in the library, its default 1).
     batch
-        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
     Raises
     ------
@@ -279,7 +279,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     loss, at its default step sizes and ridge, with an intercept. The library draws by itself: probabilities are
     one-hot given its draws.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K d)` a round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it
     scikit-learn's checks of K predictions and a step. :math:`K (d + 1)` numbers.
@@ -291,7 +291,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     decay
         Factor on the exploration rate after every decision, above 0 and at most 1 (the library's default 0.9999).
     batch
-        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
     Raises
     ------

@@ -98,7 +98,7 @@ class MABWiserLinUCB(MABWiserAgent):
     one-hot. mabwiser predicts only once it was fitted, so classes are uniform until the first batch is full; a class
     not yet played has :math:`\mathrm{l2\_lambda}\, I` for its :math:`A_k^{-1}`.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: 1.3 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly copies, checks and the inverse of
     :math:`A_k` anew; with `batch = 50` a twentieth of it. :math:`2 K d^2` numbers.
@@ -110,7 +110,7 @@ class MABWiserLinUCB(MABWiserAgent):
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
-        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
     Raises
     ------
@@ -146,7 +146,7 @@ class MABWiserLinTS(MABWiserAgent):
     mabwiser 2.7.4 copies its generator into a class's model whenever that learns, so that the classes draw from copies
     of one stream and not from one generator. It is left as it is.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: 1.8 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`: copies, checks, the inverse of :math:`A_k`
     anew, and for each class the singular value decomposition that its draw begins with, which a larger batch does not
@@ -159,7 +159,7 @@ class MABWiserLinTS(MABWiserAgent):
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
-        Rounds passed to the library at a time, at least 1; until a batch is full nothing is learnt from it.
+        Rounds passed to the library at a time, at least 1; there is no update until a batch is full.
 
     Raises
     ------

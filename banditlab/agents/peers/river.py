@@ -33,7 +33,7 @@ class RiverLinUCB(PeerAgent):
     the two disagree, and it is the inverse that plays. Its argument `burn_in` reaches another parameter by mistake
     and is not offered.
 
-    Guarantee: none; `bound` answers None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d^2)` a round, 450 us at :math:`d = 65`, :math:`K = 10`; :math:`2 K d^2` numbers.
 
@@ -126,7 +126,7 @@ class RiverLogistic(PeerAgent):
     played learns, whether it was right: a step of plain gradient descent on the logistic loss, with an intercept of
     its own, as river does by default.
 
-    Guarantee: none; `bound` answers None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` a round in dictionaries, 40 us at :math:`d = 65`, :math:`K = 10`; :math:`K (d + 1)` numbers.
 

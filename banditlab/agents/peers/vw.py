@@ -48,7 +48,7 @@ class VW(PickledBySettings, PeerAgent):
     instead of 41 % in the first 5,000 rounds. Here feature j stands at :math:`j S`, the constant feature (Vowpal
     Wabbit's own, on by default) at :math:`d S`, and the table has room for all: nothing collides.
 
-    Guarantee: none is claimed here; `bound` answers None.
+    Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K d)` a round, and parsing; 50 to 80 us a round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, 16 bytes a weight.

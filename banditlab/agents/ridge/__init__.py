@@ -1,4 +1,4 @@
 """Ridge regression for every class: LinUCB, LinTS and Confidit, which differ in the index they choose by.
 
-Knows nothing of other agents.
+Independent of other agents.
 """

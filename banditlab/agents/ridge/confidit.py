@@ -55,8 +55,8 @@ class Confidit(RidgeAgent):
 
     Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above and
     with an :math:`\epsilon_i` that the theorem prescribes and is far wider than the :math:`\epsilon_i` of practice
-    used here; so `bound` answers None. The algorithm is deterministic: probabilities are one-hot, and expected
-    mistakes say no more than mistakes.
+    used here; so `bound` returns None. The algorithm is deterministic: probabilities are one-hot, and expected
+    mistakes carry no more information than mistakes.
 
     Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
     :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`

@@ -58,9 +58,9 @@ class LinTS(RidgeAgent):
     Guarantee: Theorem 1 (one shared :math:`\theta`, contexts per arm; linear rewards,
     :math:`v = R \sqrt{9 d \ln(t/\delta)}` growing with t, adaptive adversary): regret
     :math:`O(d^{3/2} \sqrt{T} (\ln(Td))^{1/2} \ln(1/\delta))` up to logarithms with probability :math:`1 - \delta`. It
-    does not cover the fixed v of practice used here, nor labels that are not linear in x, so `bound` answers None.
+    does not cover the fixed v of practice used here, nor labels that are not linear in x, so `bound` returns None.
 
-    The probabilities are those given the :math:`n_k`: one-hot, and expected mistakes say no more than mistakes.
+    The probabilities are those given the :math:`n_k`: one-hot, and expected mistakes carry no more information than mistakes.
 
     Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications), K normals, one rank-one update;
     :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
@@ -81,8 +81,8 @@ class LinTS(RidgeAgent):
         streams hardly care. On tables of few columns :math:`0.01 R^2` makes 14 % fewer; on hundreds of dense ones far
         more.
     second_order
-        What is kept of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
-        frequent directions of the contexts learnt that all classes share (`numerics.sketched_inverses`); while
+        What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
+        frequent directions of the updates' contexts, shared by all classes (`numerics.sketched_inverses`); while
         contexts span at most sketch_size directions that is "full", to rounding. "auto" is "full" where :math:`K d^2`
         is at most 4,194,304, else "sketch".
     sketch_size

@@ -40,8 +40,8 @@ class LinUCB(RidgeAgent):
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
     Guarantee: none is proved for this algorithm (its master, SupLinUCB, has one, under linear rewards and
-    :math:`\|x\| \le 1`), so `bound` answers None. The action is a function of the past but for ties: probabilities
-    are one-hot or uniform over the equals, and expected mistakes say no more than mistakes.
+    :math:`\|x\| \le 1`), so `bound` returns None. The action is a function of the past but for ties: probabilities
+    are one-hot or uniform over the equals, and expected mistakes carry no more information than mistakes.
 
     Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
     :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
@@ -61,8 +61,8 @@ class LinUCB(RidgeAgent):
         rewards of one class among many are sparse: on digits 1 makes half again to three times as many mistakes, and
         noisy streams hardly care.
     second_order
-        What is kept of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
-        frequent directions of the contexts learnt that all classes share (`numerics.sketched_inverses`); while
+        What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
+        frequent directions of the updates' contexts, shared by all classes (`numerics.sketched_inverses`); while
         contexts span at most sketch_size directions that is "full", to rounding. "auto" is "full" where :math:`K d^2`
         is at most 4,194,304, else "sketch".
     sketch_size

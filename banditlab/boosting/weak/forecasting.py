@@ -36,7 +36,7 @@ class Forecasting(ProbableLearner):
     UsageError
         A forecaster or a setting that does not exist.
     IncompatibleError
-        The forecaster cannot meet the problem.
+        The forecaster does not support the problem.
 
     References
     ----------

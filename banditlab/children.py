@@ -30,7 +30,7 @@ from importlib.metadata import EntryPoint
 try:
     EntryPoint(*sys.argv[1:]).load()
 except BaseException:
-    pass  # which the parent will meet, and can name
+    pass  # the parent will raise it with a message
 print({_MARK!r}, flush=True)
 import os
 os._exit(0)
@@ -48,7 +48,7 @@ def python(code: str, *arguments: str) -> list[str]:
 def import_path() -> list[str]:
     """Return `sys.path` for a child: the standard library first, the working folder and the script's folder last.
 
-    Folders are absolute. The one that holds this package keeps its place, whichever it is.
+    Folders are absolute. This package's own folder keeps its position.
     """
     here = ""
     with contextlib.suppress(OSError):  # the folder was removed

@@ -1,4 +1,4 @@
-"""Front doors that load nothing: a package's public names are imported when they are first asked for."""
+"""Lazy imports (PEP 562): a package's public names are imported on first use."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:  # importing it takes as long as all else that a door needs
     from importlib.machinery import ModuleSpec
 
 Table = Mapping[str, Mapping[str, tuple[str, str]]]
-"""By kind ("agents", "envs" ...), for each public class its id and the module it stands in."""
+"""By kind ("agents", "envs" ...), for each public class its id and its module."""
 
 
 def places(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
@@ -48,7 +48,7 @@ def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any]
 def after_import(module: str, act: Callable[[], None]) -> None:
     """Call `act` whenever `module` has been executed: now, where it has been, and after each import or reload to come.
 
-    `act` is to do nothing the second time. Where it raises, so does the import.
+    `act` must do nothing the second time. Where it raises, so does the import.
     """
     sys.meta_path.insert(0, _Watcher(module, act))
     if sys.modules.get(module) is not None:  # None forbids the import
@@ -70,7 +70,7 @@ class _Watcher:
         finders = list(sys.meta_path)
         if fullname != self.module or self not in finders:
             return None
-        later = finders[finders.index(self) + 1 :]  # those before have been asked and found nothing
+        later = finders[finders.index(self) + 1 :]  # those before found nothing
         spec = next((s for s in (f.find_spec(fullname, path, target) for f in later) if s), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _ActingLoader(spec.loader, self.act)  # type: ignore[assignment]

@@ -29,7 +29,7 @@ from banditlab.numerics.private_folders import exposed, open_to_others
 from banditlab.players.player import Player
 
 MARK = "lab.toml"
-"""The file that says a folder is a lab."""
+"""The file that marks a folder as a lab."""
 ROOMS = ("agents", "envs")
 """The folders of a lab whose Python files are run."""
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
@@ -112,9 +112,9 @@ class Registry:
         table[entry.id] = entry
 
     def _add_plugin(self, entry: Entry) -> None:
-        """Add a plug-in's entry; one whose id is taken stays listed with its reason, and stops nobody.
+        """Add a plug-in's entry; one whose id is taken is listed with the reason, and is no error for others.
 
-        A built-in keeps its id; of two plug-ins with one id neither can be meant.
+        A built-in keeps its id; of two plug-ins with the same id neither can be used.
         """
         table = self._entries[entry.kind]
         if entry.id not in table:
@@ -194,7 +194,7 @@ class Registry:
 
 
 def lab_around(folder: str | Path = ".") -> Path | None:
-    """Return the nearest folder, this one or one it lies in, that has a `lab.toml`; None where there is none."""
+    """Return the nearest folder, this one or a parent, that has a `lab.toml`; None where there is none."""
     try:
         here = Path(folder).resolve()
     except OSError:  # the folder was removed
@@ -203,9 +203,9 @@ def lab_around(folder: str | Path = ".") -> Path | None:
 
 
 def refuse_exposed(lab: Path) -> None:
-    """Raise a UsageError where somebody but this user and root can have written what a lab's files run.
+    """Raise a UsageError where users other than this one and root can write the files of a lab.
 
-    Asked of `lab.toml`, the folder and those above it, agents/, envs/ and all that is in them. Links are refused: whoever
+    Checked are `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are refused: whoever
     owns a folder on their way chooses what they lead to.
     """
     try:
@@ -332,7 +332,7 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def kind_of(cls: Any) -> str:
-    """Return one of KINDS: what the class `cls` says of itself, or what its verbs say."""
+    """Return one of KINDS: by its attribute `kind`, or else by its base class and methods."""
     if getattr(cls, "kind", None) in KINDS:
         return str(cls.kind)
     if issubclass(cls, Player):

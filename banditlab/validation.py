@@ -42,7 +42,7 @@ def probability(name: str, value: object) -> float:
 
 
 def at_least(name: str, value: object, least: int) -> int:
-    """Return an integer that is `least` or above; a float is none, whatever its value."""
+    """Return an integer that is `least` or above; floats are rejected, whatever their value."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UsageError(f"{name} must be an integer, got {value!r}")
     if value < least:

@@ -1,4 +1,4 @@
-"""Agents: one bit is seen (`Agent`), or, for scale, the label (`LabelAgent`). Nothing is imported before it is asked for."""
+"""Agents: they observe one bit (`Agent`) or, for scale, the label (`LabelAgent`). Classes are imported on first use."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ BUILT_IN = {
         "CobaLinTS": ("coba-lints", "banditlab.agents.peers.coba"),
     },
 }
-"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+"""By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
     "Agent": "banditlab.players.agent",
     "Decision": "banditlab.problem",

@@ -15,7 +15,7 @@ from banditlab.registry import registry
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings under the names the forecaster knows, or raise a UsageError naming the wrong one."""
+    """Return the settings under the forecaster's names, or raise a UsageError that names an unknown one."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():
@@ -46,11 +46,11 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """What an agent answers as the forecaster does that its setting `forecaster` names."""
+    """The methods that an agent passes on to the forecaster named by its setting `forecaster`."""
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the forecaster's state takes at least, before anything is built."""
+        """Return a lower bound on the bytes of the forecaster's state, before anything is built."""
         inner, given = cls._forecaster_of(settings)
         return inner.least_bytes(problem, given)
 

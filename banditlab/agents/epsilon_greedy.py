@@ -1,4 +1,4 @@
-"""Epsilon-greedy on a softmax model, learnt from hits by importance weights (inverse propensity scores)."""
+"""Epsilon-greedy on a softmax model, updated on hits with importance weights (inverse propensity scores)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from banditlab.validation import probability, resolve
 AUTO_RATE = 1.0
 """`learning_rate = "auto"` in units of :math:`1/R`."""
 FLOOR = 1e-12
-"""What the sums of squared gradients start at, in units of :math:`R^2`: keeps 0/0 out."""
+"""Initial value of the sums of squared gradients, in units of :math:`R^2`; avoids 0/0."""
 LEAST = 1e-50
 """Smaller probabilities weigh as much: with R up to 1e100 no square overflows, and the step, which outweighs all before it,
 is the same."""

@@ -60,7 +60,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedyDirect(KernelAgent):
-    r"""Play the class most probably right, now and then any; learn from every answer about the class that was played.
+    r"""Play the class most probably right, sometimes a uniform one; update the played class's model in every round.
 
     Problem: bandit multiclass. Class k's model says that k is right with probability :math:`\mathrm{sigmoid}(w_k'x)`.
 

@@ -27,7 +27,7 @@ from banditlab.problem import Decision, Problem
 from banditlab.validation import number, one_of, probability
 
 STRETCH = 128
-"""Most rounds forecast at once while the forecaster stands still."""
+"""Most rounds that are forecast in one batch between two updates."""
 
 
 @njit
@@ -48,7 +48,7 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
     """Play one block, round t exploring at rate `gammas[t]`, forecasts decoded by the rule; at rate 1 none is looked
     at.
 
-    Returns n, or the first round whose answer is none (logits that are not finite): nothing is learnt from it.
+    Returns n, or the first round whose decision is invalid (logits that are not finite), without an update for it.
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     gammas = borrow(gammas)
@@ -68,7 +68,7 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
 
 
 def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, p_true, explored):
-    """Play one block, forecasting in batches while the state stands still.
+    """Play one block, forecasting in batches between two updates.
 
     Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands
     outside the agent and holds the labels, sees in advance which round will be explored and correct: the state changes

@@ -96,7 +96,7 @@ class Newtron(KernelAgent):
     Guarantee: regret :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` when
     :math:`\alpha \le (\ln T)/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
     :math:`T^{-1/2}` for the others. So `gamma = "theory"`, of the last shape, at the default :math:`\alpha = 1` is
-    covered from :math:`T = e^{8 R D}` on only, which few runs reach. The constants are not known to us, so `bound`
+    covered from :math:`T = e^{8 R D}` on only, which few runs reach. Its constants are not published, so `bound`
     answers None; the theorem covers `ball=True` only. The :math:`\beta` used for "theory" is ours: :math:`f_t` lies
     below :math:`l_t` in conditional expectation on the Frobenius ball (:math:`\gamma = 0`; small-step limit,
     supported by a numerical search, not proved).

@@ -40,7 +40,7 @@ def act_kernel(state, x, u, p, payload):
     yes = 0
     for k in range(K):
         payload[k] = z[k]
-        yes += z[k] >= 0.0  # S_t, the classes whose perceptron says yes
+        yes += z[k] >= 0.0  # S_t, the classes whose perceptron is positive
     best = argmax(z, K)
     if yes > 0 and state.rules[0] == 1:
         p[:] = 0.0

@@ -153,7 +153,7 @@ class PNewtron(KernelAgent):
     exploit
         What is played when the coin does not say explore: "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`,
         as in the paper; "argmax" plays its largest, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as some
-        public copies do, and errs less on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % for 12.4 % at
+        public copies do, and makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % for 12.4 % at
         :math:`T = 10^6`).
 
     Raises

@@ -34,7 +34,7 @@ def decide(z, u, rule, p):
 def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
     """Play one block; `update_kernel` writes into z what was forecast before it learnt, and no action moves the state.
 
-    Returns n, or the first round whose answer is none (logits that are not finite).
+    Returns n, or the first round whose decision is invalid (logits that are not finite).
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(y.shape[0]):
@@ -60,7 +60,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
     Guarantee (adaptive adversary): :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`, with L the loss in nats of any
     U of the forecaster's ball, Reg its regret bound and f the mistakes that a nat costs the decoding at most: 1 for a
-    draw ("sample"), which errs with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there
+    draw ("sample"), wrong with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there
     is (at :math:`K = 2` by Cesa-Bianchi et al., JACM 1997, for more classes ours: docs/theory/half-log.md). None where
     the forecaster has no proved bound in nats.
 

@@ -1,4 +1,4 @@
-"""The settings `second_order` and `sketch_size`: what agents with a d x d matrix for every class keep of each."""
+"""The settings `second_order` and `sketch_size`: the form of the d x d matrices of agents with one per class."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ LARGEST_WHOLE = 2**22
 2 ms, of the others .1 to .5 ms. Beyond it, at :math:`K = 10`, :math:`d = 1024`, a sketch is 6 to 35 times faster, and
 made at most 2 points more mistakes in 2,000 rounds (docs/results/benchmarks.md)."""
 SKETCH_SIZE = 32
-"""sketch_size where nothing is said. Its cost a round, about :math:`2 m d + K m^2 / 2` multiplications, is then that of
+"""Default of sketch_size. Its cost per round, about :math:`2 m d + K m^2 / 2` multiplications, is then that of
 the :math:`K d` of the scores at :math:`K = 50`, and :math:`2 m` rows of :math:`d = 1024` are half a megabyte, what a
 core's second cache holds.
 """
 
 
 class Form(NamedTuple):
-    """What is kept of each matrix: "full", "diagonal" or "sketch", and the size of a sketch."""
+    """The form of each matrix: "full", "diagonal" or "sketch", and the size of a sketch."""
 
     second_order: str = "full"
     sketch_size: int = SKETCH_SIZE
@@ -44,7 +44,7 @@ class Form(NamedTuple):
 
 
 def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
-    """Return the form of two settings, or raise a UsageError: another word, no size, or one that nothing would read."""
+    """Return the form of two settings, or raise a UsageError: an unknown word, an invalid size, or a size without a sketch."""
     one_of("second_order", second_order, get_args(SecondOrder))
     form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))
     if form.sketch_size != SKETCH_SIZE and second_order != "sketch":
@@ -53,14 +53,14 @@ def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
 
 
 def resolved_order(second_order: Any, problem: Problem) -> Any:
-    """Return what "auto" stands for at this problem, and any other value as it is."""
+    """Return the form that "auto" selects for this problem; any other value unchanged."""
     if second_order != "auto":
         return second_order
     return "sketch" if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"
 
 
 def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) -> float:
-    """Return how many bytes so many models take at least; settings as given, those of no meaning included."""
+    """Return a lower bound on the bytes of the models; invalid settings are accepted."""
     second_order, sketch_size = resolved_order(settings["second_order"], problem), settings["sketch_size"]
     d = problem.n_features
     if second_order == "diagonal":

@@ -37,7 +37,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Uniform(KernelAgent):
-    r"""Guess uniformly at random, whatever was seen: the floor every agent is read against.
+    r"""Play uniformly at random: the baseline of every agent.
 
     Update rule: none. Expected mistakes :math:`(1 - 1/K) T` on any stream. Cost :math:`O(K)` a round, no memory.
     """

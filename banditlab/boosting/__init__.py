@@ -1,4 +1,4 @@
-"""Online multiclass boosting: boosters, weak learners, and what they share. Nothing is imported before it is asked for."""
+"""Online multiclass boosting: boosters, weak learners, and what they share. Classes are imported on first use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BUILT_IN = {
         "Simulated": ("simulated", "banditlab.boosting.weak.simulated"),
     },
 }
-"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+"""By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
     "Booster": "banditlab.boosting.booster",
     "Decision": "banditlab.problem",

@@ -13,14 +13,14 @@ from banditlab.problem import Problem
 
 
 class BestSingle(Booster):
-    """N weak learners that know nothing of each other; the one with the fewest mistakes so far is followed.
+    """N independent weak learners; the prediction is that of the one with the fewest mistakes so far.
 
     Problem: online multiclass classification with weak learners, the label is revealed.
 
     Update rule: every learner trains on every example with the same weight, its own, and predicts without costs; the
     leader's class is played, of equals the first's.
 
-    In the paper's tables "best decision tree" is the learner that turned out best, which no player can know in advance:
+    In the paper's tables "best decision tree" is the best learner in hindsight, which no player can choose in advance:
     that is `best_mistakes` in `diagnostics`, and `mistakes.1` ... `mistakes.N` are everyone's, for parts of a stream.
 
     Guarantee: none; `bound` returns None. Cost: the weak learners'.

@@ -126,7 +126,7 @@ class Booster(RoundLabelAgent):
         return self.inner.view(x)
 
     def peek(self, label: int) -> None:
-        """Tell the label of the next context to learners that are told it before they predict (simulated ones)."""
+        """Pass the label of the next context to learners that observe it before they predict (simulated ones)."""
         for learner in self.learners:
             if learner.told_label:
                 learner.peek(label)
@@ -145,7 +145,7 @@ class Booster(RoundLabelAgent):
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings under the names the weak learner knows, or raise a UsageError naming the wrong one."""
+    """Return the settings under the weak learner's names, or raise a UsageError that names an unknown one."""
     known, settings = inner.own_settings(), {}
     for key, value in given.items():
         name = key.removeprefix("weak_learner.")

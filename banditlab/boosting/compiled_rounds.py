@@ -3,8 +3,8 @@
 A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
 kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
 
-What a learner answers decides what the next one is asked: a chain of N steps. A tree learns a round's example and is asked
-the next one's at once, while it is at hand. Beside the answer a step writes down what any label will need.
+A learner's prediction decides the costs of the next one: a chain of N steps. A tree is updated with a round's example and
+predicts the next one's at once, while it is in the cache. Each step also writes what the update will need for any label.
 
 In these kernels `scratch` is scratch of a round, `state` and `rule` are what lasts.
 """
@@ -129,7 +129,7 @@ def follow(scratch, mistakes):
     mix_experts(mistakes, choices, scratch.fading, scratch.experts, scratch.p)
 
 
-# ----------------------------------------------------------------------------- a round, all learners asked in one kernel
+# -------------------------------------------------------------------------- a round, predictions of all learners in one kernel
 
 
 def respond_template(forest, rule, scratch, mistakes, x):
@@ -167,7 +167,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Fill in what `absorb` reads beside the payload: what label y needs, and what the rule kept of the votes."""
+    """Write what `absorb` reads beside the payload: the terms of label y, and what the rule stored of the votes."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain
@@ -182,7 +182,7 @@ def recall_template(rule, scratch, loss, zero, y):
             recall_kernel(rule, scratch, i, int(votes[i]), s)  # type: ignore[name-defined]  # noqa: F821
 
 
-# -------------------------------------------------------------- a round, learners asked one by one in Python (lines 4 to 7)
+# -------------------------------------------------------- a round, predictions of learners one by one in Python (lines 4 to 7)
 
 
 def ask_template(rule, scratch, done, asked, costs):
@@ -252,7 +252,7 @@ def answer(forest, scratch, mistakes, block, t):
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
     """Play a block; `rounds` are those before it, the cursor is (-1, 0) at the start.
 
-    A learner answers round :math:`t + 1` as soon as its trees have learnt round t, while they are at hand in the cache.
+    A learner predicts in round :math:`t + 1` directly after its trees' update of round t, while they are in the cache.
     So two rounds run through one another, in passes over the learners:
 
         pass         learner 0         learner 1        ...   learner N - 1      then, all votes being there

@@ -36,7 +36,7 @@ def _owners(cls: type, *names: str) -> set[type]:
 
 
 class ExpertBooster(Booster):
-    r"""A booster whose learner i is asked at costs made of the votes :math:`s^{i-1}` of those before it.
+    r"""A booster whose learner i predicts at costs computed from the votes :math:`s^{i-1}` of those before it.
 
     Expert i predicts :math:`\arg\max_l s^i_l`; the one to follow is drawn by hedge at rate 1. A subclass says by
     `_rule` how predictions become votes and costs, and what it learns beside the edges: seven kernels, see
@@ -44,7 +44,7 @@ class ExpertBooster(Booster):
     `loss_code` reads.
 
     Whoever the learners are, those kernels are called. Learners that choose by their estimates all choose in one kernel;
-    others are asked one by one; and where they are compiled trees a block of rounds is one kernel. The numbers are the same.
+    others predict one by one; and where they are compiled trees a block of rounds is one kernel. The numbers are the same.
     """
 
     loss_code: int

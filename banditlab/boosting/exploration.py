@@ -50,7 +50,7 @@ class BoostedExploration(RoundAgent):
         `gamma` outside [0, 1], another decoding, a booster or a setting that does not exist, or weak learners that are
         told the label.
     IncompatibleError
-        The booster cannot meet the problem.
+        The booster does not support the problem.
 
     References
     ----------

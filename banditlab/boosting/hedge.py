@@ -1,8 +1,8 @@
 r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
-Expert i's weight is :math:`\exp(-M_i)`, :math:`M_i` its mistakes so far: the mistakes are kept, and weights are taken
-relative to the best expert's, so that nothing underflows before it is negligible. :math:`e^{-M}` of a count of mistakes
-is looked up.
+Expert i's weight is :math:`\exp(-M_i)`, :math:`M_i` its mistakes so far. The mistakes are stored, and weights are
+relative to the best expert's, so that only negligible ones underflow. :math:`e^{-M}` of a count of mistakes is read from a
+table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def fade(fading):
 
 @cache
 def fading_weights() -> NDArray[np.float64]:
-    """Return :math:`e^{-M}` of M from 0 to `NEVER - 1`, one array for all who ask; nobody writes into it."""
+    """Return :math:`e^{-M}` of M from 0 to `NEVER - 1`, one shared read-only array."""
     fading = np.zeros(NEVER)
     fade(fading)
     return fading

@@ -196,6 +196,6 @@ class OnlineMBBM(Booster):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Make the draws of the round that `payload` stands for, however late its label comes."""
+        """Make the draws of the round of `payload`, however late its label comes."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -47,7 +47,7 @@ def derivative(loss, how, s, step, l, y, g):
 
 
 class Rule(NamedTuple):
-    r"""What AdaBoost.OLM keeps between rounds, :math:`\alpha` (N,), and its constants.
+    r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
     falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are kept as odds; a step
     is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
@@ -64,7 +64,7 @@ class Rule(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    """What is kept of :math:`s^i` in a round: the votes (K,), and the costs at them in one of two forms.
+    """Scratch for :math:`s^i` in a round: the votes (K,), and the costs at them in one of two forms.
 
     odds (K,) :math:`e^{s_l}` and pairs (K, K) :math:`1 / (e^{s_r} + e^{s_l})`, 0 where :math:`r = l`; or costs (K, K),
     their diagonal included.
@@ -83,7 +83,7 @@ class RuleScratch(NamedTuple):
 
 @cache
 def falls_of(N: int, decay: float) -> Floats:
-    r"""Return :math:`e^{-\text{decay}\, i}` of the learners :math:`i = 1, \dots, N`, one array for all who ask."""
+    r"""Return :math:`e^{-\text{decay}\, i}` of the learners :math:`i = 1, \dots, N`, one shared array."""
     return np.array([math.exp(-decay * (i + 1)) for i in range(N)])
 
 
@@ -213,7 +213,7 @@ def descend_kernel(rule, scratch, i, l, y, root, S):
 
 @njit
 def recall_kernel(rule, scratch, i, l, s):
-    """Nothing: `descend_kernel` reads none of what is kept."""
+    """Do nothing: `descend_kernel` does not read the scratch."""
 
 
 STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
@@ -224,7 +224,7 @@ class AdaBoostOLM(ExpertBooster):
 
     Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
 
-    Update rule (Algorithm 2): learner i is asked at the costs :math:`C^i`, whose row r is the gradient of a surrogate
+    Update rule (Algorithm 2): learner i predicts at the costs :math:`C^i`, whose row r is the gradient of a surrogate
     :math:`L^r` at the votes :math:`s^{i-1}` of those before it (9), and answers l;
     :math:`s^i = s^{i-1} + \alpha^i e_l`; expert i predicts :math:`\arg\max s^i`. Expert i is followed with
     probability proportional to :math:`\exp(-M_i)`, :math:`M_i` its mistakes. Then :math:`\alpha^i` takes a projected

@@ -21,7 +21,7 @@ class AdaBoostOLMPlus(ExpertBooster):
 
     Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
 
-    Update rule (Algorithm 4): learner i is asked at the costs :math:`C^i` of (C.1), the gradients of the multiclass
+    Update rule (Algorithm 4): learner i predicts at the costs :math:`C^i` of (C.1), the gradients of the multiclass
     logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K; it answers l, and
     :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
     Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`,
@@ -98,7 +98,7 @@ class AdaBoostOLMPlus(ExpertBooster):
             self.n_learners, clip=self.clip, forecaster=self.regression, norm_bound=self.regression_bound
         )
         self._tops = np.ones(self.n_learners)
-        self._zero[:] = 1.0 / problem.n_classes  # votes are kept as their softmax
+        self._zero[:] = 1.0 / problem.n_classes  # votes are stored as their softmax
 
     def _rule(self) -> tuple[Loops, Regressions]:
         return loops(__name__, STEPS), self._regressions.states

@@ -24,7 +24,7 @@ class AdaBoostOLOneVsAll(Booster):
     Problem: online multiclass classification with binary weak learners, the label is revealed.
 
     Update rule: booster k is AdaBoost.OLM at :math:`k = 2` on the labels "class k" and "not"; how sure it is is the
-    weight of its experts that say "class k". The surest class is played, ties at random. All K boosters learn from
+    weight of its experts that say "class k". The largest weight is played, ties at random. All K boosters learn from
     every label.
 
     Guarantee: none for the K classes; `bound` returns None.
@@ -101,7 +101,7 @@ class AdaBoostOLOneVsAll(Booster):
         return self.members[0].inner
 
     def peek(self, label: int) -> None:
-        """Tell each class's learners whether the next label is theirs, if they are told."""
+        """Pass to each class's simulated learners whether the next label is theirs."""
         for k, member in enumerate(self.members):
             member.peek(MINE if label == k else OTHER)
 

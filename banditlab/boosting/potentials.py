@@ -118,7 +118,7 @@ def row_kernel(tables, m, lead, row, degrees):
             degrees[BEFORE, j + 1] = times(before[j], degrees[BEFORE, j], pmf, lead[j] + c - 1, M, before[j + 1])
             degrees[AFTER, i] = times(after[i + 1], degrees[AFTER, i + 1], pmf, lead[i] + c - 1, M, after[i])
             degrees[LOOSE, i] = times(loose[i + 1], degrees[LOOSE, i + 1], pmf, lead[i] + c, M, loose[i])
-        # nobody reaches r; then, for each class, it is one vote short of r, or the first to tie with r
+        # no class reaches r; then, for each class, it is one vote short of r, or the first to tie with r
         win += weight * at(before[n - 1], degrees[BEFORE, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
         for j in range(n):
             strict, level = lead[j] + c - 1, lead[j] + c
@@ -135,7 +135,7 @@ def row_kernel(tables, m, lead, row, degrees):
 
 
 class Potentials(ABC):
-    r"""Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass says how they are had.
+    r"""Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass computes them.
 
     Parameters
     ----------
@@ -153,7 +153,7 @@ class Potentials(ABC):
     """
 
     ahead: ClassVar[int] = 0
-    """Votes to come beyond n_votes that may be asked about."""
+    """Number of remaining votes beyond n_votes that is allowed."""
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
         self.n_votes, self.n_classes, self.edge = at_least("n_votes", n_votes, 0), n_classes, edge
@@ -213,7 +213,7 @@ class ExactPotentials(Potentials):
         self._memo: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles remember nothing: what was remembered is megabytes, and comes back."""
+        """Copies and pickles omit the cache: it is megabytes, and computed again."""
         return ExactPotentials, (self.n_votes, self.n_classes, self.edge)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
@@ -234,7 +234,7 @@ class ExactPotentials(Potentials):
         return out
 
     def _row(self, m: int, lead: list[int]) -> tuple[NDArray[np.float64], list[int]]:
-        """Return what `row_kernel` says of the differences in ascending order, and that order."""
+        """Return the result of `row_kernel` for the differences in ascending order, and that order."""
         m, order = self._checked(m), sorted(range(len(lead)), key=lead.__getitem__)
         # a class m + 2 votes behind cannot matter any more, nor can any where one is m + 1 votes ahead
         key = (m, *(max(-m - 1, min(lead[l], m + 2)) for l in order))

@@ -55,7 +55,7 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    r"""What is kept of :math:`s^i` in a round: its softmax, the shares (K,), and what each regression has seen (N, 8).
+    r"""Scratch for :math:`s^i` in a round: its softmax, the shares (K,), and the inputs of each regression (N, 8).
 
     seen: the half-margin, clipped, which makes :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
     :math:`q = x'A^{-1}x`, :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)`, :math:`\mathrm{sigmoid}(-|t|)`.
@@ -111,7 +111,7 @@ def update_kernel(states, i, right, seen):
 
 @inline
 def put_mass(scratch, i):
-    r"""Write :math:`\sum_{k \ne r} p_k` of the shares kept into mass, row i."""
+    r"""Write :math:`\sum_{k \ne r} p_k` of the stored shares into mass, row i."""
     p, mass = scratch.own.shares, scratch.mass[i]
     K = p.shape[0]
     mass[:] = 0.0
@@ -152,7 +152,7 @@ def vote(states, scratch, i, l, S):
     scratch.before[i] = p[l]
     own, rest = forecast(states, i, 0.5 * math.log(p[l] / others), scratch.own.seen[i])
     for k in range(K):
-        # where the others have vanished nothing is known of their proportions
+        # where the others underflow, their proportions are unknown
         p[k] = p[k] / others * rest if others > 0.0 else rest / (K - 1)
     p[l] = own
     for k in range(K):
@@ -196,7 +196,7 @@ class BoostingRegression:
     Guarantee (Theorem 13): regret at most the forecaster's plus :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats;
     with :math:`\text{clip} = \ln T`, :math:`O((\ln T)^2)`. See `bound`.
 
-    Both forecasters are kept in the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
+    Both forecasters have the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
     steps of a round (`STEPS`) keep the softmax of the votes in place of the votes.
 
     Cost: :math:`O(K)` a round, an exponential, a logarithm and a root; five floats for each copy.

@@ -1,6 +1,6 @@
-"""Potentials of the 0-1 loss as the code of Jung, Goetz and Tewari takes them: drawn once for each state, and kept.
+"""Potentials of the 0-1 loss as in the code of Jung, Goetz and Tewari: drawn once for each state, and stored.
 
-What is kept there for good is here a function of a seed and the state: the draws of a state come from a counter-based
+What their code stores for ever is here a function of a seed and the state: the draws of a state come from a counter-based
 generator whose counter is made of the state. So a table of fixed size, whose entries may be lost and come back the same,
 serves for the memory, and a booster's pickle needs its seed only.
 """
@@ -19,7 +19,7 @@ from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.philox import philox
 
 FIRST, MOST, SEATS = 1 << 12, 1 << 21, 8
-"""Potentials there is room for: it doubles as it fills, up to 32 MB. 1,000 rows of 8 classes meet up to 600,000 states."""
+"""Initial capacity for potentials: it doubles when full, up to 32 MB. 1,000 rows of 8 classes have up to 600,000 states."""
 LARGEST = 1_000
 """Votes, beyond which the chance that one of two classes gets none is below the least number."""
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
@@ -42,7 +42,7 @@ def _of_count(votes):
 
 @inline
 def _name(m, mine, others):
-    """Return 64 bits that tell states apart, never 0: m votes to come, `mine` for the label, the parts of the others."""
+    """Return a 64-bit key of a state, never 0: m remaining votes, `mine` for the label, the parts of the others."""
     h = _mixed(others + _mixed(np.uint64(mine) * _FOUR + _TWO)) + np.uint64(m) * _ODD
     return _mixed(h) | _ONE
 
@@ -111,7 +111,7 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
                     lost += 1
                     break
             M -= came
-            rival = left - 2 if left > 1 else 0  # who comes next has most of those that are left
+            rival = left - 2 if left > 1 else 0  # the next class has most of the remaining ones
             if others[rival] + M < own:
                 break
     return lost / draws
@@ -119,7 +119,7 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
 
 @inline
 def seat_of(name, names):
-    """Return a state's place among names, and whether it is there; a new one takes one of SEATS, whoever had it."""
+    """Return a state's index among names, and whether it is stored; a new one overwrites one of SEATS entries."""
     first = np.int64(name >> _FOUR) % (names.shape[0] - SEATS)
     for place in range(first, first + SEATS):
         if names[place] == name:
@@ -220,7 +220,7 @@ class RememberedPotentials(DrawnPotentials):
         self._names, self._known = np.zeros(FIRST, dtype=np.uint64), np.zeros(FIRST)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles know no potential: they come back with the seed, which the booster's payload has."""
+        """Copies and pickles omit the potentials: these follow from the seed, which is in the booster's payload."""
         return RememberedPotentials, (self.n_votes, self.n_classes, self.edge, self.draws)
 
     def redraw(self, seed: int) -> None:

@@ -1,12 +1,12 @@
-"""Public conformance checks: does a forecaster, an agent or an environment keep its contract?
+"""Public conformance checks: does a forecaster, an agent or an environment satisfy its contract?
 
     for check in check_agent(MyAgent):
-        check()                          # raises CheckFailed with one line that says what was wrong
+        check()                          # raises CheckFailed with a one-line reason
 
     for result in run_checks(MyAgent):   # or all of them, as results
         print(result)
 
-A class that cannot meet a check says so with `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
+A class to which a check does not apply sets `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
 is then reported as excluded, with that reason. The command line's `banditlab check ID|FILE` runs the same checks.
 
 subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are its constructor's;
@@ -115,7 +115,7 @@ def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings:
 
 
 def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[str, Any]) -> Iterator[CheckResult]:
-    """Yield the results of a subject's checks, each when it is asked for."""
+    """Yield the results of a subject's checks, lazily."""
     from banditlab.registry import kind_of
 
     cls = subject.func if isinstance(subject, partial) else subject
@@ -161,7 +161,7 @@ def check_file(path: str | Path) -> list[CheckResult]:
 
 
 def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
-    """Yield what `check_file` returns, each check run when its result is asked for; errors as there, at once."""
+    """Yield what `check_file` returns, lazily; errors as there, at once."""
     from banditlab.registry import classes_of, load_file
 
     file = Path(path)
@@ -188,7 +188,7 @@ def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
 
 
 def _unfinished(cls: Any) -> CheckResult:
-    """Return what is said of a class with an id of which methods are still to be written."""
+    """Return the message for a class with an id that has abstract methods."""
     missing = ", ".join(sorted(cls.__abstractmethods__))
     reason = f"leaves {missing} to be written: methods with these names (a class to derive from has no id)"
     return CheckResult(str(cls.id), "construction", "failed", reason)
@@ -236,7 +236,7 @@ def _without_id(module: Any) -> str:
 
 
 def check_id(id_: str, **settings: Any) -> list[CheckResult]:
-    """Check what the registry knows under an id (of whatever kind) and return the results.
+    """Check the class with an id in the registry (of any kind) and return the results.
 
     Raises
     ------
@@ -247,7 +247,7 @@ def check_id(id_: str, **settings: Any) -> list[CheckResult]:
 
 
 def check_id_one_by_one(id_: str, **settings: Any) -> Iterator[CheckResult]:
-    """Yield what `check_id` returns, each check run when its result is asked for; errors as there, at once."""
+    """Yield what `check_id` returns, lazily; errors as there, at once."""
     from banditlab.registry import KINDS, registry
 
     known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}

@@ -115,7 +115,7 @@ def true_probabilities(probe: PlayerProbe) -> None:
 
 
 def decisions_are_kept(probe: PlayerProbe) -> None:
-    """A decision stays as it was while the agent goes on: feedback may come late."""
+    """Later rounds do not change a decision: feedback may come late."""
     agent = probe.make()
     X, y = _stream(probe)
     kept = []
@@ -276,5 +276,5 @@ LABEL_AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, told_the_label, both_paths
 
 
 def agent_checks(cls: type[Player]) -> tuple[Callable[[PlayerProbe], None], ...]:
-    """Return the checks of an agent by what it is told: only a `LabelAgent` may see the label."""
+    """Return the checks of an agent by its feedback: only a `LabelAgent` may observe the label."""
     return LABEL_AGENT if issubclass(cls, LabelAgent) else AGENT

@@ -1,4 +1,4 @@
-"""What a check is: a named function of a probe that returns, or says in one line what was wrong and what is due."""
+"""A check is a named function of a probe that returns, or raises with one line: what was wrong and what is required."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Status = Literal["passed", "failed", "excluded"]
 
 
 class CheckFailed(BanditlabError):
-    """The subject broke its contract; the message says how and what the contract demands."""
+    """The subject violates its contract; the message states how, and what the contract requires."""
 
 
 class CheckExcluded(BanditlabError):
@@ -40,7 +40,7 @@ class CheckResult:
 
 
 class Probe(Protocol):
-    """What every check is handed: the subject's name, a note on how it is probed, the exclusions it declares."""
+    """The argument of every check: the subject's name, a note on how it is probed, the exclusions it declares."""
 
     name: str
     note: str
@@ -101,7 +101,7 @@ def fail(message: str) -> NoReturn:
 
 
 def _mend(error: Exception) -> str:
-    """Return what to do about an error of Python's own whose text does not say it."""
+    """Return advice on an error of Python's own whose text gives none."""
     if isinstance(error, ValueError) and "read-only" in str(error):
         return " (an array that is handed in must not be written to: copy it first)"
     return ""
@@ -114,7 +114,7 @@ def one_line(error: BaseException) -> str:
 
 
 def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) -> dict[str, str]:
-    """Return the checks a class asks to be left out of, by name, each with its reason (`excluded_checks`).
+    """Return the checks that a class excludes, by name, each with its reason (`excluded_checks`).
 
     Raises
     ------

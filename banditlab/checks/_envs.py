@@ -95,7 +95,7 @@ def _blocks(env: Any, rounds: int, size: int, seed: int = SEED) -> tuple[Any, An
 
 
 def env_metadata(probe: EnvProbe) -> None:
-    """The class says what it is: id, summary, reference, version, oblivious."""
+    """The class has its metadata: id, summary, reference, version, oblivious."""
     cls = type(probe.make().unwrapped)
     for name in ("id", "summary", "reference"):
         value = getattr(cls, name, "")
@@ -126,7 +126,7 @@ def env_settings(probe: EnvProbe) -> None:
 
 
 def _resolved(env: Any, name: str) -> Any:
-    """Return a setting's resolved value: `params()` says it where there is one, an attribute elsewhere."""
+    """Return a setting's resolved value: from `params()` where that is defined, else the attribute."""
     try:
         return env.params()[name] if hasattr(env, "params") and name != "horizon" else getattr(env, name)
     except (AttributeError, KeyError):
@@ -212,7 +212,7 @@ def hidden_label(probe: EnvProbe) -> None:
 
 
 def _refuse_infos(played: Episode) -> None:
-    """Without labels nothing can be compared: info must say nothing at all."""
+    """Without labels there is no comparison: info must be empty."""
     for info in played.infos:
         if info:
             fail(f"info holds {', '.join(map(repr, info))}: an environment without labels must leave it empty")
@@ -240,7 +240,7 @@ def label_guards(probe: EnvProbe) -> None:
 def _must_raise(call: Callable[[], Any], otherwise: str) -> None:
     try:
         call()
-    except Exception:  # any error will do: the runner must not be handed a label too early
+    except Exception:  # any error: the runner must not get a label too early
         return
     fail(otherwise)
 
@@ -249,7 +249,7 @@ def env_seeds(probe: EnvProbe) -> None:
     """The same seed gives the same episode, in a fresh object, in a used one, and whatever numpy's global state."""
     env = probe.make()
     actions = _actions(env)
-    before = np.random.get_state()  # noqa: NPY002 - the check is that nobody reads this state
+    before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used
     try:
         np.random.seed(1)  # noqa: NPY002
         one = episode(env, actions)

@@ -26,7 +26,7 @@ MEMORY_SLACK = 256
 
 
 def metadata(probe: PlayerProbe) -> None:
-    """The class says what it is: id, feedback, group, summary, reference, version."""
+    """The class has its metadata: id, feedback, group, summary, reference, version."""
     cls = probe.cls
     for name in ("id", "summary", "reference"):
         value = getattr(cls, name, "")
@@ -121,7 +121,7 @@ def verbs(probe: PlayerProbe) -> None:
 
 
 def own_state(probe: PlayerProbe) -> None:
-    """What changes while a player plays is its own: nothing of its class, which all of its instances share."""
+    """Playing changes the instance only, not its class, which all instances share."""
     mutable = (np.ndarray, list, dict, set, bytearray)
     shared = {
         name: value
@@ -156,7 +156,7 @@ def seeds(probe: PlayerProbe) -> None:
     """The same seed gives the same run, whatever numpy's global state."""
     # An agent that explores with probability 1/20 by a generator of its own may well play the same for sixty rounds.
     rounds = LONG if issubclass(probe.cls, Agent) else ROUNDS
-    before = np.random.get_state()  # noqa: NPY002 - the check is that nobody reads this state
+    before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used
     try:
         np.random.seed(1)  # noqa: NPY002
         one = run(probe.make(), probe.contexts[:rounds], probe.labels[:rounds])
@@ -170,7 +170,7 @@ def seeds(probe: PlayerProbe) -> None:
 
 
 def inputs(probe: PlayerProbe) -> None:
-    """Contexts are neither written to nor kept: a caller may reuse its arrays."""
+    """Contexts are neither written to nor referenced later: a caller may reuse its arrays."""
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     expected = run(probe.make(), X, y)
     player = probe.make()
@@ -287,6 +287,6 @@ def bounds(probe: PlayerProbe) -> None:
 
 
 BEFORE = (metadata, settings, bad_settings, verbs)
-"""Checks that play no round; what a player answers is looked at next, so that a wrong answer is not called something else."""
+"""Checks that play no round; those of a player's decisions follow, so that an invalid decision is reported as such."""
 AFTER = (own_state, seeds, inputs, pickling, saving, bounded_memory, bounds)
 COMMON = BEFORE + AFTER

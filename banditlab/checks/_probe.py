@@ -28,7 +28,7 @@ LONG = 400
 
 @dataclass(frozen=True)
 class PlayerProbe:
-    """A player's factory with a problem it can meet and a stream: contexts (LONG, d) read-only, labels (LONG,)."""
+    """A player's factory with a problem it supports and a stream: contexts (LONG, d) read-only, labels (LONG,)."""
 
     subject: Factory
     problem: Problem
@@ -57,7 +57,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
     CheckFailed
         `excluded_checks` is malformed.
     IncompatibleError
-        The player can meet neither problem.
+        The player supports neither problem.
     """
     note = ""
     problem = Problem(n_features=5, n_classes=3, radius=2.0, horizon=LONG)
@@ -113,7 +113,7 @@ def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:
 
 
 def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
-    """Play the bandit loop: the agent is told only whether each action was right, a label agent the label."""
+    """Play the bandit loop: an agent observes only whether each action was right, a label agent the label."""
     decisions = []
     for x, y in zip(contexts, labels, strict=True):
         decision = agent.act(read_only(x))

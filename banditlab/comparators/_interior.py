@@ -1,4 +1,4 @@
-r"""Minimise the logistic loss over the product of balls where `minimise` stands still: small, ill-conditioned problems.
+r"""Minimise the logistic loss over the product of balls where `minimise` stalls: small, ill-conditioned problems.
 
 Where features differ by orders of magnitude the Newton step of `_newton` leaves the ball a hundredfold, what is left of
 it after the projection is no descent, and gradient steps creep. A primal-dual interior-point method keeps the steps

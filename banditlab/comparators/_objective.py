@@ -87,7 +87,7 @@ class Objective:
         return self.pull_back(R)
 
     def evaluate(self, W: Floats) -> tuple[float, Floats]:
-        """Return the loss and its gradient G (K, d) at W in one pass over the contexts; nothing of length m is made."""
+        """Return the loss and its gradient G (K, d) at W in one pass over the contexts, without arrays of length m."""
         K, m = self.counts.shape
         total, G, columns = 0.0, np.zeros(self.shape), np.ascontiguousarray(W.T)
         rows, classes = np.empty((CACHED, K)), np.empty((K, CACHED))

@@ -23,7 +23,7 @@ ENOUGH = 16  # contexts for each entry of W that the smallest part has at least
 CHANCE = 0.1  # of K d / m, by about which the loss at the optimum of m contexts is above the least: parts need no more
 FAST = 0.25  # a step that leaves more of the gap is slow
 MAX_STEPS = 20
-PATIENT = 100  # rounds from which on who asked for them wants the optimum, and not an early end
+PATIENT = 100  # from this many rounds on the caller wants the optimum, not an early end
 
 
 Pair = tuple[Floats, Floats]

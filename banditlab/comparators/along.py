@@ -34,7 +34,7 @@ def comparators_along(
 ) -> Iterator[tuple[int, Comparator]]:
     """Yield (checkpoint, comparator of the first `checkpoint` rounds) for each checkpoint and, within it, each B.
 
-    Both go upwards. The stream is read once, as far as the last checkpoint, and kept as unique contexts with counts.
+    Both are increasing. The stream is read once, up to the last checkpoint, and stored as unique contexts with counts.
 
     Parameters
     ----------
@@ -102,7 +102,7 @@ def _wanted(at: int, B: float, needed: Collection[Pair], on_scale: bool) -> bool
 
 
 def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[int]) -> Iterator[int]:
-    """Add blocks to the stream, cut at the rounds given; yield each when exactly so many rounds are counted."""
+    """Add blocks to the stream, cut at the rounds given; yield each when exactly that many rounds are counted."""
     ahead = list(reversed(rounds))
     for X, y in blocks if ahead else ():
         used = 0

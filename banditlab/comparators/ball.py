@@ -17,11 +17,11 @@ from banditlab.validation import at_least, positive
 
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 500
-MARGIN = 0.9  # of the tolerance is aimed at, so that the certificate recomputed from scratch still meets all of it
+MARGIN = 0.9  # share of the tolerance to reach, so that the certificate recomputed from scratch is still within it
 
 
 class ComparatorError(BanditlabError):
-    """The comparator's duality gap did not come down to the tolerance, or its stream is too long to be kept."""
+    """The comparator's duality gap did not reach the tolerance, or its stream is too long to store."""
 
 
 @dataclass(frozen=True, eq=False)

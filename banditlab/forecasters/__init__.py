@@ -1,4 +1,4 @@
-"""Forecasters: full-information learners, which observe the label. Nothing is imported before it is asked for."""
+"""Forecasters: full-information learners, which observe the label. Classes are imported on first use."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BUILT_IN = {
         "KernelGAF": ("kernel-gaf", "banditlab.forecasters.kernel_gaf"),
     },
 }
-"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+"""By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
     "Forecaster": "banditlab.players.forecaster",
     "KernelForecaster": "banditlab.players.forecaster",

@@ -275,7 +275,7 @@ class Aggregating(Forecaster):
             )
         learn_block(self.state, X, y, self.smoothing, logits)
 
-    # ----------------------------------------------------------------------------------------------------- what is known
+    # ------------------------------------------------------------------------------------------- bounds and diagnostics
 
     def regret_to_net(self) -> float:
         """Return the loss so far less that of the best net member or node; NaN for "mala".

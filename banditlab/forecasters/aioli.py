@@ -22,7 +22,7 @@ from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, resolve
 
 ROOT_FROM = 1e7
-r""":math:`R^2/\lambda` above which C, :math:`A^{-1} = C C'`, stands in the place of :math:`A^{-1}`: that has lost all
+r""":math:`R^2/\lambda` above which C, :math:`A^{-1} = C C'`, is stored instead of :math:`A^{-1}`, which has lost all
 but 1e-10 of a margin there.
 """
 ROOT_TO = 1e14
@@ -234,7 +234,7 @@ class AIOLI(KernelForecaster):
 
     @property
     def rooted(self) -> bool:
-        """Whether C, :math:`A^{-1} = C C'`, stands in the place of :math:`A^{-1}`."""
+        """Whether C, :math:`A^{-1} = C C'`, is stored instead of :math:`A^{-1}`."""
         return self.problem.radius**2 > ROOT_FROM * self.regularization
 
     @property

@@ -65,7 +65,7 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At stands in state.blocks; return root's residual."""
+    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At is in state.blocks; return root's residual."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At

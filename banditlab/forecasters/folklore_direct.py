@@ -180,7 +180,7 @@ class FolkloreDirect(Forecaster):
         return (z, residual <= UNSOLVED) if self.linear_term == "before" else self._fixed_point(z, At, mean)
 
     def _off(self, z: Floats, At: Floats, mean: Floats) -> Floats:
-        """Return how far z is from what Lemma 7 with :math:`A = A_t` asks for."""
+        """Return the violation by z of Lemma 7's condition with :math:`A = A_t`."""
         s = softmax(z)
         M = np.eye(len(z)) + 2.0 * self.curvature * At @ softmax_hessian(s)
         after = np.linalg.solve(M, At)

@@ -66,7 +66,7 @@ def logits(W, x, z):
 
 @njit(arrays="new")
 def loss_of(z, s, k):
-    r"""Return :math:`-\ln \mathrm{softmax}(z)_k`, :math:`s = \mathrm{softmax}(z)` at hand."""
+    r"""Return :math:`-\ln \mathrm{softmax}(z)_k` from z and :math:`s = \mathrm{softmax}(z)`."""
     top = z.max()
     total = 0.0
     for j in range(z.shape[0]):
@@ -209,7 +209,7 @@ def damped_step(state, X, C, lam, value):
 
 @njit(arrays="new")
 def lead(state, X, C, lam):
-    """Move W to the minimiser of F: steps with the factor at hand, computed anew where a step shrinks too little."""
+    """Move W to the minimiser of F: steps with the current factor, which is recomputed where a step shrinks too little."""
     goal = TOLERANCE * (1.0 + largest(state.W.reshape(state.g.shape[0])))
     value = objective(state, X, C, lam)
     last = math.inf

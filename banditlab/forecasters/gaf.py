@@ -70,7 +70,7 @@ class State(NamedTuple):
 
 @njit
 def forecast_at(state, x, z):
-    """Write the forecast z (K,) and the mean logits at x, whose At stands in state.blocks: (6), smoothed."""
+    """Write the forecast z (K,) and the mean logits at x, whose At is in state.blocks: (6), smoothed."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]
@@ -365,7 +365,7 @@ def smoothing_of(value: float | str, n_classes: int, independent: int) -> float:
 
 
 def needed_generator(rng: np.random.Generator | None, who: str) -> np.random.Generator:
-    """Return the generator, or raise a UsageError that says who needs one."""
+    """Return the generator, or raise a UsageError that names the forecaster."""
     if rng is None:
         raise UsageError(f"{who} draws random numbers: rng must be a numpy Generator, got None")
     return rng

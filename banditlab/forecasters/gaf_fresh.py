@@ -119,11 +119,11 @@ class GAFFresh(Forecaster):
         return super().least_bytes(problem, settings) + 4.0 * samples * problem.n_classes
 
     def predict(self, context: Floats) -> Floats:
-        """Return the logits (K,) for `context` (d,), by the samples that stand."""
+        """Return the logits (K,) for `context` (d,), by the current samples."""
         return self._gaf.predict(context)
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), by the samples that stand."""
+        """Return the logits (n, K) for `contexts` (n, d), by the current samples."""
         return self._gaf.predict_many(contexts)
 
     def update(self, context: Floats, label: int) -> None:

@@ -26,7 +26,7 @@ from banditlab.validation import at_least, one_of, positive
 BATCH = 128
 """Contexts forecast together by each member."""
 
-# Names of their own, so that the compiler sees globals and not attributes of modules.
+# Separate names, so that the compiler reads globals and not attributes of modules.
 _folklore_predict, _aioli_predict = folklore.predict_kernel, aioli.predict_kernel
 _folklore_update, _aioli_update = folklore.update_kernel, aioli.update_kernel
 _folklore_predict_many = folklore.predict_many_kernel
@@ -35,7 +35,7 @@ _folklore_predict_many = folklore.predict_many_kernel
 class State(NamedTuple):
     """w (N,) log weights; folklore and aioli, stacked states of the members, one of the two a placeholder.
 
-    binary says that the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
+    binary: whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
     """
 
     w: NDArray[np.float64]

@@ -63,7 +63,7 @@ def update_kernel(state, x, y):
 
 
 class KernelAIOLI(Forecaster):
-    r"""AIOLI on the features of a kernel, by the dual algebra: every context learnt is kept.
+    r"""AIOLI on the features of a kernel, by the dual algebra: the context of every update is stored.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the logits answered are :math:`(z, 0)`.

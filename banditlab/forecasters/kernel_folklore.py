@@ -13,7 +13,7 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    r"""FOLKLORE on the features of a kernel, in the coordinates of the contexts learnt.
+    r"""FOLKLORE on the features of a kernel, in the coordinates of the span of its updates' contexts.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -48,7 +48,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
     landmarks
         m, the most contexts that are kept; 0 for all that stand out.
     tolerance
-        The part of R by which a feature has to stand out of the span to be kept.
+        Least distance of a feature from the span, as a part of R, for which it is stored.
 
     Raises
     ------

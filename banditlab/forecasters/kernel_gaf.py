@@ -12,7 +12,7 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    r"""GAF on the features of a kernel, in the coordinates of the contexts learnt.
+    r"""GAF on the features of a kernel, in the coordinates of the span of its updates' contexts.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 

@@ -53,12 +53,12 @@ class Span(NamedTuple):
 
     @classmethod
     def empty(cls, capacity: int, d: int) -> Span:
-        """Return the span of nothing."""
+        """Return an empty span."""
         return cls(np.zeros(1, np.int64), np.zeros((capacity, d)), np.zeros((capacity, capacity)), np.zeros(1))
 
 
 class State(NamedTuple):
-    """The contexts kept, and the learner's state in their coordinates."""
+    """The stored contexts, and the learner's state in their coordinates."""
 
     span: Span
     learner: Any
@@ -82,7 +82,7 @@ class KernelSpanForecaster(Forecaster):
         self.tolerance = nonnegative("tolerance", tolerance)
 
     def _learn_with(self, inner: QuadraticForecaster) -> None:
-        """Begin with a learner in FIRST coordinates that has learnt nothing."""
+        """Begin with a new learner in FIRST coordinates."""
         self._inner = inner
         self.norm_bound, self.regularization, self.curvature = inner.norm_bound, inner.regularization, inner.curvature
         self.state = State(Span.empty(FIRST, self.problem.n_features), inner.state)
@@ -132,7 +132,7 @@ class KernelSpanForecaster(Forecaster):
         return np.exp(-0.5 * squares / self.bandwidth**2)
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return of contexts (n, d) the coordinates (n, capacity), what is outside of the span (n,), and whether it is seen."""
+        """Return of contexts (n, d) the coordinates (n, capacity), the residual (n,), and whether that is a coordinate."""
         span = self.state.span
         r, capacity = int(span.rank[0]), len(span.L)
         Xi = np.zeros((len(X), capacity))
@@ -208,7 +208,7 @@ class KernelSpanForecaster(Forecaster):
         return math.nan if self.kernel == "gaussian" else self.space_certificate()
 
     def _dimension(self, rounds: float) -> float | None:
-        """The dimensions that so many contexts can span, None where linear functions are not in the space or few are kept."""
+        """The largest dimension of the contexts' span, None where linear functions are not in the space or few are stored."""
         if self.kernel == "gaussian" or self.landmarks:
             return None
         d = self.problem.n_features

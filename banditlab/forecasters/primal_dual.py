@@ -1,4 +1,4 @@
-"""The two forms of a learner on quadratic surrogates: Kd numbers, or K times what the contexts learnt span."""
+"""The two forms of a learner on quadratic surrogates: in Kd dimensions, or in K times the rank of its updates' contexts."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def certified(total: float, doubt: float) -> float:
 
 
 def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
-    """Return whether a learner with these settings begins in the span of the contexts it has learnt."""
+    """Return whether a learner with these settings begins in the dual form, the span of its updates' contexts."""
     size = Blocks.size(problem.n_classes, problem.n_features)
     return form == "dual" or (form == "auto" and size > min(SMALL, max_memory * GIB))
 
@@ -95,7 +95,7 @@ def in_span(plain: Kernels) -> Kernels:
 
 
 class QuadraticForecaster(KernelForecaster):
-    """A forecaster on `Blocks` that sees contexts through inner products only, in the primal or the dual form.
+    """A forecaster on `Blocks` that depends on contexts through inner products only, in the primal or the dual form.
 
     A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks`, `h` (K, n),
     `spent`, `doubt` and `longest`, in the n coordinates that `_coordinates` answers; its constructor hands it to `_begin`.
@@ -153,14 +153,14 @@ class QuadraticForecaster(KernelForecaster):
         return begins_dual(form, most, problem)
 
     def _begin(self, state: Any) -> None:
-        """Begin with `state`, which has learnt nothing, in the form that the settings call for."""
+        """Begin with the initial `state`, in the form of the settings."""
         capacity, d = state.h.shape[1], self.problem.n_features
         self.state = Spanned(Span.empty(capacity, d), state) if self._begins_dual() else state
         self.sparse = self.dual
 
     @property
     def dual(self) -> bool:
-        """Whether the learner is kept in the span of the contexts it has learnt."""
+        """Whether the learner is in the dual form, the span of its updates' contexts."""
         return isinstance(self.state, Spanned)
 
     @property

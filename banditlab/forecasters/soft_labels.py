@@ -37,7 +37,7 @@ def as_distribution(label: Any, K: int) -> Floats:
 
 
 def vertex(y: Floats) -> int | None:
-    """Return the class that y (K,) is the vertex of, None where it is none."""
+    """Return the class whose vertex y (K,) is, None of other distributions."""
     k = int(np.argmax(y))
     return k if y[k] == 1.0 and np.count_nonzero(y) == 1 else None
 
@@ -62,7 +62,7 @@ def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> flo
 
 
 def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
-    """Turn the update of a FOLKLORE state that was just told `hard` into the one with y (K,).
+    """Turn the last update of a FOLKLORE state, with the class `hard`, into the one with y (K,).
 
     Parameters
     ----------

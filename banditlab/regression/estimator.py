@@ -54,7 +54,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     threshold
         Huber's, in units of Y; None is the least that the theorem allows, :math:`\max(2, 1 + B)`.
     passes
-        How often `fit` goes through the sample, each time in a fresh order. More than one has no guarantee.
+        Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
     scaling, fit_intercept, shuffle, random_state
         As for `OnlineClassifier`.
 
@@ -137,7 +137,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         return self._middle + self._half * scaled
 
     def __sklearn_tags__(self) -> Tags:
-        """Return what scikit-learn is to know: sparse X is taken."""
+        """Return the tags for scikit-learn: sparse X is accepted."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags

@@ -24,7 +24,7 @@ from banditlab.validation import positive
 
 
 class Loss(Protocol):
-    """What `GaussianRegression` asks of a loss; every number is one prediction's."""
+    """The interface of a loss for `GaussianRegression`; every number is one prediction's."""
 
     @property
     def name(self) -> str:

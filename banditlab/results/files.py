@@ -22,7 +22,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 
 class NoRoomError(OSError):
-    """A results folder has no room, or cannot be written any more: that is no run's fault, and all that follow meet it."""
+    """The disk of a results folder is full or read-only, which is no failure of a run and ends the sweep."""
 
 
 def listing(name: str, data: bytes) -> bytes:

@@ -22,7 +22,7 @@ from banditlab.results.schema import COMPARATOR, FORMAT, LISTED, RUNS, SHARDS, S
 
 @dataclass(frozen=True)
 class Skip:
-    """A pair that cannot meet, with the reason."""
+    """A pair that cannot be played, with the reason."""
 
     environment: str
     player: str
@@ -123,7 +123,7 @@ def read_failures(folder: Path, wanted: Collection[str]) -> list[Failure]:
 
 
 def failure_records(files: Files, wanted: Collection[str]) -> list[dict[str, Any]]:
-    """Return the records of failures among the wanted runs and streams; one says so where its file is damaged."""
+    """Return the records of failures among the wanted runs and streams; a damaged file gives a record that states it."""
     records: list[dict[str, Any]] = []
     for name in files.names("failed/*.json"):
         if Path(name).stem not in wanted:
@@ -175,7 +175,7 @@ class Found(NamedTuple):
 
 
 def read_runs(folder: Path, wanted: Collection[str]) -> Found:
-    """Return the rows of the wanted runs, of each from results.parquet if it stands there and in a shard."""
+    """Return the rows of the wanted runs, from results.parquet where a run is both there and in a shard."""
     files = Files(folder)
     parts = [files.table(name) for name in files.names(SHARDS)]  # first: a run may be compacted, never vanish
     tables = [table for table in (files.table("results.parquet"), *parts) if table is not None]

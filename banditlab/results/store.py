@@ -96,7 +96,7 @@ class Store:
         self.write_comparator_files(stream_id, [buffer.getvalue(), parquet_of(table_of(rows))])
 
     def write_comparator_files(self, stream_id: str, contents: Sequence[bytes]) -> None:
-        """Write a stream's `comparator_files`, W first: the rows are what says that they are there."""
+        """Write a stream's `comparator_files`, W first: the rows mark them as complete."""
         for name, data in zip(self.comparator_files(stream_id), contents, strict=True):
             self.write(name, data)
         (self.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)
@@ -205,9 +205,9 @@ class Store:
 
 
 def shard_name(run_id: str, *others: str) -> str:
-    """Return where runs stand until they are compacted.
+    """Return the file of runs until they are compacted.
 
-    The name says all of them: another process may store the first of them beside others, over this file else.
+    Its name depends on all of them: another process may store the first one with others, and would overwrite this file.
     """
     mark = f"-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:16]}" if others else ""
     return f"shards/{run_id[:2]}/{run_id}{mark}.parquet"

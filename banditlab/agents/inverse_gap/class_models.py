@@ -1,4 +1,4 @@
-r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) in a row: each answers "would this class be correct?".
+r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) per class: each predicts whether its class would be correct.
 
 Model i is held as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss of the margin z at the outcome
 :math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`; w is the weight of the two virtual labels, one of each sign, at the
@@ -36,7 +36,7 @@ class Models(NamedTuple):
 
 
 def untaught(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: float) -> Models:
-    """Return M models that have learnt nothing, over fresh inverses."""
+    """Return M models before any update, over new inverses."""
     M = len(curvatures)
     return Models(
         inverses=inverses,
@@ -112,7 +112,7 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Learn as `learn` at z (K,); on a hit the best other class learns that it was wrong, if it knows x well."""
+    """Update as `learn` at z (K,); on a hit the best other class gets the outcome wrong, if its q at x is small."""
     learn(models, x, k, z[k], y)
     if y < 0.0:
         return

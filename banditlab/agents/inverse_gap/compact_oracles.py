@@ -19,7 +19,7 @@ from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, wide
 
 @inline(arrays="views")
 def seen(state, x):
-    """Return the sketch of an agent's state with the context x (d,), the intercept behind it, at hand."""
+    """Return the sketch of an agent's state with x (d,) and the intercept as its current context."""
     see(state.sketch, own_context(state, x))
     return borrow(state.sketch)
 
@@ -38,7 +38,7 @@ def seen_to_learn(state, x):
 
 @njit
 def learnt(state):
-    """Give the context at hand to the sketch; where the basis turns, the models that still play turn with it."""
+    """Update the sketch with the current context; where the basis rotates, rotate the models that still play."""
     sketch, winner = state.sketch, state.winner[0]
     if count_context(sketch):
         shrink(sketch)
@@ -50,7 +50,7 @@ def learnt(state):
 
 
 class DiagonalAIOLI(PerClassAIOLI):
-    """One AIOLI per class, of whose inverses the diagonals are kept."""
+    """One AIOLI per class, with diagonal inverses."""
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:

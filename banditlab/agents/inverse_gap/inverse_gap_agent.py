@@ -132,7 +132,7 @@ def learn(state, x, action, p, payload, correct):
 
 
 def prefetch(state, X, t):
-    """Template: tell both oracles which context comes next; the one that lost is told that none does."""
+    """Template: prefetch for both oracles; the one that lost the duel gets the end of the block."""
     n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
     oracle_prefetch_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
     oracle_prefetch_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
@@ -200,7 +200,7 @@ class InverseGapAgent(KernelAgent):
     growth
         The power of t in :math:`g_t`, 0 or above; 0 keeps g constant.
     intercept
-        The constant that the oracle sees behind each context, in units of R; 0 leaves it out.
+        The constant appended to each context, in units of R; 0 leaves it out.
     norm_bound
         B, with :math:`\|\theta_k\| \le B` for every class: it sets the curvature c. "auto" is :math:`1/R`. For
         "b-grid" the least of the grid, "auto" being :math:`4/R`. Of "aioli" and "b-grid".
@@ -249,7 +249,7 @@ class InverseGapAgent(KernelAgent):
     second_order: str
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Let the docstring go on with what the base says of the oracles, the cost and the settings."""
+        """Append the base's text on the oracles, the cost and the settings to the docstring."""
         super().__init_subclass__(**options)
         if cls.__doc__ is not None:  # as with python -OO
             cls.__doc__ += (InverseGapAgent.__doc__ or "").partition("\n")[2]
@@ -328,7 +328,7 @@ class InverseGapAgent(KernelAgent):
         return oracle_of(oracle, second_order).least_bytes(problem, given)
 
     def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
-        """Refuse a setting of another oracle: it would change nothing."""
+        """Raise for a setting of another oracle, which would have no effect."""
         own = self.own_settings()
         for name, value in given.items():
             if name not in reads and value != own[name].default:

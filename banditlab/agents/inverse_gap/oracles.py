@@ -1,6 +1,6 @@
-r"""What can tell FastCB and SquareCB how probably each class would be correct: the oracles, an axis of its own.
+r"""The oracles of FastCB and SquareCB, which predict the probability that each class would be correct.
 
-An oracle is a state and two kernels that know nothing of actions' probabilities:
+An oracle is a state and two kernels, independent of the actions' probabilities:
 
 * `margins_kernel(state, x, z)` writes :math:`z_k`, :math:`k = 0, \dots, K-1`, with
   :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`;
@@ -48,7 +48,7 @@ def no_challenger(state, x, k, z, y):
 
 @inline
 def no_look_ahead(state, X, t, behind):
-    """Do nothing: the oracle gains nothing by knowing the contexts to come."""
+    """Do nothing: the oracle has no prefetch."""
 
 
 @inline(arrays="views")
@@ -62,7 +62,7 @@ def own_context(state, x):
 
 @inline
 def nothing(state):
-    """Do nothing: the oracles share nothing that a round changes."""
+    """Do nothing: the oracles share no state."""
 
 
 class Oracle(ABC):
@@ -73,15 +73,15 @@ class Oracle(ABC):
     margins_kernel: ClassVar[Any]
     learn_kernel: ClassVar[Any]
     challenger_kernel: ClassVar[Any] = no_challenger
-    """(state, x, k, z (K,), y): what a challenger learns; see `rival`."""
+    """(state, x, k, z (K,), y): the update of a challenger; see `rival`."""
     prefetch_kernel: ClassVar[Any] = no_look_ahead
     """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.prefetch`."""
     context_kernel: ClassVar[Any] = own_context
     """(agent's state, x): what margins_kernel takes for its x."""
     lesson_kernel: ClassVar[Any] = own_context
-    """(agent's state, x): the same before a lesson, which may change what the oracles share."""
+    """(agent's state, x): the same before an update, which may change the shared state."""
     close_kernel: ClassVar[Any] = nothing
-    """(agent's state): what remains to be done after a lesson."""
+    """(agent's state): the last step of an update."""
 
     @staticmethod
     @abstractmethod
@@ -140,7 +140,7 @@ def aioli_look(models, X, t, behind):
 
 
 class PerClassAIOLI(Oracle):
-    """One AIOLI per class, however its matrices are kept: their settings and kernels."""
+    """One AIOLI per class, with any form of its matrices: settings and kernels."""
 
     margins_kernel = margins
     learn_kernel = learn
@@ -158,7 +158,7 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and how matrices are kept."""
+        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and the matrices' form."""
         R, form = problem.radius, form_of(given["second_order"], given["sketch_size"], problem)
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / R})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * R**2})
@@ -291,7 +291,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return grid_size, 1 for what is none: the constructor refuses it."""
+        """Return grid_size, 1 for an invalid one, which the constructor refuses."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 

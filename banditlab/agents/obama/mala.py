@@ -1,7 +1,7 @@
 r"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact.
 
 The chains hold :math:`W / \text{deviation}` and see :math:`\text{deviation}\, x`: the prior is :math:`N(0, I)`, and the
-limits that the step is kept within mean the same whatever the units of the contexts.
+limits of the step do not depend on the units of the contexts.
 """
 
 from __future__ import annotations

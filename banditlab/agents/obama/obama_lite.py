@@ -229,10 +229,10 @@ class ObamaLite(KernelAgent):
         play = KernelAgent._play if self.plays_blocks else RoundAgent._play  # the chains draw, round by round
         play(self, X, y, U, trace)
 
-    # ------------------------------------------------------------------------------------------------- what can be known
+    # ----------------------------------------------------------------------------------------- bounds and diagnostics
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the sampler's name, the hits learnt from, the weights cut to 1, and what the sampler has to report.
+        """Return the sampler's name, the hits in updates, the weights cut to 1, and the sampler's own diagnostics.
 
         "ess": independent draws of the average ("laplace"), 1 over the sum of the squared weights ("net", "grid"), or
         the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose

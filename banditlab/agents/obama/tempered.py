@@ -1,4 +1,4 @@
-"""What OBAMA's samplers share: the answer from an average over the posterior, and a hit's weight in its next factor."""
+"""What OBAMA's samplers share: the forecast from an average over the posterior, and a hit's weight in its next factor."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline, njit
 
 HITS, CUT = range(2)
-"""Slots of a sampler's `hits`: hits learnt from, and those whose weight was cut to 1."""
+"""Slots of a sampler's `hits`: hits in updates, and those whose weight was cut to 1."""
 
 
 @inline

@@ -1,4 +1,4 @@
-"""What the adapters share: how a library is asked for, and the two verbs around its own predict and learn."""
+"""What the adapters share: the import of a library, and the two methods around its own predict and learn."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from banditlab.validation import at_least
 class PeerAgent(RoundAgent):
     """An agent whose predicting and learning are another library's; only the bit ever reaches it.
 
-    A subclass answers `_distribution(x)` and takes `_update(x, action, probability, correct)`. Blocks are played by the
+    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks are played by the
     same two, without the Gymnasium loop around them.
     """
 
@@ -53,7 +53,7 @@ class PeerAgent(RoundAgent):
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Turn what the library raises (at weights that are no numbers, say) into one line that names the agent."""
+        """Convert the library's errors (at weights that are NaN, say) into one line that names the agent."""
         try:
             yield
         except BanditlabError:
@@ -65,9 +65,9 @@ class PeerAgent(RoundAgent):
 
 
 class BatchPeerAgent(PeerAgent):
-    """A library that is told of `batch` rounds at a time; a subclass takes them in `_hand_over`.
+    """A library that is updated with `batch` rounds at a time, by a subclass's `_pass_batch`.
 
-    Every round is still decided by itself, by what was handed over before it.
+    Every round is still decided singly, by the batches passed before it.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, *, batch: int) -> None:
@@ -86,7 +86,7 @@ class BatchPeerAgent(PeerAgent):
         return super().least_bytes(problem, settings) + 8.0 * batch * problem.n_features
 
     @abstractmethod
-    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+    def _pass_batch(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
         """Let the library learn from contexts (batch, d), the classes played there (batch,) and the bits (batch,)."""
 
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
@@ -94,7 +94,7 @@ class BatchPeerAgent(PeerAgent):
         self._contexts[i], self._actions[i], self._rewards[i] = x, action, float(correct)
         self._waiting += 1
         if self._waiting == self.batch:
-            self._hand_over(self._contexts, self._actions, self._rewards)
+            self._pass_batch(self._contexts, self._actions, self._rewards)
             self._waiting = 0
 
     def _get_waiting(self) -> dict[str, Any]:

@@ -24,11 +24,11 @@ SEEDS = (0, 2**64 - 1)
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     """A policy of `contextualbandits.online` with a model of the bit per class, taught by its `partial_fit`.
 
-    The policy is asked for one context at a time and updated with `batch` rounds at a time. It draws from a generator of its
+    The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of its
     own, seeded from ours. Until the first batch is full it has nothing to predict with and plays a uniform class. It cannot
     be pickled where it holds scikit-learn's models.
 
-    A subclass makes the policy, and says which numbers of a class's model change.
+    A subclass makes the policy, and defines which numbers of a class's model change.
     """
 
     requires = ("contextualbandits",)
@@ -48,7 +48,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
 
     @abstractmethod
     def _model_of(self, learner: Any) -> dict[str, Any] | None:
-        """Return the arrays and numbers of a class's model, None where it has learnt nothing yet."""
+        """Return the arrays and numbers of a class's model, None before its first update."""
 
     @abstractmethod
     def _set_model(self, learner: Any, model: dict[str, Any]) -> None:
@@ -57,7 +57,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     def _distribution(self, x: Floats) -> Floats:
         return one_hot(int(self._policy.predict(x[None])[0]), self.problem.n_classes)
 
-    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+    def _pass_batch(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
         self._policy.partial_fit(contexts, actions, rewards)
 
     # ------------------------------------------------------------------------------------------------------------ state
@@ -344,5 +344,5 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
 
 
 def _continue(rng: np.random.Generator, saved: np.random.Generator) -> None:
-    """Let a generator that others hold too go on where `saved` stands."""
+    """Set a shared generator to the state of `saved`."""
     rng.bit_generator.state = saved.bit_generator.state

@@ -49,7 +49,7 @@ class MABWiserAgent(BatchPeerAgent):
             return np.full(K, 1.0 / K)
         return one_hot(self._mab.predict(x[None]), K)
 
-    def _hand_over(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
+    def _pass_batch(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
         self._mab.partial_fit(actions, rewards, contexts)
 
     # ------------------------------------------------------------------------------------------------------------ state

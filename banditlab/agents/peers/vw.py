@@ -122,8 +122,8 @@ class VW(PickledBySettings, PeerAgent):
         self.learning_rate = positive("learning_rate", learning_rate)
         self.costs = one_of("costs", costs, tuple(COSTS))
         self._seed = internal_seed(self.rng)  # of bag's bootstrap; the others draw nothing
-        self._vw: Any = None  # the live learner, built at first use from a state taken over: that takes 10 ms
-        self._model: bytes | None = None  # its model file, where nothing has happened since
+        self._vw: Any = None  # the live learner, built at first use from a restored state, which takes 10 ms
+        self._model: bytes | None = None  # its model file, unless there was an update since
         self._workspace()
 
     def arguments(self) -> list[str]:
@@ -150,7 +150,7 @@ class VW(PickledBySettings, PeerAgent):
         return 1 << self.problem.n_classes.bit_length()
 
     def _workspace(self) -> Any:
-        """Return the live learner, built now if a state was taken over."""
+        """Return the live learner, built now if a state was restored."""
         if self._vw is None:
             vw = library("vowpalwabbit.pyvw", self.id)
             self._example = vw.Example
@@ -248,6 +248,6 @@ def _known(own: bytes, model: bytes) -> bytes:
 
 @contextmanager
 def _temporary_file() -> Iterator[Path]:
-    """Yield a path in a folder of its own, which goes with it."""
+    """Yield a path in a temporary folder."""
     with tempfile.TemporaryDirectory(prefix="banditlab-vw-") as folder:
         yield Path(folder) / "model"

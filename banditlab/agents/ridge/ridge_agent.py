@@ -39,7 +39,7 @@ WHOLE = Form()
 
 
 class State(NamedTuple):
-    """What the three agents keep; one type, so that numba compiles the shared kernels once.
+    """The state of the three agents; one type, so that numba compiles the shared kernels once.
 
     inverses, :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`; settings, the agent's own
     numbers; tally (3,): outcomes learnt, the key of the agent's draws, the rounds acted on (counted where there are
@@ -84,7 +84,7 @@ def prefetch_kernel(state, X, t):
 
 
 class RidgeAgent(KernelAgent):
-    """Base of the three: where the regressions are large, a block looks at its contexts ahead."""
+    """Base of the three: where the regressions are large, blocks are played with prefetch."""
 
     def prefetch(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, for large problems."""
@@ -92,7 +92,7 @@ class RidgeAgent(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least, by what is kept of the matrices."""
+        """Return a lower bound on the bytes of the state, by the form of the matrices."""
         return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:

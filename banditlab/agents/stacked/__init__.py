@@ -1,4 +1,4 @@
 """StackCB: per-class models on several views of a context, their margins joined by one online logistic regression.
 
-Takes the models' root and the weighting from `inverse_gap`; knows nothing of other agents.
+Uses the models' root and the weighting of `inverse_gap`; independent of other agents.
 """

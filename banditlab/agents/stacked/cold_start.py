@@ -1,4 +1,4 @@
-r"""How StackCB begins: what it does while it has met fewer contexts than they have columns. Ours.
+r"""How StackCB begins: its first rounds, fewer than the contexts have columns. Not from a paper.
 
 There every linear model fits every outcome, likelihoods tell experts apart by chance, and the stack is a mean of margins that
 differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400 columns
@@ -41,19 +41,19 @@ from banditlab.agents.stacked.ridge_expert import SLOPE
 from banditlab.numerics.jit import inline
 
 COLUMNS = 4
-"""Columns for each class, at least, for which a beginning is told apart."""
+"""Least number of columns per class for which the first rounds differ."""
 LONGEST = 16
-"""Rounds for each class, at most, in which confidence bounds are added: then directions of every class were met."""
+"""Most rounds per class in which confidence bounds are added: by then every class had its directions."""
 WIDEST, WIDTH = 3.0, 0.3
 """Width of the confidence bounds: at most, and for each class, as there are more to rule out. The view has norm 1 and A begins
 at 1; 3.2 there is LinUCB's 1 at a ridge of .1."""
 OFTEN = 2
-"""How many times as often as later the scale is taken anew."""
+"""How many times more often than later the scale is estimated again."""
 
 
 @inline
 def worth_of_a_miss(n, d, K):
-    """Return what (1) takes off, after n rounds learnt."""
+    """Return the subtracted term of (1), after n updates."""
     return max(0.0, 1.0 - n / d) / (K - 1)
 
 

@@ -33,7 +33,7 @@ LINEAR = 4
 """AIOLI experts on the linear views: two on the standardised one, two on the one by range; and the ridge expert's number."""
 VIEWS = 2
 SPARING, MOST_SPARING = 250, 8
-"""After 2 SPARING lessons a sketch takes in every second context, after 3 every third ..., at last every MOST_SPARINGth."""
+"""After 2 SPARING updates a sketch uses every second context, after 3 every third ..., at last every MOST_SPARINGth."""
 
 
 class Compact(NamedTuple):
@@ -92,7 +92,7 @@ def lessons(inverses, x, k, y, z, fresh, settings, lifted):
 
 @inline
 def is_held(lessons):
-    """Return whether the sketches take in the context after so many lessons: all at first, then every fourth."""
+    """Return whether the sketches use the context after this many updates: all at first, then fewer."""
     return lessons % max(1, min(MOST_SPARING, lessons // SPARING)) == 0
 
 
@@ -131,7 +131,7 @@ def _read_compact(linear, views, size, m, q):
 
 
 def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
-    """Teach model k of all the outcome y = +-1; z (4 or 5,) are the margins, or are written (fresh). worth: `teach_ridge`."""
+    """Update model k of every expert with the outcome y = +-1; z (4 or 5,): margins, or written (fresh); worth: `teach_ridge`."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)

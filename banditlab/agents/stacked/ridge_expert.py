@@ -13,7 +13,7 @@ A context at the centre, :math:`x = 0`, says nothing, and :math:`z = 0`: where n
 a second bias of the stack, which makes the play surer of itself (one context for ever: 6 of 1,000 runs stayed on a
 wrong class of three, not 0).
 
-At first, while fewer contexts were met than they have columns, r of a miss is below 0 (`cold_start`).
+At first, while there were fewer contexts than they have columns, r of a miss is below 0 (`cold_start`).
 
 Where one model serves two classes r is 1/2 or -1/2, and :math:`z = 4 m / (1 + w q)`: swapping the classes turns the
 sign.

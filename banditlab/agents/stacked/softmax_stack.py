@@ -43,7 +43,7 @@ from banditlab.numerics.simd_math import exponentials
 HANDICAP = 10.0
 """Nats that it begins behind the better of the other two."""
 PRIOR = PRIORS[0]
-"""Variance of every weight before anything is learnt, the loose stack's."""
+"""Prior variance of every weight, that of the loose stack."""
 
 
 class SoftmaxStack(NamedTuple):
@@ -134,7 +134,7 @@ def rivals(softmax, z, a, K, out):
     r"""Write what is to learn of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
     :math:`\zeta_a - \theta'f_a`.
 
-    The scores are those that were seen last.
+    The scores are those of the last context.
     """
     if softmax is None:
         return
@@ -171,7 +171,7 @@ def own_logit(softmax, read, N):
 
 @njit
 def learn_softmax(softmax, stack, before, read, N, y):
-    """Learn the outcome y (1 right, 0 not) of what `logit` read; before: `least_loss` before the other two learnt it."""
+    """Update with the outcome y (1 right, 0 not) of what `logit` read; before: `least_loss` before the other two's update."""
     if softmax is None or read.shape[0] == N:
         return
     zeta = own_logit(softmax, read, N)

@@ -8,7 +8,7 @@ Newton for the log loss. After class a was played, :math:`y = 1` if it was right
 
 :math:`\theta` is the stacks' mean, weighted by :math:`\exp(-\text{RATE}\, \text{loss})`, loss a stack's log loss so far
 (Vovk, Aggregating strategies, COLT 1990): the tight one, which stays near the experts' mean, for as long as that many
-weights cannot be learnt from so few rounds. A third stack, `softmax_stack`, looks at all classes together.
+weights cannot be learnt from so few rounds. A third stack, `softmax_stack`, models all classes jointly.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.numerics.jit import inline, njit
 
 PRIORS = (3.0, 0.1)
-"""Variance of every weight before anything is learnt, of the loose stack and of the tight one."""
+"""Prior variance of every weight, of the loose stack and of the tight one."""
 RATE = 0.5
 LEAST = 1e-4
 """Smallest probability that counts in a log loss: no single round decides between the stacks."""
@@ -96,7 +96,7 @@ def least_loss(stack):
 
 @njit
 def learn_one(theta, S, z, zeta, y, v):
-    r"""Do what the module says of one stack whose logit was :math:`\zeta`; return its log loss, in nats.
+    r"""Update one stack whose logit was :math:`\zeta`; return its log loss, in nats.
 
     :math:`\theta` (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
     """

@@ -66,7 +66,7 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, number, positive, true_or_false
 
 MEMORY = 2048
-"""Rounds that are kept for playing them again."""
+"""Rounds that are stored for replay."""
 LAST_REBUILD = 512
 r"""The scale is taken anew at :math:`n = 2, 4, 8, \dots` until here."""
 KEPT = 2000
@@ -76,7 +76,7 @@ ALARM = 14.0
 FLOOR = 100
 """No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
-"""g where nothing is learnt by exploring; finite, so that a tie is one."""
+"""g where exploration has no use; finite, so that ties stay ties."""
 WEAKER = 100.0
 r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
@@ -88,11 +88,11 @@ r"""Far smaller ones drown in float32's rounding: an inverse begins at :math:`1/
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
-"""Rounds that it begins with, of which half were hits: what is missed while everything is tried says little."""
+"""Pseudo-rounds that it begins with, half of them hits: misses of the first trials carry little information."""
 NEUTRAL = np.array([0.5, 0.5])
 """`State.hope` of an agent whose virtual labels are as often yes as no, whatever it hits."""
 WARM = np.zeros(1, np.bool_)
-"""`State.cold` of an agent that begins as it goes on."""
+"""`State.cold` of an agent without a cold start."""
 
 
 class Memory(NamedTuple):
@@ -122,7 +122,7 @@ class State(NamedTuple):
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (5,): w, c, the factor of :math:`g_n`, growth, the G that calls a change.
     hope (2,): the least share of yes among the virtual labels, and the share of hits lately. softmax: the third stack, None
-    where there is none. cold (1,): whether it does what `stacked.cold_start` says.
+    where there is none. cold (1,): whether `stacked.cold_start` applies.
     """
 
     linear: Bank | Compact
@@ -247,7 +247,7 @@ def shares_a_model(state):
 
 @inline
 def middle_of(state):
-    """Return what lies between the ridge expert's two answers: 1 and 0, or 1/2 and -1/2 of one model for two classes."""
+    """Return the difference between the ridge expert's two targets: 1 and 0, or 1/2 and -1/2 of one model for two classes."""
     return 0.0 if shares_a_model(state) else 0.5
 
 
@@ -294,9 +294,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def teach(state, views, z, action, correct, fresh):
-    """Teach all experts and the stacks the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
+    """Update all experts and the stacks with the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
 
-    Return the p said.
+    Return the predicted p.
     """
     E, m, size, k = experts_of(state), state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
@@ -317,7 +317,7 @@ def teach(state, views, z, action, correct, fresh):
 
 @njit
 def learn_late(state, x, action, correct):
-    """Teach the outcome of a context that was played under another scale; return the p said under that of now."""
+    """Update with the outcome of a context that was played under another scale; return the p predicted under this one."""
     scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
     see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     if state.softmax is None:
@@ -344,7 +344,7 @@ def remember(state, x, action, correct):
 
 @njit
 def rebuild(state, changed):
-    """Take the scale of the rounds since the last change, forget, and learn them again: as if it had always been known.
+    """Estimate the scale from the rounds since the last change, reset, and replay them under it.
 
     But for the third stack, which forgets where a change was called, and else stays as it is.
     """
@@ -465,7 +465,7 @@ class StackCB(KernelAgent):
     cold_start
         Whether the first d rounds are played for what they are, where :math:`d \ge 4 K` and there is a ridge expert.
     changes
-        Whether to forget where the agent is right much more seldom than it says.
+        Whether to reset the models when the agent is right much less often than it predicts.
     complement
         For :math:`K = 2`: whether a miss of one class is a hit of the other, as it is where exactly one is right.
 
@@ -584,7 +584,7 @@ class StackCB(KernelAgent):
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return how many changes were called, and the rounds that were learnt since the last.
+        r"""Return how many changes were detected, and the updates since the last.
 
         Of sketches: how often the standardised view's turned, and each view's share of :math:`\|x\|^2` outside, over
         the rounds learnt.

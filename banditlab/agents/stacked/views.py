@@ -1,4 +1,4 @@
-r"""What the experts of StackCB see of a context: linear views and blocks of Fourier features, scaled as columns were seen.
+r"""The inputs of StackCB's experts: linear views and blocks of Fourier features of a context, with columns scaled.
 
 With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` of column j
 over the contexts of a memory, n columns that vary, and 1/2 behind each view:
@@ -34,16 +34,16 @@ CLIP = 3.0
 LOWEST, HIGHEST = -1.0, 2.0
 """How far an entry of the view by range may leave [0, 1], which later contexts do."""
 CONSTANT = 0.5
-"""What stands behind every view."""
+"""The constant appended to every view."""
 PAIRS = 256
 """Most pairs of contexts whose distances the median is taken of."""
 QUANTILES = 2 * WIDTH + 1
-"""Quantiles of a column, the smallest and the largest entry among them, of which ranks are told."""
+"""Quantiles of a column, the smallest and the largest entry among them, between which ranks are interpolated."""
 LEAST_SPREAD = 1e-12
-"""Standard deviation, in units of the column's largest entry, up to which a column is taken for constant."""
+"""Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
 LEAST_MEDIAN = 1e-6
 LEAST_SCALE = 1e-290
-"""Largest entry, up to which a column is taken for 0: what is divided by it must stay finite."""
+"""Largest entry, up to which a column counts as 0: quotients by it must stay finite."""
 
 
 class Scale(NamedTuple):
@@ -73,7 +73,7 @@ NORM, PER_MEDIAN, PER_MEDIAN_RANK = 0, 1, 2
 
 
 def unseen(d: int, memory: int) -> Scale:
-    """Return the scale of a memory for so many contexts and none in it: every column is taken for constant."""
+    """Return the scale of an empty memory of this size: every column counts as constant."""
     mean, per_sd, low, per_range, mean_rank, per_sd_rank, v, ranks = (np.zeros(d) for _ in range(8))
     return Scale(
         mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(3), v=v, ranks=ranks,

@@ -70,7 +70,7 @@ def _matrix_at(dtype: Any) -> Any:
         return array._getvalue()
 
     def matrix_at(typingctx, address, rows, columns):
-        """Return the C-contiguous matrix (rows, columns) of eight-byte numbers at an address, counted by nobody."""
+        """Return the C-contiguous matrix (rows, columns) of eight-byte numbers at an address, without reference counting."""
         return kind(nbtypes.int64, nbtypes.int64, nbtypes.int64), codegen
 
     return intrinsic(matrix_at)
@@ -162,9 +162,9 @@ def teach_one(forest, j, k, x, y, weight):
 
 @njit
 def teach(forest, first, x, y, weights):
-    """Teach (x, y) to every tree from `first` on, learner i with weights[i]; weight 0 teaches nothing.
+    """Update every tree from `first` on with (x, y), learner i with weights[i]; weight 0 changes nothing.
 
-    Returns how far it came: the number of a tree whose arrays are too small, which has learnt nothing yet, or M.
+    Returns M, or the number of the first tree whose arrays are too small, which is not updated.
     """
     M = forest.trees.shape[0]
     members = M // weights.shape[0]
@@ -188,10 +188,10 @@ class Grove:
         self._estimate = False
         self._forest: Forest | None = None
         self.scratch: Any = None
-        """Arrays the booster's kernels write in a round; nothing that lasts."""
+        """Scratch arrays of the booster's kernels in a round."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles know no address."""
+        """Copies and pickles omit addresses."""
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
@@ -237,7 +237,7 @@ class Grove:
             j = teach(forest, j, x, y, weights)
 
     def grow(self, j: int) -> None:
-        """Enlarge tree j, which said that it is full."""
+        """Enlarge tree j, which is full."""
         assert self._forest is not None
         self._trees[j].grow()
         self._known[j] = self._trees[j].state

@@ -49,12 +49,12 @@ class Arrays(NamedTuple):
     tuning: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer; `require_tree` says more."""
+        """Return the range of every integer; `require_tree` checks more."""
         return {"nodes": (CLOSED, COUNT[1]), "sizes": (-1, COUNT[1])}
 
     @classmethod
     def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
-        """Return a root that has seen nothing; categories are those of each nominal feature."""
+        """Return an empty root; categories are those of each nominal feature."""
         nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
         nodes[0, KIND] = LEAF
         values = np.full((64, CLASS + K), -1.0)
@@ -218,7 +218,7 @@ class HoeffdingTree(ProbableLearner):
         found = [(category(values[first:end]), end - first) for first, end in [*self._nominal, *self._ordered]]
         categories = [size if which < 0.0 else which for which, size in found]
         nominal = len(self._nominal)
-        categories[nominal:] = [which for which, _ in found[nominal:]]  # -1 is none, as river has it
+        categories[nominal:] = [which for which, _ in found[nominal:]]  # -1 is none, as in river
         return Columns(as_contexts(np.concatenate([categories, context[self._numeric :]])))
 
     def views(self, contexts: Floats) -> Floats:

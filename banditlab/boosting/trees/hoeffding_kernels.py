@@ -1,6 +1,6 @@
 """Kernels of a very fast decision tree: where an example belongs, what a leaf counts, how it splits.
 
-A tree is four arrays and its tuning, which the caller enlarges when `learn` says so.
+A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
 
     nodes (M, 3 + V) int64      what the node is, its feature, its seat in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
@@ -42,7 +42,7 @@ LEAST_BRANCH = 0.01
 
 @inline
 def plant(node, nodes, values):
-    """Make a node a leaf that has seen nothing."""
+    """Make a node an empty leaf."""
     nodes[node, KIND] = LEAF
     nodes[node, FEATURE] = -1
     nodes[node, SEAT] = -1
@@ -252,7 +252,7 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
 
 @njit
 def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
-    """Split a leaf if its best feature is surely better than the next, or as good as; where none splits it, it forgets.
+    """Split a leaf if its best feature is better than the next by the Hoeffding bound, or ties; else reset its statistics.
 
     Columns 0 ... are nominal as far as `starts` (number of nominal columns + 1,) goes, then numeric. Of equal features the
     last one wins. In the authors' code a feature that sends nothing two ways may win, too; a leaf closes where no column has
@@ -332,7 +332,7 @@ def take_seat(seen, sizes):
 
 @njit
 def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
-    """Learn an example and return True; return False, nothing done, where the arrays are too small for what may come."""
+    """Update with an example and return True; return False, without an update, where the arrays may be too small."""
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     d = x.shape[0] - nominal
     if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SEATS_USED] + 1 > seen.shape[0]:

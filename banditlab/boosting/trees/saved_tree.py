@@ -33,7 +33,7 @@ DEEPEST = 4_000
 def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64], columns: int) -> None:
     """Raise a UsageError unless arrays (see `hoeffding_kernels`) are those of a tree over so many columns.
 
-    `made` are those of a tree that has seen nothing, `starts` (number of nominal columns + 1,) where their categories begin.
+    `made` are those of an empty tree, `starts` (number of nominal columns + 1,) where their categories begin.
     """
     nodes, values, seen, sizes = (given[name] for name in ("nodes", "values", "seen", "sizes"))
     for name, least in (("nodes", 1), ("values", 1), ("seen", 1), ("sizes", 3), ("tuning", len(made.tuning))):

@@ -1,4 +1,4 @@
-"""A weak learner of known edge, for testing theorems: it observes the label and errs exactly as much as it may."""
+"""A weak learner of known edge, for testing theorems: it observes the label and uses its edge exactly."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Simulated(WeakLearner):
       weights lie in [0, 1]; nor does it keep much, so that the learner is hardly better than Equation (1) demands.
       Without costs every wrong class costs :math:`1/(k-1)`.
 
-    It learns nothing. One uniform a prediction.
+    It has no updates. One uniform per prediction.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class Simulated(WeakLearner):
     Raises
     ------
     UsageError
-        A setting out of range, or a prediction without a label told since the last one.
+        A setting out of range, or a prediction without a label passed since the last one.
 
     References
     ----------
@@ -95,7 +95,7 @@ class Simulated(WeakLearner):
         self._label = label
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:
-        """Return a class for the context whose label was told."""
+        """Return a class for the context whose label was passed."""
         y, K, u = self._label, self.problem.n_classes, self.rng.random()
         if y < 0:
             raise UsageError("simulated: predicts a context whose label it was not told; call peek(label) first")

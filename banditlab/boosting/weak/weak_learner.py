@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 class WeakLearner(Player, ABC):
-    """A learner that is only asked to be better than a guess.
+    """A learner that needs only to be better than random.
 
     Constructors are `(problem, rng, *, settings)` as every player's; what a learner draws it draws from its own `rng`, a
     child stream that its booster made.
@@ -30,7 +30,7 @@ class WeakLearner(Player, ABC):
     kind: ClassVar[str] = "weak_learners"
     feedback = "label"
     told_label: ClassVar[bool] = False
-    """Whether the booster tells it the label by `peek` before it predicts: a simulated learner of known edge."""
+    """Whether the booster passes it the label by `peek` before it predicts: a simulated learner of known edge."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -65,7 +65,7 @@ class ProbableLearner(WeakLearner):
     there is a tie or not.
 
     A booster may ask for the estimates of all its learners and choose for them in one kernel, with the same uniforms;
-    one that predicts in a way of its own (overrides `predict`) is asked itself.
+    where it overrides `predict`, that is called.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:

@@ -165,7 +165,7 @@ class Collecting(BatchPeerAgent):
     def _distribution(self, x):
         return one_hot(2, 3)
 
-    def _hand_over(self, contexts, actions, rewards):
+    def _pass_batch(self, contexts, actions, rewards):
         self.handed.append((contexts.copy(), actions.tolist(), rewards.tolist()))
 
 

@@ -131,7 +131,7 @@ def _read_compact(linear, views, size, m, q):
 
 
 def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
-    """Update model k of every expert with the outcome y = +-1; z (4 or 5,): margins, or written (fresh); worth: `teach_ridge`."""
+    """Update model k of every expert with the outcome y = +-1; z (4 or 5,): the margins, written if fresh; worth: see there."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)

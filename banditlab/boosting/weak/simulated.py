@@ -48,7 +48,7 @@ class Simulated(WeakLearner):
     own_edge
         The edge this learner drew; `edge` where the spread is 0.
     reads_costs
-        Whether predictions depend on the costs; a booster may spare itself those of a learner that says no.
+        Whether predictions depend on the costs; a booster may leave out those of a learner where this is False.
 
     Raises
     ------

@@ -39,7 +39,7 @@ EARLY, WRONG, SHARE = 3, 0.002, 0.2
 def main(
     *,
     runs: int = 20,
-    coins: int = 10,
+    coins: int = 50,
     experts: int = 1000,
     gamma: float = 0.004,
     rounds: int = 16_000,
@@ -58,21 +58,40 @@ def main(
 def measured(seed: int, coins: int, experts: int, gamma: float, rounds: int) -> Line:
     """Return expected mistakes against an adversary, their mean over other coins on its stream, and loss + bound of both."""
     adversary = Turncoat(n_experts=experts, horizon=rounds)
-    agents = [mixing_agent(adversary.problem, gamma, [seed, i]) for i in range(1 + coins)]
-    mistakes = play(adversary, agents[0], seed=seed).expected_mistakes[-1]
-    loss = mistakes_per_nat("half-log", 2) * float(adversary.losses.min())
-    stream = Turncoat(n_experts=experts, horizon=rounds, updates=frozenset(adversary.updated))
-    others = [play(stream, agent, seed=seed).expected_mistakes[-1] for agent in agents[1:]]
-    bound = agents[0].bound(rounds)
+    agent = mixing_agent(adversary.problem, gamma, seed)
+    mistakes = play(adversary, agent, seed=seed).expected_mistakes[-1]
+    loss, bound = mistakes_per_nat("half-log", 2) * float(adversary.losses.min()), agent.bound(rounds)
     assert bound is not None
-    return Line(seed, experts, gamma, rounds, len(adversary.updated), mistakes, float(np.mean(others)), loss, bound)
+    stream = Turncoat(n_experts=experts, horizon=rounds, updates=frozenset(adversary.updated))
+    replayed = with_other_coins(stream, coins, gamma, seed)
+    return Line(seed, experts, gamma, rounds, len(adversary.updated), mistakes, replayed, loss, bound)
 
 
-def mixing_agent(problem: Problem, gamma: float, seed: list[int]) -> Exploration:
+def mixing_agent(problem: Problem, gamma: float, seed: int) -> Exploration:
     """Return `exploration` with half-log around the mixture, which no registry has."""
     agent = Exploration(problem, np.random.default_rng(seed), forecaster="ogd", gamma=gamma, decoding="half-log")
     agent._inner = BayesMixture(problem, None)
     return agent
+
+
+def with_other_coins(stream: Turncoat, coins: int, gamma: float, seed: int) -> float:
+    """Return the mean expected mistakes of so many such agents, which play a given stream side by side."""
+    rng, mistakes = np.random.default_rng([seed, 1]), 0.0
+    weights = np.full((coins, stream.n_experts), 1.0 / stream.n_experts)
+    context, _ = stream.reset(seed=seed)
+    for _ in range(stream.horizon):
+        p = np.minimum(weights @ context, 1.0 - 1e-12)
+        q = np.where(p < 0.5, half_log(p), 1.0 - half_log(1.0 - p))
+        mistakes += float(np.mean(1.0 - gamma / 2 - (1.0 - gamma) * q))
+        updated = rng.random(coins) < gamma / 2
+        weights[updated] *= context / (weights[updated] @ context)[:, None]
+        context = stream.step(0)[0]
+    return mistakes
+
+
+def half_log(u: Floats) -> Floats:
+    """Return max(0, 1 + (1/2) log2 u)."""
+    return np.maximum(0.0, 1.0 + 0.5 * np.log2(u))
 
 
 class BayesMixture(Forecaster):

@@ -114,8 +114,7 @@ def spoken(line: Line) -> str:
 def parts(results: Path) -> dict[str, str]:
     """Return the page's tables and sentences by marker."""
     lines = read(results / "rivals.csv")
-    every = by_table(lines)
-    tables = {name: table for name, table in every.items() if name != NOISE and not name.endswith(TOGETHER)}
+    every, tables = by_table(lines), shuffled(lines)
     return {
         "summary": summary(tables),
         "players": players(tables),
@@ -128,6 +127,11 @@ def parts(results: Path) -> dict[str, str]:
         "chosen": chosen(tables),
         "long": longer(tables, by_table(read(results / "rivals-long.csv"))),
     }
+
+
+def shuffled(lines: Iterable[Line]) -> dict[str, Table]:
+    """Return the lines of shuffled tables whose labels are their own."""
+    return {name: table for name, table in by_table(lines).items() if name != NOISE and not name.endswith(TOGETHER)}
 
 
 def by_table(lines: Iterable[Line]) -> dict[str, Table]:

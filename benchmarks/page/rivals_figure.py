@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from analysis.result_pages.rivals import NOISE, OWN, PEERS, REFERENCE, Line, by_table
+from analysis.result_pages.rivals import OWN, PEERS, REFERENCE, Line, shuffled
 from banditlab.analysis.look import COLOURS, FAINT, INK, name_ticks, new_figure, styled
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ SHOWN = (
 @styled
 def figure(lines: list[Line]) -> Figure:
     """Draw mistakes in per cent on a logarithmic axis, tables in the order of stackcb's."""
-    tables = {name: rows for name, rows in by_table(lines).items() if name != NOISE}
+    tables = shuffled(lines)
     order = sorted(tables, key=lambda name: tables[name][OWN].mean)
     picture = new_figure(1.6 + 0.2 * len(order))
     ax = picture.subplots()

@@ -285,6 +285,8 @@ def related(tables: dict[str, Table]) -> str:
     """Return a row per table of related rows: the players' mistakes on shuffled rows, and in order or by group."""
     both = [(name.removesuffix(end), name) for name in tables for end in TOGETHER if name.endswith(end)]
     names = [player for player in (OWN, *OURS, *PEERS) if any(player in tables[name] for _, name in both)]
+    if not both:
+        return "not played"
     head = ["rows", *map(code, names)]
     return markdown_table(
         head, [[n, *(shown(tables[n], p) for p in names)] for pair in both for n in pair if n in tables]

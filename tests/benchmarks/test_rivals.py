@@ -104,6 +104,20 @@ def test_every_marker_of_the_page_is_filled(tmp_path: Path) -> None:
     assert all(f": {name} -->" in page for name in parts)
 
 
+def test_a_table_in_its_order_stands_below_the_shuffled_one_and_counts_nowhere_else(tmp_path: Path) -> None:
+    ordered = [
+        found._replace(table="one-in-order", mistakes=(1.0, 1.0, 1.0, 1.0)) for found in ONE if found.player != "vw"
+    ]
+    told.write(tmp_path / "rivals.csv", [*ONE, *ordered])
+    parts = told.parts(tmp_path)
+    assert [row.split(" | ")[:3] for row in parts["order"].splitlines()[2:]] == [
+        ["| one", "20.5", "22.5"],
+        ["| one-in-order", "1.0", "1.0"],
+    ]
+    assert parts["summary"].splitlines()[2].startswith("| all 1 |")
+    assert "in-order" not in parts["tables"] + parts["players"] + parts["leads"]
+
+
 def test_settings_chosen_as_often_stand_in_the_order_of_their_names(tmp_path: Path) -> None:
     ways = ("--squarecb", "--cover 4", "--epsilon 0.1", "--bag 4", "--squarecb")
     lines = [line(f"t{i}", "vw tuned", (1.0, 1.0))._replace(setting=way) for i, way in enumerate(ways)]

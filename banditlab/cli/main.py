@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import errno
+import functools
+import inspect
 import io
 import os
 import shlex
@@ -53,38 +55,39 @@ OnCluster = Annotated[
 Patience = Annotated[
     float, typer.Option("--patience", min=1, help="Seconds a cluster may do nothing before the sweep gives up.")
 ]
-# How a table is read, the same for every command that reads one.
-RolesOption = Annotated[
-    list[str] | None,
-    typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
-]
-HeaderOption = Annotated[
-    bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
-]
-FormatOption = Annotated[Format | None, typer.Option("--format", help="Of the file; by default by its ending.")]
-EncodingOption = Annotated[
-    str | None,
-    typer.Option("--encoding", help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says."),
-]
-SeparatorOption = Annotated[str | None, typer.Option(help="Column separator; by default found out.")]
-DecimalOption = Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")]
-DropRows = Annotated[
-    list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
-]
-DropColumns = Annotated[list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")]
-MaxCategories = Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
-OrderOption = Annotated[
-    str | None,
-    typer.Option(metavar="ORDER", help="Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle."),
-]
-GroupOption = Annotated[
-    str | None,
-    typer.Option(metavar="COLUMN", help="Rows with one value here belong together; the first of each counts."),
-]
-MissingOption = Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
-ScalingOption = Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
 UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
 AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
+TABLE_OPTIONS: dict[str, Any] = {
+    "roles": Annotated[
+        list[str] | None,
+        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
+    ],
+    "header": Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
+    ],
+    "format": Annotated[Format | None, typer.Option(help="Of the file; by default by its ending.")],
+    "encoding": Annotated[
+        str | None, typer.Option(help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says.")
+    ],
+    "separator": Annotated[str | None, typer.Option(help="Column separator; by default found out.")],
+    "decimal": Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")],
+    "drop_rows": Annotated[
+        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
+    ],
+    "drop_columns": Annotated[
+        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
+    ],
+    "max_categories": Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")],
+    "order": Annotated[
+        str | None, typer.Option(help="Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle.")
+    ],
+    "group": Annotated[
+        str | None, typer.Option(help="A column: rows with one value belong together, and the first of each counts.")
+    ],
+    "missing": Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")],
+    "scaling": Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")],
+}
+"""How a table is read, the same for every command that reads one."""
 LivePage = Annotated[
     bool, typer.Option("--live", help="Show the sweep while it plays, on a page that only this machine can open.")
 ]
@@ -148,7 +151,27 @@ def run(
     )  # fmt: skip
 
 
+def _reads_a_table(command: Any) -> Any:
+    """Give a command the options by which a table is read; it receives the table environment's settings as `table`."""
+    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "table"]
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    more = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in TABLE_OPTIONS.items()]
+
+    @functools.wraps(command)
+    def inside(**given: Any) -> None:
+        table = {name: given.pop(name) for name in TABLE_OPTIONS}
+        table |= {name: table[name] or None for name in ("drop_rows", "drop_columns")}
+        table["roles"] = _roles(table["roles"]) if table["roles"] else None
+        table["header"] = {None: None, True: "yes", False: "no"}[table["header"]]
+        command(**given, table=table)
+
+    inside.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
+    inside.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *more)}
+    return inside
+
+
 @app.command()
+@_reads_a_table
 def compare(
     data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
@@ -165,35 +188,23 @@ def compare(
     agents: Annotated[
         str | None, typer.Option(help="Ids, such as fastcb,linucb, or all; by default those of practice.")
     ] = None,
-    roles: RolesOption = None,
-    header: HeaderOption = None,
-    format_: FormatOption = None,
-    encoding: EncodingOption = None,
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = None,
-    drop_rows: DropRows = None,
-    drop_columns: DropColumns = None,
-    max_categories: MaxCategories = None,
-    order: OrderOption = None,
-    group: GroupOption = None,
-    missing: MissingOption = None,
-    scaling: ScalingOption = None,
     dry_run: DryRun = False,
     lab: Lab = None,
     cluster: OnCluster = None,
     patience: Patience = 120.0,
     live: LivePage = False,
     live_port: LivePort = None,
+    *,
+    table: dict[str, Any],
 ) -> None:
     """Rank agents and exploration rates on your own table."""
-    settings = _table(locals())
     _open_labs(lab)
     from banditlab.cli.table_view import comparison_lines, fault_lines
     from banditlab.comparison import FaultyTableError, prepared
 
     counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
     try:
-        made = prepared(data, label, agents=agents, **counts, **settings)
+        made = prepared(data, label, agents=agents, **counts, **table)
     except FaultyTableError as error:
         more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
         more |= {
@@ -209,20 +220,6 @@ def compare(
     _run_or_estimate(
         made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run)
     )
-
-
-def _table(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the table environment's settings among a command's options; None where an option was not given."""
-    as_given = ("encoding", "separator", "decimal", "max_categories", "order", "group", "missing", "scaling")
-    header = options["header"]
-    return {
-        **{name: options[name] for name in as_given},
-        "format": options["format_"],
-        "drop_rows": options["drop_rows"] or None,
-        "drop_columns": options["drop_columns"] or None,
-        "roles": _roles(options["roles"]) if options["roles"] else None,
-        "header": None if header is None else "yes" if header else "no",
-    }
 
 
 def _roles(written: list[str]) -> dict[str, str]:
@@ -293,6 +290,7 @@ def merge(
 
 
 @app.command()
+@_reads_a_table
 def train(
     data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
@@ -303,25 +301,13 @@ def train(
         Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
-    roles: RolesOption = None,
-    header: HeaderOption = None,
-    format_: FormatOption = None,
-    encoding: EncodingOption = None,
-    separator: SeparatorOption = None,
-    decimal: DecimalOption = None,
-    drop_rows: DropRows = None,
-    drop_columns: DropColumns = None,
-    max_categories: MaxCategories = None,
-    order: OrderOption = None,
-    group: GroupOption = None,
-    missing: MissingOption = None,
-    scaling: ScalingOption = None,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
+    *,
+    table: dict[str, Any],
 ) -> None:
     """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
-    table = _table(locals())
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 

@@ -10,9 +10,6 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
 from banditlab.comparison._agents import chosen_agents
 from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
@@ -48,11 +45,7 @@ def compare(
     *,
     out: str | os.PathLike[str] | None = None,
     jobs: int = 1,
-    passes: int | None = None,
-    rounds: int | None = None,
-    repetitions: int = 10,
-    agents: str | Sequence[str] | None = None,
-    **table: Any,
+    **options: Any,
 ) -> Results:
     """Rank agents and exploration rates on your own table, as `banditlab compare` does, and return the results.
 
@@ -61,14 +54,16 @@ def compare(
     data
         A file, or a table in memory: a pandas DataFrame, a pyarrow Table or whatever hands over Arrow data (polars).
         A table in memory is written to `table.parquet` in the results folder first.
-    label, passes, rounds, repetitions, agents, table
-        See `comparison`.
+    label
+        The column to predict.
     out
         The results folder; by default what the command line takes, runs/results/NAME or results/NAME, NAME "table" for
         a table in memory. What it holds already of the same comparison is not played again; the report of another one is kept
         in its `earlier` folder.
     jobs
         Worker processes; 1 plays in this one.
+    options
+        `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`.
 
     Returns
     -------
@@ -88,7 +83,7 @@ def compare(
         path = Path(data)
     else:
         path = files.stored_table(data, default_folder("table") if out is None else Path(out))
-    spec = comparison(path, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
+    spec = comparison(path, label, **options)
     folder = default_folder(spec.name) if out is None else Path(out)
     Sweep(spec, where=str(path)).run(folder, jobs=jobs)
     return load(folder)
@@ -146,14 +141,14 @@ def prepared(
     describe_environment(TABLE, settings, str(data))
     found, sentences = surveyed(data, label, settings)
     env = _built(settings, data)
-    if not settings.get("group") and not env.unwrapped.sparse:
+    if not settings.get("group") and not env.sparse:
         alike = _built(settings | {"group": COPIES}, data)
-        if (units := alike.unwrapped.row_units) is not None:
+        if alike.row_units is not None:
             settings, env = settings | {"group": COPIES}, alike
-            sentences = [_about_copies(units), *sentences]
-    sentences += _about_order(env.unwrapped, found)
-    problem, n = env.unwrapped.problem, env.unwrapped.n_rows
-    long = env.unwrapped.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
+            sentences = [_about_copies(env.row_units), *sentences]
+    sentences += _about_order(env, found)
+    problem, n = env.problem, env.n_rows
+    long = env.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
     players, left_out = chosen_agents(agents, problem)
     spec = make_spec(
         {
@@ -170,31 +165,27 @@ def prepared(
 
 
 def _built(settings: dict[str, Any], data: Path) -> Any:
-    return build_environment(describe_environment(TABLE, settings, str(data)), rounds=1)
+    return build_environment(describe_environment(TABLE, settings, str(data)), rounds=1).unwrapped
 
 
-def _about_copies(units: NDArray[np.int64]) -> str:
+def _about_copies(units: Any) -> str:
     n, distinct = len(units), int(units.max()) + 1
-    return (
-        f"{n - distinct:,} of {n:,} rows are copies or near copies of others: rows that are alike are shown together, and the "
-        f"ranking counts the first of each, {distinct:,} in all; where a column says which rows belong together, give it as "
-        "--group"
-    )
+    found = f"{n - distinct:,} of {n:,} rows are copies or near copies of others"
+    return f"{found}: of those alike the first is ranked, {distinct:,} in all; --group COLUMN takes a column's groups instead"
 
 
 def _about_order(table: Any, found: Survey | None) -> list[str]:
-    times = [] if found is None else [note.name for note in found.notes if note.role in ("time", "time-like")]
-    said = [
-        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in times
+    names = [note.name for note in (found.notes if found else []) if note.role in ("time", "time-like")]
+    times = [
+        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in names
     ]
-    if table.looks_ordered and not table.in_order:
-        said.append(
-            "rows that follow one another are alike: shuffled, agents learn from those just before and after; --order file "
-            "plays them as they stand"
-        )
-    if table.follows_time:
-        said.append("the labels may depend on nothing but time, so no difference between agents is called significant")
-    return said
+    said = {
+        "rows near one another in the file are alike, and learnt from when shuffled: --order file plays them as they stand": (
+            table.looks_ordered and not table.in_order
+        ),
+        "labels may depend on nothing but time: no difference between agents is called significant": table.follows_time,
+    }
+    return [*times, *(sentence for sentence, on in said.items() if on)]
 
 
 def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:

@@ -58,12 +58,15 @@ class Recipe:
         Append a constant column as large as the largest row norm; the whole is then divided by :math:`\sqrt{2}`. With
         one of scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows'
         norms.
+    in_order
+        Whether rows are played as they stand: then scaling "auto" is a running one (see `_running_scale`).
     """
 
     scaling: Scaling = "auto"
     missing: Missing = "error"
     normalize: bool = True
     intercept: bool = True
+    in_order: bool = False
 
     def __post_init__(self) -> None:
         one_of("scaling", self.scaling, get_args(Scaling))

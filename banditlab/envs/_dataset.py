@@ -93,11 +93,7 @@ class DataSetEnv(StreamEnv):
         X, y = self._table.X, self._table.y
         left = np.zeros(0, dtype=np.int64)
         while True:
-            passes = [left]
-            have = len(left)
-            while have < size:
-                passes.append(self._pass(streams.contexts))
-                have += len(y)
-            order = np.concatenate(passes)
-            now, left = order[:size], order[size:]
+            while len(left) < size:
+                left = np.concatenate([left, self._pass(streams.contexts)])
+            now, left = left[:size], left[size:]
             yield X[now], y[now]

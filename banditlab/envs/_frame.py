@@ -31,9 +31,8 @@ def table_rows(
     max_categories: int,
     source: str,
     roles: Mapping[str, str] | None = None,
-    in_order: bool = False,
 ) -> Rows:
-    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them, `in_order` as `prepare` does.
+    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them.
 
     Row numbers in errors are those of the frame's index.
 
@@ -51,7 +50,7 @@ def table_rows(
     y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing == "drop_rows")
     features = frame.drop(columns=[label, *(name for name in drop_columns if name != label)])[y >= 0]
     columns = columns_of(features, dict(roles or {}), max_categories, source)
-    return prepare(columns, y[y >= 0], classes, recipe, source, features.index.to_numpy(), in_order)
+    return prepare(columns, y[y >= 0], classes, recipe, source, features.index.to_numpy())
 
 
 def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:

@@ -36,6 +36,11 @@ class Rows(NamedTuple):
     units: Labels | None = None
     """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
 
+    def alone(self) -> tuple[Any, Labels]:
+        """Return contexts and labels of the first row of each unit: the others are known to be like it."""
+        first = slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
+        return self.X[first], self.y[first]
+
 
 def prepare(
     columns: list[Column],
@@ -44,12 +49,10 @@ def prepare(
     recipe: Recipe,
     source: str,
     row_numbers: np.ndarray | None = None,
-    in_order: bool = False,
 ) -> Rows:
     """Return the rows that the recipe makes of a table's columns.
 
-    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1). Rows that are played `in_order` get
-    a running scale in the place of scaling "auto".
+    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1).
 
     Raises
     ------
@@ -69,10 +72,12 @@ def prepare(
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    encoder, X = (looking_back if in_order else Encoder.of_columns)(columns, recipe, source)
+    encoder, X = (looking_back if recipe.in_order else Encoder.of_columns)(columns, recipe, source)
     X.flags.writeable = False
     y.flags.writeable = False
-    return Rows(X, y, classes, encoder.radius, "running" if in_order else encoder.recipe.scaling, encoder, numbers)
+    return Rows(
+        X, y, classes, encoder.radius, "running" if recipe.in_order else encoder.recipe.scaling, encoder, numbers
+    )
 
 
 def _drop_gaps(

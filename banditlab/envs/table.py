@@ -194,7 +194,7 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
-        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept)
+        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order)
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
@@ -220,25 +220,18 @@ class Table(DataSetEnv):
             max_categories=self.max_categories,
             source=self.path,
             roles={name: role for name, role in self.roles.items() if name not in named.values()},
-            in_order=self.in_order,
         )
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
 
-    def _alone(self) -> tuple[Any, Labels]:
-        """Return the first row of each unit: the others are known to be like it."""
-        units = self.row_units
-        first = slice(None) if units is None else np.unique(units, return_index=True)[1]
-        return self._table.X[first], self._table.y[first]
-
     @cached_property
     def looks_ordered(self) -> bool:
-        """Whether rows that follow one another are alike, in labels and features."""
-        return not self.sparse and follow_time(*self._alone())
+        """Whether rows near one another are alike, in labels and features."""
+        return not self.sparse and follow_time(*self._table.alone())
 
     @cached_property
     def follows_time(self) -> bool:
         """Whether they are, and labels are not shown to depend on the features beyond what time explains."""
-        return self.looks_ordered and not depend_beyond_time(*self._alone())
+        return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
     def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
         """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""

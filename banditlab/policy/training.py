@@ -35,21 +35,12 @@ TABLE = "banditlab/Table-v0"
 AGENT = "fastcb"
 
 
-def train(
-    data: Any,
-    label: str = "",
-    *,
-    out: str | os.PathLike[str] | None = None,
-    agent: str = "",
-    settings: Mapping[str, Any] | None = None,
-    best_of: str | os.PathLike[str] | None = None,
-    seed: int = 0,
-    **table: Any,
-) -> Policy:
-    """Return a policy trained on a table, each row played once in a fresh order, and write it to a file if asked to.
+def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = None, **options: Any) -> Policy:
+    """Return a policy trained on a table, each row played once in a fresh order or its own, and write it to a file if asked to.
 
     The agent sees the bit only, right or wrong. Its mistakes are counted before it learns from each, so their share is that
-    of rows it had not seen; the recipe (ranges, categories) is fitted to the whole table.
+    of rows it had not seen; the recipe (ranges, categories) is fitted to the whole table. With
+    `order`, rows are scaled by those before, and the policy's rows to come by the whole table.
 
     Parameters
     ----------
@@ -77,7 +68,7 @@ def train(
     """
     from banditlab.policy.policy import Policy
 
-    parts = trained(data, label, agent=agent, settings=settings, best_of=best_of, seed=seed, **table)
+    parts = trained(data, label, **options)
     if out is not None:
         write_whole(out, packed(parts))
     return Policy(parts)

@@ -169,8 +169,8 @@ def test_labels_that_only_time_connects_with_the_features_make_no_lead(signal: b
     file = tmp_path / "t.csv"
     series(0, signal).to_csv(file, index=False)
     made = prepared(file, "label", agents="stackcb,uniform", repetitions=3)
-    assert made.sentences[0].startswith("rows that follow one another are alike")
-    assert (made.sentences[-1].startswith("the labels may depend on nothing but time")) is not signal
+    assert made.sentences[0].startswith("rows near one another in the file are alike")
+    assert (made.sentences[-1].startswith("labels may depend on nothing but time")) is not signal
     Sweep(made.spec.model_copy(update={"norm_bounds": []})).run(tmp_path / "out")
     rows = {row.label: row for row in summary_rows(load(tmp_path / "out"))}
     assert rows["stackcb"].mistakes.mean < 0.6 < 0.66 < rows["uniform"].mistakes.mean  # by heart, or by the rule

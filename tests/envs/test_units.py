@@ -108,7 +108,9 @@ def test_what_is_learnt_by_heart_is_no_lead(path: str, tmp_path: Path) -> None:
     """`stackcb` makes a third of the mistakes of uniform on rows it has seen, and none fewer on the first of each."""
     settings = {"drop_columns": ["who"], "agents": "stackcb,uniform", "repetitions": 3}
     made = prepared(Path(path), "label", **settings)
-    assert made.sentences[0].startswith("300 of 360 rows are copies or near copies of others")
+    assert made.sentences[0].startswith(
+        "300 of 360 rows are copies or near copies of others: of those alike the first is ranked"
+    )
     from banditlab.analysis.summary import summary_rows
 
     rows = {row.label: row for row in summary_rows(compare(path, "label", out=tmp_path / "out", **settings))}

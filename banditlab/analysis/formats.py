@@ -90,7 +90,8 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
         "follows_time": ", which follow time: without intervals",
     }
     rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in told.items() if name in facts)}"
-    return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}"
+    scaled = [f"; scaling {name[8:]} looks at the whole table" for name in facts if name.startswith("scaling.")]
+    return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}"
 
 
 def count(n: int, noun: str) -> str:

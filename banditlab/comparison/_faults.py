@@ -11,22 +11,11 @@ from banditlab.errors import FaultError, UsageError
 
 ROUNDS_OF_FIXES = 4
 """What mends one fault may show another: so often the mended table is looked at again."""
-OPTIONS = {
-    "drop_rows": "--drop-row",
-    "drop_columns": "--drop-column",
-    "roles": "--role",
-    "header": "",
-    "format": "--format",
-    "encoding": "--encoding",
-    "separator": "--separator",
-    "decimal": "--decimal",
-    "max_categories": "--max-categories",
-    "order": "--order",
-    "group": "--group",
-    "missing": "--missing",
-    "scaling": "--scaling",
-}
-"""The table's settings, and the options of `banditlab compare` that give them."""
+SETTINGS = (
+    "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "max_categories",
+    "order", "group", "missing", "scaling",
+)  # fmt: skip
+"""The table's settings, in the order in which a command has them: each is the option of its name, lists that of one entry."""
 HEADER = {"yes": "--header", "no": "--no-header"}
 
 
@@ -94,14 +83,13 @@ def _mended(label: str, settings: dict[str, Any], faults: list[FaultError]) -> t
 def command(data: str, label: str, settings: dict[str, Any]) -> str:
     """Return the `banditlab compare` that has these settings."""
     parts = ["banditlab", "compare", data, *(["--label", label] if label else [])]
-    for name, option in OPTIONS.items():
+    for name in SETTINGS:
         value = settings.get(name)
-        if value is None or value == [] or value == {}:
-            continue
         if name == "header":
             parts += [HEADER[value]] if value in HEADER else []
-        elif name == "roles":
-            parts += [part for key, role in value.items() for part in (option, f"{key}={role}")]
-        else:
-            parts += [part for each in (value if isinstance(value, list) else [value]) for part in (option, str(each))]
+            continue
+        several = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
+        several = several if isinstance(several, list) else [] if several is None else [several]
+        option = "--" + (name[:-1] if isinstance(value, dict | list) else name).replace("_", "-")
+        parts += [part for each in several for part in (option, str(each))]
     return shlex.join(parts)

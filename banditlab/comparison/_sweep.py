@@ -175,17 +175,17 @@ def _about_copies(units: Any) -> str:
 
 
 def _about_order(table: Any, found: Survey | None) -> list[str]:
-    names = [note.name for note in (found.notes if found else []) if note.role in ("time", "time-like")]
-    times = [
-        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in names
+    times = [note.name for note in (found.notes if found else []) if note.role in ("time", "time-like")]
+    said = [
+        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in times
     ]
-    said = {
-        "rows near one another in the file are alike, and learnt from when shuffled: --order file plays them as they stand": (
-            table.looks_ordered and not table.in_order
-        ),
-        "labels may depend on nothing but time: no difference between agents is called significant": table.follows_time,
-    }
-    return [*times, *(sentence for sentence, on in said.items() if on)]
+    if table.looks_ordered and not table.in_order:
+        said.append(
+            "rows near one another in the file are alike: shuffled, they are learnt from; --order file plays them in order"
+        )
+    if table.follows_time:
+        said.append("labels may depend on nothing but time: no difference between agents is called significant")
+    return said
 
 
 def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:

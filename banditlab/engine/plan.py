@@ -121,7 +121,8 @@ class Plan:
     skipped: list[dict[str, str]] = field(default_factory=list)
     data: dict[str, dict[str, float]] = field(default_factory=dict)
     """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share,
-    and where it is so: how many `groups` of rows there are, `in_order`, `follows_time` (see `Table`)."""
+    and where it is so: how many `groups` of rows there are, `in_order`, `follows_time` (see `Table`),
+    and the `scaling.NAME` that looks at the whole table."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
@@ -281,6 +282,8 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     more = {} if shares is None else {"largest": float(max(shares))}
     more |= {} if units is None else {"groups": int(units.max()) + 1}
     more |= {name: 1 for name in ("in_order", "follows_time") if getattr(env, name, False)}
+    scaling = getattr(env, "scaling", "")
+    more |= {} if scaling in ("", "running", "rowwise") else {f"scaling.{scaling}": 1}
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
 
 

@@ -413,7 +413,7 @@ def test_a_sweep_stores_them_and_run_ids_know_nothing_of_it(table, tmp_path):
     known = {"format", "environment", "player", "rounds", "checkpoints", "base_seed", "repetition", "horizon_known"}
     assert set(sweep.plan.runs[0].description) == known
     assert sweep.plan.data["banditlab/Table-v0(label=kind, path=t.csv)"] == {
-        "rows": 40, "features": 3, "classes": 3, "largest": 0.4,
+        "rows": 40, "features": 3, "classes": 3, "largest": 0.4, "scaling.minmax": 1,
     }  # fmt: skip
     sweep.run(tmp_path / "out")
     import pandas as pd

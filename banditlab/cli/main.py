@@ -154,8 +154,9 @@ def run(
 def _reads_a_table(command: Any) -> Any:
     """Give a command the options by which a table is read; it receives the table environment's settings as `table`."""
     own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "table"]
-    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
-    more = [inspect.Parameter(name, kind, default=None, annotation=option) for name, option in TABLE_OPTIONS.items()]
+    more = [
+        inspect.Parameter(name, own[0].kind, default=None, annotation=option) for name, option in TABLE_OPTIONS.items()
+    ]
 
     @functools.wraps(command)
     def inside(**given: Any) -> None:

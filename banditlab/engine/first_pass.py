@@ -37,11 +37,9 @@ class FirstPass:
             units = getattr(env, "row_units", None)
             shown = env.row_order(min(rounds, int(rows)))
             shown = shown if units is None else units[shown]
-            n_units = int(rows) if units is None else int(units.max()) + 1
-            in_order = getattr(env, "in_order", False)
-            of_unit = np.arange(n_units) * min(GROUPS, n_units) // n_units if in_order else row_groups(n_units)
-            self.first = np.zeros(len(shown), dtype=bool)
-            self.first[np.unique(shown, return_index=True)[1]] = True
+            n = int(rows) if units is None else int(units.max()) + 1
+            of_unit = np.arange(n) * min(GROUPS, n) // n if getattr(env, "in_order", False) else row_groups(n)
+            self.first = np.isin(np.arange(len(shown)), np.unique(shown, return_index=True)[1])
             self.groups = of_unit[shown]
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 

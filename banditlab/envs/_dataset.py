@@ -25,10 +25,12 @@ class DataSetEnv(StreamEnv):
 
     in_order: bool = False
     """Whether each pass shows the rows as they stand in the table."""
+    row_units: Labels | None
+    """The unit of each row, (N,) in 0 ... U-1: rows of one unit are shown together; None where each is its own."""
 
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
-        X, classes, radius = self._table.X, self._table.classes, self._table.radius
+        X, classes, radius, self.row_units = self._table.X, self._table.classes, self._table.radius, self._table.units
         self.sparse = is_sparse(X)
         self.classes = list(classes)
         super().__init__(Problem(X.shape[1], len(classes), radius, horizon))
@@ -63,16 +65,11 @@ class DataSetEnv(StreamEnv):
         orders, passes = self._streams().contexts, -(-rounds // self.n_rows)
         return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
 
-    @property
-    def row_units(self) -> Labels | None:
-        """The unit of each row, (N,) in 0 ... U-1: rows of one unit are shown together; None where each is its own."""
-        return self._table.units
-
     def _pass(self, orders: np.random.Generator) -> Labels:
         """Return the order of one pass, (N,): the table's, a permutation of the rows, or of the units and the rows in each."""
         if self.in_order:
             return np.arange(self.n_rows)
-        order, units = orders.permutation(self.n_rows), self._table.units
+        order, units = orders.permutation(self.n_rows), self.row_units
         if units is None:
             return order
         place = orders.permutation(units.max() + 1)

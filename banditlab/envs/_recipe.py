@@ -80,9 +80,7 @@ def prepare(
     )
 
 
-def _drop_gaps(
-    columns: list[Column], y: Labels, classes: list[Any], keep: np.ndarray
-) -> tuple[list[Column], Labels, list[Any]]:
+def _drop_gaps(columns: list[Column], y: Labels, classes: list[Any], keep: Any) -> tuple[list[Column], Labels, Any]:
     """Leave out rows with gaps, and classes that lose all their rows by it."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     present, y = np.unique(y[keep], return_inverse=True)

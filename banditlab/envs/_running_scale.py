@@ -52,7 +52,7 @@ def _numeric(column: Column, missing: str) -> Floats:
 
 def _nominal(column: Column, missing: str) -> Floats:
     """Return a nominal column's features, (N, n_categories)."""
-    ones = np.vstack([np.eye(column.n_categories), np.zeros(column.n_categories)])[column.values]
+    ones = (column.values[:, None] == np.arange(column.n_categories)).astype(np.float64)
     if missing == "mean":
         known = np.maximum(np.cumsum(~column.gaps), 1)
         ones = np.where(column.gaps[:, None], np.cumsum(ones, axis=0) / known[:, None], ones)

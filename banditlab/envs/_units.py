@@ -72,11 +72,9 @@ def _near(X: Floats, chance: Floats) -> Labels | None:
 
 
 def _has_groups(X: Floats) -> bool:
-    if len(X) < 3:
-        return False
-    some = np.random.default_rng(0).permutation(len(X))[:LOOKED_AT]
-    gaps = _gaps(X, X[some], FOUND)[0]
-    return bool(np.median(gaps, axis=0).max() > MEDIAN or np.mean(gaps.max(axis=1) >= SURE) > 0.5)
+    gaps = _gaps(X, np.random.default_rng(0).permutation(X)[:LOOKED_AT], FOUND)[0]
+    sure = np.mean(gaps.max(axis=1, initial=0.0) >= SURE)
+    return bool(np.median(gaps, axis=0).max(initial=0.0) > MEDIAN or sure > 0.5)
 
 
 def _gaps(X: Floats, rows: Floats, least: float) -> tuple[Floats, NDArray[Any]]:

@@ -210,8 +210,7 @@ class Table(DataSetEnv):
         given = read.frame.drop(columns=label, errors="ignore")
         columns = {key: self._column(key, name, given) for key, name in named.items() if name}
         if "order" in columns:
-            order = np.argsort(columns["order"].to_numpy(), kind="stable")
-            read = read._replace(frame=read.frame.iloc[order])
+            read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
         rows = table_rows(
             read.frame,
             label,

@@ -322,7 +322,7 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1, "--agents", "banditron,uniform"]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
-    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"
+    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; scaling none looks at the whole table"
     assert f"path=my iris.csv): {facts}\n" in text
     assert "repeats % of the others" in text
     assert "banditron" in text

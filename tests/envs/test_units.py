@@ -53,6 +53,8 @@ def test_rows_that_repeat_by_chance_and_smooth_ones_are_no_copies() -> None:
         "truth values": rng.integers(2, size=(300, 6)).astype(float),
         "a grid": np.array(list(product([0.0, 0.5, 1.0], repeat=5))),
         "classes apart": 9.0 * np.eye(4)[rng.integers(4, size=300)] + rng.standard_normal((300, 4)),
+        "one row many times": np.zeros((300, 2)),
+        "two rows many times": np.eye(2)[rng.integers(2, size=300)],
         "few copies": np.repeat(rng.standard_normal((300, 5)), [2] * 15 + [1] * 285, axis=0),
     }
     assert {name: found(X) is None for name, X in smooth.items()} == dict.fromkeys(smooth, True)

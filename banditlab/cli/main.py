@@ -203,9 +203,8 @@ def compare(
     from banditlab.cli.table_view import comparison_lines, fault_lines
     from banditlab.comparison import FaultyTableError, prepared
 
-    counts: dict[str, Any] = {"passes": passes, "rounds": rounds, "repetitions": repetitions}
     try:
-        made = prepared(data, label, agents=agents, **counts, **table)
+        made = prepared(data, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
     except FaultyTableError as error:
         more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
         more |= {

@@ -19,6 +19,7 @@ PAGES = {
     "default-agent": "results",
     "defaults": "results",
     "intervals": "results",
+    "late-answers": "results",
     "mutants": "results",
     "papers-000": "results",
     "papers-001": "results",

@@ -31,7 +31,7 @@ def decide(z, u, rule, p):
     return draw(p, u[1])
 
 
-def rounds_told(state, X, y, U, rule, z, p, action, correct, p_true, explored):
+def rounds_with_labels(state, X, y, U, rule, z, p, action, correct, p_true, explored):
     """Play one block; `update_kernel` writes into z what was forecast before it learnt, and no action moves the state.
 
     Returns n, or the first round whose decision is invalid (logits that are not finite).
@@ -164,4 +164,4 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
 @cache
 def _loop(inner: Kernels) -> Any:
-    return bind(rounds_told, f"{__name__}.Sampled of {inner.owner}", update_kernel=inner.update)
+    return bind(rounds_with_labels, f"{__name__}.Sampled of {inner.owner}", update_kernel=inner.update)

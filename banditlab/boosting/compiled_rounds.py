@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from banditlab.boosting.hedge import fading_weights, mix_experts
 from banditlab.boosting.losses import gradient
-from banditlab.boosting.trees.forest import estimate, prepare, teach_one, uniform
+from banditlab.boosting.trees.forest import estimate, prepare, uniform, update_tree
 from banditlab.boosting.weak.weak_learner import Floats, least_costly, most_probable
 from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, inline, njit
@@ -221,7 +221,7 @@ def pass_template(forest, rule, scratch, block, cursor):
         begin_kernel(rule, scratch)  # type: ignore[name-defined]  # noqa: F821
     for i in range(j // members, N):
         while t >= 0 and j < (i + 1) * members:
-            if not teach_one(forest, j, j - i * members, block.V[t], block.y[t], scratch.weights[i]):
+            if not update_tree(forest, j, j - i * members, block.V[t], block.y[t], scratch.weights[i]):
                 cursor[ROUND], cursor[TREE] = t, j
                 return False
             j += 1

@@ -113,7 +113,7 @@ class ExpertBooster(Booster):
         loops.recall(rule, scratch, self.loss_code, self._zero, label)
         loops.absorb(rule, scratch, state, label, self.rounds)
         if forest is not None:
-            self._grove.teach(forest, view, label, scratch.weights)
+            self._grove.update_trees(forest, view, label, scratch.weights)
             return
         for learner, w in zip(self.learners, scratch.weights.tolist(), strict=True):
             learner.update(view, label, w)

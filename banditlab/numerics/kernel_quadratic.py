@@ -26,7 +26,7 @@ from banditlab.numerics.jit import borrow, njit
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
-FIRST_ROOM = 64
+FIRST_CAPACITY = 64
 """Rounds the arrays hold at first; the capacity doubles whenever they are full."""
 LINEAR, GAUSSIAN, POLYNOMIAL = range(3)
 r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2))`, :math:`(1 + x'y)^{\text{parameter}}`."""
@@ -57,7 +57,9 @@ class Dual(NamedTuple):
         return {"n": (0, len(self.s))}
 
     @classmethod
-    def empty(cls, d: int, kernel: int, parameter: float, regularization: float, capacity: int = FIRST_ROOM) -> Dual:
+    def empty(
+        cls, d: int, kernel: int, parameter: float, regularization: float, capacity: int = FIRST_CAPACITY
+    ) -> Dual:
         """Return the quadratic before any round."""
         s, beta, r, k, a = np.zeros((5, capacity))
         X, L = np.zeros((capacity, d)), np.zeros(capacity * (capacity + 1) // 2)

@@ -70,11 +70,11 @@ from banditlab.numerics.low_rank import (
     capacity,
     make_whole,
     products_of_contexts,
-    rows_look,
     rows_product_of_eight,
+    rows_read,
 )
 from banditlab.numerics.packed_symmetric import Floats, step_along, width, zeros
-from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, strip_times, take_off
+from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, strip_times, subtract_rows_of
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, put
 
 SHORTEST = 8
@@ -204,22 +204,22 @@ def next_stretch(P, low, H, ahead, X, behind):
     # The old contexts are still needed, for (4): the new ones take the other half.
     old, new = ahead.X[half], ahead.X[1 - half]
     ahead.place[ACTIVE], ahead.place[POSITION], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
-    lay_contexts(new, X, behind)
+    pad_contexts(new, X, behind)
     products_of_contexts(low, new, n)
     for i in range(P.shape[0]):
         complete(P[i], low, H[i], old, ahead, i)  # (4), and h_i
         if low.ranks[i] != WHOLE and low.ranks[i] + ahead.rounds[i, 0] > capacity(H.shape[1]):
             make_whole(P[i], low, i)
         if low.ranks[i] == WHOLE:
-            take_off_and_look(P[i], new, ahead, i, n)  # (5), then (2)
+            subtract_and_read(P[i], new, ahead, i, n)  # (5), then (2)
         else:
-            append_and_look(P[i], low, new, ahead, i, n)
+            append_and_read(P[i], low, new, ahead, i, n)
         means(H[i], new, ahead.terms[i, MEAN], n)  # g_i = X'h_i
         ahead.rounds[i, 0] = 0
 
 
 @njit
-def lay_contexts(own, X, behind):
+def pad_contexts(own, X, behind):
     """Copy X (n, d - e) into the columns of own (m/16, D, 16), its zeros in front included, `behind` (e,) under each."""
     n, d = X.shape
     first = own.shape[1] - d - behind.shape[0]
@@ -234,12 +234,12 @@ def lay_contexts(own, X, behind):
 
 
 @njit
-def append_and_look(P, low, X, ahead, i, n):
+def append_and_read(P, low, X, ahead, i, n):
     """Take (5) off model i's P, of few updates, as rows of their own, and write (2) for n contexts, X (m/16, D, 16)."""
     for a in range(ahead.rounds[i, 0]):
         append(P, low, i, 1.0, ahead.V[a])
     m = ahead.G.shape[1]
-    rows_look(P, low, i, X, ahead.G[i], ahead.scratch[: WIDTH * m].reshape(WIDTH, m), n)
+    rows_read(P, low, i, X, ahead.G[i], ahead.scratch[: WIDTH * m].reshape(WIDTH, m), n)
 
 
 @njit
@@ -353,7 +353,7 @@ def add_other_half(P, X, out):
 
 
 @njit
-def take_off_and_look(P, X, ahead, i, n):
+def subtract_and_read(P, X, ahead, i, n):
     """Take (5) off P, model i's, write (2) and :math:`L X` for n contexts, X (m/16, D, 16): one pass over P, eight rows
     after eight.
     """
@@ -366,7 +366,7 @@ def take_off_and_look(P, X, ahead, i, n):
     for I in range(0, X.shape[1] if r + n > 0 else 0, WIDTH):
         # (5) in these eight rows, four f_a at a time
         for a in range(0, r, GROUP):
-            take_off(P, start, I, V, a)
+            subtract_rows_of(P, start, I, V, a)
         # L X of these eight rows, sixteen contexts at a time
         strip = ahead.LX[i, I : I + WIDTH]
         for tile in range(tiles):

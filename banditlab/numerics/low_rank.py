@@ -48,7 +48,7 @@ from banditlab.numerics.packed_symmetric import (
     width,
     zeros,
 )
-from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, take_off
+from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip_times, subtract_rows_of
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
 
 LARGE = 3 * 2**19
@@ -248,7 +248,7 @@ def make_whole(P, low, i):
         for j in range(max(I, D - d), I + WIDTH):  # halves, and nothing before the d rows
             P[start + WIDTH * j + j - I] = 0.5 * scale
         for a in range(0, r, GROUP):
-            take_off(P, start, I, F, a)
+            subtract_rows_of(P, start, I, F, a)
         start += WIDTH * (I + WIDTH)
     if low.sign > 0.0:  # - (- p I - F'F)
         for s in range(P.shape[0]):
@@ -313,7 +313,7 @@ def products_of_contexts(low, X, n):
 
 
 @njit
-def rows_look(P, low, i, X, G, strip, n):
+def rows_read(P, low, i, X, G, strip, n):
     r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts, X (m/16, D, 16), into G (m, m) for :math:`P_i` as P
     (S,); strip (8, m) is scratch.
     """

@@ -52,7 +52,7 @@ def strip_times(P, i, columns, X, tile, strip):
 
 
 @inline
-def take_off(P, i, I, V, a):
+def subtract_rows_of(P, i, I, V, a):
     """Subtract four :math:`f f'`, the rows from a on of V (m, D), from the rows I to :math:`I + 7` of a packed P, which
     begin at i.
     """

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.analysis.pages import fill_page, markdown_table
-from banditlab.boosting.trees.forest import Forest, estimate, teach_one, uniform
+from banditlab.boosting.trees.forest import Forest, estimate, uniform, update_tree
 from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.envs.openml import OpenML
 from banditlab.numerics.contexts import as_contexts
@@ -84,7 +84,7 @@ def trees_alone(forest, scratch, V, y, weights, cursor):  # type: ignore[no-unty
     t, first = cursor[0], cursor[1]
     while t < y.shape[0]:
         for i in range(first, weights.shape[1]):
-            if t >= 0 and not teach_one(forest, i, 0, V[t], y[t], weights[t, i]):
+            if t >= 0 and not update_tree(forest, i, 0, V[t], y[t], weights[t, i]):
                 cursor[0], cursor[1] = t, i
                 return False
             if t + 1 < y.shape[0]:

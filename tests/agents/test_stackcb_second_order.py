@@ -10,7 +10,7 @@ import pytest
 
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
-from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, teach_linear
+from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, update_linear
 from banditlab.agents.stacked.stackcb import StackCB
 from banditlab.errors import UsageError
 from banditlab.numerics import own_sketch
@@ -85,7 +85,7 @@ def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
     linear, view = linear_experts(np.array([1.0, 10.0]), 3, 6, Form("sketch", 4)), np.ones(12)
     whole = [0.0]
     for t in range(2400):
-        teach_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0, 0.5, 0.0)
+        update_linear(linear, view, 6, t % 3, 1.0, np.zeros(4), False, np.array([2.0, 0.25]), 0.0, 0.5, 0.0)
         whole.append(linear.ranged.sketch.numbers[WHOLE] / 6.0)
     taken = np.diff(whole) > 0.5
     assert taken[:500].all()
@@ -119,7 +119,7 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
             if fresh:
                 given[e] = aioli_root(m_k + lifted * q, q, w)
             own_sketch.move(own, view, k, *update_terms(c, given[e], y, m_k, q))
-        teach_linear(linear, views, m, k, y, z, fresh, settings, lifted, 0.5, 0.0)
+        update_linear(linear, views, m, k, y, z, fresh, settings, lifted, 0.5, 0.0)
         np.testing.assert_allclose(z, given, rtol=1e-8, atol=1e-10)
 
 
@@ -134,7 +134,7 @@ def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
         forget_linear(linear)
         z, answers = np.zeros(LINEAR), []
         for views, k, y in lessons:
-            teach_linear(each, views, m, k, y, z, True, settings, 0.0, 0.5, 0.0)
+            update_linear(each, views, m, k, y, z, True, settings, 0.0, 0.5, 0.0)
             answers.append(z.copy())
         said.append(np.array(answers))
     np.testing.assert_array_equal(said[0], said[1])

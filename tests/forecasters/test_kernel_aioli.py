@@ -14,7 +14,7 @@ from banditlab.forecasters.aioli import AIOLI
 from banditlab.forecasters.fourier import FourierAIOLI
 from banditlab.forecasters.kernel_aioli import KernelAIOLI
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.kernel_quadratic import FIRST_ROOM
+from banditlab.numerics.kernel_quadratic import FIRST_CAPACITY
 from banditlab.problem import Problem
 
 
@@ -33,7 +33,7 @@ def stream(seed: int, n: int, d: int, repeated: bool = False) -> tuple[np.ndarra
     [{}, {"norm_bound": 100.0}, {"virtual_weight": 0.3, "regularization": 0.01, "curvature": "tight"}],
 )
 def test_linear_kernel_is_aioli(settings: dict, repeated: bool) -> None:
-    d, n = 4, 3 * FIRST_ROOM  # the arrays grow twice
+    d, n = 4, 3 * FIRST_CAPACITY  # the arrays grow twice
     X, y = stream(1, n, d, repeated)
     dual = KernelAIOLI(Problem(d, 2, 1.0), None, kernel="linear", **settings)
     primal = AIOLI(Problem(d, 2, 1.0), None, **settings)
@@ -166,15 +166,15 @@ def test_effective_dimension_of_the_linear_kernel() -> None:
 
 
 def test_a_saved_forecaster_that_has_grown_continues(tmp_path) -> None:
-    X, y = stream(6, 2 * FIRST_ROOM + 20, 2)
+    X, y = stream(6, 2 * FIRST_CAPACITY + 20, 2)
     dual = KernelAIOLI(Problem(2, 2, 1.0), None)
-    play(dual, X[: FIRST_ROOM + 10], y, False)
+    play(dual, X[: FIRST_CAPACITY + 10], y, False)
     dual.save(tmp_path / "k.npz")
     again = KernelAIOLI.load(tmp_path / "k.npz")
     for one in (dual, again):
-        play(one, X[FIRST_ROOM + 10 :], y[FIRST_ROOM + 10 :], False)
+        play(one, X[FIRST_CAPACITY + 10 :], y[FIRST_CAPACITY + 10 :], False)
     np.testing.assert_array_equal(again.predict_many(X), dual.predict_many(X))
-    assert len(again.state.dual.s) == 4 * FIRST_ROOM
+    assert len(again.state.dual.s) == 4 * FIRST_CAPACITY
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,7 @@ class Models(NamedTuple):
     z: NDArray[np.float64]
 
 
-def untaught(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: float) -> Models:
+def new_models(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: float) -> Models:
     """Return M models before any update, over new inverses."""
     M = len(curvatures)
     return Models(
@@ -97,7 +97,7 @@ def update_terms(c, z, y, m, q):
 
 
 @inline
-def teach(models, x, i, z, y, m, q):
+def update_model(models, x, i, z, y, m, q):
     """Teach model i the outcome y = +-1 at the x of `recall`, which returned m and q, expanded at the margin z."""
     step, weight, down = update_terms(models.c[i], z, y, m, q)
     move(models.inverses, x, i, step, weight, down)
@@ -107,7 +107,7 @@ def teach(models, x, i, z, y, m, q):
 def learn(models, x, k, z, y):
     """Teach model k the outcome y = +-1 at the margin z."""
     m, q = recall(models.inverses, x, k)
-    teach(models, x, k, z, y, m, q)
+    update_model(models, x, k, z, y, m, q)
 
 
 @njit
@@ -119,4 +119,4 @@ def learn_all(models, x, k, z, y):
     j = runner_up(z, k, z.shape[0])
     m, q = recall(models.inverses, x, j)
     if q <= LARGEST_VARIANCE:
-        teach(models, x, j, z[j], -1.0, m, q)
+        update_model(models, x, j, z[j], -1.0, m, q)

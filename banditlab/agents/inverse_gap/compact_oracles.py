@@ -9,7 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 from banditlab.agents.inverse_gap.class_models import Models
-from banditlab.agents.inverse_gap.oracles import AIOLIOracle, Oracle, PerClassAIOLI, own_context, scales_of, untaught_in
+from banditlab.agents.inverse_gap.oracles import (
+    AIOLIOracle,
+    Oracle,
+    PerClassAIOLI,
+    new_models_in,
+    own_context,
+    scales_of,
+)
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
 from banditlab.numerics.frequent_directions import Directions, count_context, directions, replace_basis, see, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
@@ -55,7 +62,7 @@ class DiagonalAIOLI(PerClassAIOLI):
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
-        return untaught_in(diagonal_inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
+        return new_models_in(diagonal_inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
 
 
 class SketchedAIOLI(PerClassAIOLI):
@@ -74,7 +81,7 @@ class SketchedAIOLI(PerClassAIOLI):
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
         inverses = sketched_inverses(scales_of(n_classes, settings), n_features, settings["sketch_size"])
-        return untaught_in(inverses, n_classes, settings)
+        return new_models_in(inverses, n_classes, settings)
 
 
 PER_CLASS: dict[str, type[Oracle]] = {"full": AIOLIOracle, "diagonal": DiagonalAIOLI, "sketch": SketchedAIOLI}

@@ -25,9 +25,9 @@ from banditlab.agents.inverse_gap.class_models import (
     learn_all,
     margin,
     margins,
+    new_models,
     sigmoid,
-    teach,
-    untaught,
+    update_model,
 )
 from banditlab.agents.second_order import form_of, least_bytes
 from banditlab.bounds.curvature import tight_curvature
@@ -47,7 +47,7 @@ def no_challenger(state, x, k, z, y):
 
 
 @inline
-def no_look_ahead(state, X, t, behind):
+def no_prefetch_of(state, X, t, behind):
     """Do nothing: the oracle has no prefetch."""
 
 
@@ -74,7 +74,7 @@ class Oracle(ABC):
     learn_kernel: ClassVar[Any]
     challenger_kernel: ClassVar[Any] = no_challenger
     """(state, x, k, z (K,), y): the update of a challenger; see `rival`."""
-    prefetch_kernel: ClassVar[Any] = no_look_ahead
+    prefetch_kernel: ClassVar[Any] = no_prefetch_of
     """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.prefetch`."""
     context_kernel: ClassVar[Any] = own_context
     """(agent's state, x): what margins_kernel takes for its x."""
@@ -91,7 +91,7 @@ class Oracle(ABC):
     @staticmethod
     @abstractmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Any:
-        """Return the untaught state for K classes from resolved settings."""
+        """Return the new_models state for K classes from resolved settings."""
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
@@ -135,7 +135,7 @@ def curvature_of(word: float | str, margin_bound: float) -> float:
 
 
 @njit
-def aioli_look(models, X, t, behind):
+def aioli_prefetch(models, X, t, behind):
     prefetch(models.inverses, X, t, behind)
 
 
@@ -193,15 +193,15 @@ def scales_of(n_classes: int, settings: dict[str, Any]) -> NDArray[np.float64]:
     return np.full(n_classes, 1.0 / settings["regularization"])
 
 
-def untaught_in(inverses: Any, n_classes: int, settings: dict[str, Any]) -> Models:
+def new_models_in(inverses: Any, n_classes: int, settings: dict[str, Any]) -> Models:
     """Return K models of these settings over fresh inverses."""
-    return untaught(inverses, np.full(n_classes, settings["curvature"]), settings["virtual_weight"])
+    return new_models(inverses, np.full(n_classes, settings["curvature"]), settings["virtual_weight"])
 
 
 class AIOLIOracle(PerClassAIOLI):
     """One AIOLI per class, over whole matrices."""
 
-    prefetch_kernel = aioli_look
+    prefetch_kernel = aioli_prefetch
 
     @staticmethod
     def prefetches(state: Models) -> bool:
@@ -211,7 +211,7 @@ class AIOLIOracle(PerClassAIOLI):
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
         """Return K models."""
-        return untaught_in(inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
+        return new_models_in(inverses(scales_of(n_classes, settings), n_features), n_classes, settings)
 
 
 # ---------------------------------------------------------------------------------------------------------------- B-grid
@@ -250,14 +250,14 @@ def grid_learn(state, x, k, z, y):
     N = state.w.shape[1]
     for i in range(N):
         own, m, q = margin(state.models, x, k * N + i)
-        teach(state.models, x, k * N + i, own, y, m, q)
+        update_model(state.models, x, k * N + i, own, y, m, q)
         state.Z[i, 0], state.Z[i, 1] = own, 0.0
         log_softmax(state.Z[i])
     reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)
 
 
 @njit
-def grid_look(state, X, t, behind):
+def grid_prefetch(state, X, t, behind):
     prefetch(state.models.inverses, X, t, behind)
 
 
@@ -269,7 +269,7 @@ class GridOracle(Oracle):
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
     margins_kernel = grid_margins
     learn_kernel = grid_learn
-    prefetch_kernel = grid_look
+    prefetch_kernel = grid_prefetch
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
@@ -306,7 +306,9 @@ class GridOracle(Oracle):
         K, N = n_classes, settings["grid_size"]
         B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
         c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])
-        models = untaught(inverses(1.0 / np.tile(1.0 / B**2, K), n_features), np.tile(c, K), settings["virtual_weight"])
+        models = new_models(
+            inverses(1.0 / np.tile(1.0 / B**2, K), n_features), np.tile(c, K), settings["virtual_weight"]
+        )
         return GridState(models, np.full((K, N), -math.log(N)), np.zeros(K * N), np.zeros((N, 2)), np.zeros(2))
 
 

@@ -52,7 +52,7 @@ OFTEN = 2
 
 
 @inline
-def worth_of_a_miss(n, d, K):
+def target_of_a_miss(n, d, K):
     """Return the subtracted term of (1), after n updates."""
     return max(0.0, 1.0 - n / d) / (K - 1)
 

@@ -56,7 +56,7 @@ class Bank(NamedTuple):
 
 
 def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
-    r"""Return untaught experts over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
+    r"""Return new_models experts over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
     N = len(regularizations)
     made = Bank(
         P=single_zeros(N, n_classes, size_of(width(m))),
@@ -100,7 +100,7 @@ def read_expert(bank, e, view, m, q, share, scouted):
 
 
 @njit
-def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
+def update_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
     r"""Teach class k of expert e the outcome :math:`y = \pm 1` at its view; return the margin it was taught at and its
     own q.
 
@@ -114,7 +114,7 @@ def teach_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
     if fresh:
         scouted = q if scouted < 0.0 else scouted
         z = aioli_root(m + lifted * scouted, scouted, w)
-    # As `class_models.teach`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
+    # As `class_models.update_model`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
     curvature = c * sigmoid(z) * sigmoid(-z)
     g = -y * sigmoid(-y * z)
     down = 1.0 / (1.0 + curvature * q)

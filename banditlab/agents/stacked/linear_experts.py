@@ -5,7 +5,7 @@ Whole matrices are an `experts.Bank`, whose fifth expert, if it has one, is the 
 other forms a view's two experts are one row of models, `Compact`: M with :math:`\lambda`, then M with the larger one.
 Over a sketch they share that of their view, so that a round takes its coordinates once.
 
-`read_linear`, `teach_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
+`read_linear`, `update_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
-from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
-from banditlab.agents.stacked.ridge_expert import teach_ridge
+from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, update_expert
+from banditlab.agents.stacked.ridge_expert import update_ridge
 from banditlab.numerics.contexts import by_type
 from banditlab.numerics.diagonal_inverses import DiagonalInverses
 from banditlab.numerics.jit import inline, njit
@@ -56,7 +56,7 @@ class Compact(NamedTuple):
 def linear_experts(
     regularizations: NDArray[np.float64], n_models: int, m: int, form: Form, ridge: float = 0.0
 ) -> Bank | Compact:
-    r"""Return untaught experts on views of m numbers, :math:`A_0 = \lambda I`: regularizations (2,), of each view's two
+    r"""Return new_models experts on views of m numbers, :math:`A_0 = \lambda I`: regularizations (2,), of each view's two
     experts.
 
     ridge: that of the ridge expert; 0: there is none.
@@ -75,10 +75,10 @@ def linear_experts(
 
 
 @njit
-def lessons(inverses, x, k, y, z, fresh, settings, lifted):
-    """Teach model k of both experts of a view the outcome y; z (2,) are the margins, or are written (fresh).
+def update_view_models(inverses, x, k, y, z, fresh, settings, lifted):
+    """Update model k of both experts of a view with the outcome y; z (2,) are the margins, or are written (fresh).
 
-    x is the view where diagonals are kept, and the sketch, which holds it, where that is shared.
+    x is the view with diagonals, and the shared sketch that contains it otherwise.
     """
     apart = inverses.H.shape[0] // 2
     for i in range(2):
@@ -91,24 +91,24 @@ def lessons(inverses, x, k, y, z, fresh, settings, lifted):
 
 
 @inline
-def is_held(lessons):
+def is_in_sketch(updates):
     """Return whether the sketches use the context after this many updates: all at first, then fewer."""
-    return lessons % max(1, min(MOST_SPARING, lessons // SPARING)) == 0
+    return updates % max(1, min(MOST_SPARING, updates // SPARING)) == 0
 
 
-def _teach_diagonals(models, view, k, y, z, fresh, settings, lifted, held):
-    """Teach both experts of a view; held: whether a sketch takes the context in."""
-    lessons(models, view, k, y, z, fresh, settings, lifted)
+def _update_diagonals(models, view, k, y, z, fresh, settings, lifted, sketched):
+    """Update both experts of a view; sketched: whether a sketch uses the context."""
+    update_view_models(models, view, k, y, z, fresh, settings, lifted)
 
 
-def _teach_sketched(models, view, k, y, z, fresh, settings, lifted, held):
+def _update_sketched(models, view, k, y, z, fresh, settings, lifted, sketched):
     begin_context(models, view)
-    lessons(models.inverses, models.sketch, k, y, z, fresh, settings, lifted)
-    if held:
+    update_view_models(models.inverses, models.sketch, k, y, z, fresh, settings, lifted)
+    if sketched:
         close(models)
 
 
-teach_view = by_type("models", {DiagonalInverses: _teach_diagonals, OwnSketch: _teach_sketched})
+update_view = by_type("models", {DiagonalInverses: _update_diagonals, OwnSketch: _update_sketched})
 
 
 # ----------------------------------------------------------------------------------------------------- the four experts
@@ -130,25 +130,25 @@ def _read_compact(linear, views, size, m, q):
     read_view(linear.ranged, views[size : 2 * size], m[n : 2 * n], q[n : 2 * n])
 
 
-def _teach_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
+def _update_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
     """Update model k of every expert with the outcome y = +-1; z (4 or 5,): the margins, written if fresh; worth: see there."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
-        z[e], _ = teach_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
+        z[e], _ = update_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
     if linear.P.shape[0] > LINEAR:
         centred = views[VIEWS * size : (VIEWS + 1) * size]
-        z[LINEAR] = teach_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle, worth)
+        z[LINEAR] = update_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle, worth)
 
 
-def _teach_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
-    held = is_held(linear.lessons[0])
+def _update_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
+    sketched = is_in_sketch(linear.lessons[0])
     linear.lessons[0] += 1
-    teach_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, held)
-    teach_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted, held)
+    update_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, sketched)
+    update_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted, sketched)
 
 
 def _forget_whole(linear):
-    """Bring all models back to where they began."""
+    """Reset all models."""
     forget(linear)
 
 
@@ -159,7 +159,7 @@ def _forget_compact(linear):
 
 
 def _count_whole(linear):
-    """Return how many experts there are."""
+    """Return the number of experts."""
     return linear.P.shape[0]
 
 
@@ -168,6 +168,6 @@ def _count_compact(linear):
 
 
 read_linear = by_type("linear", {Bank: _read_whole, Compact: _read_compact})
-teach_linear = by_type("linear", {Bank: _teach_whole, Compact: _teach_compact})
+update_linear = by_type("linear", {Bank: _update_whole, Compact: _update_compact})
 forget_linear = by_type("linear", {Bank: _forget_whole, Compact: _forget_compact})
 count_linear = by_type("linear", {Bank: _count_whole, Compact: _count_compact}, inlined=True)

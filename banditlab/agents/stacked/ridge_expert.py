@@ -34,7 +34,7 @@ def ridge_margin(lifted_m, q, w, middle):
 
 
 @njit
-def teach_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, worth):
+def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, worth):
     """Teach class k of expert e the outcome y = +-1 at its view; return the margin it had: z, or its own where fresh.
 
     worth: how far a miss is below 0, or below -1/2 of one model for two classes.

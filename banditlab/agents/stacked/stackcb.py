@@ -21,8 +21,8 @@ from banditlab.agents.second_order import (
     sketch_diagnostics,
 )
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, worth_of_a_miss
-from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, teach_expert
+from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, target_of_a_miss
+from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, update_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
     VIEWS,
@@ -31,7 +31,7 @@ from banditlab.agents.stacked.linear_experts import (
     forget_linear,
     linear_experts,
     read_linear,
-    teach_linear,
+    update_linear,
 )
 from banditlab.agents.stacked.ridge_expert import ridge_margin
 from banditlab.agents.stacked.softmax_stack import (
@@ -267,14 +267,14 @@ def worth_of(state):
     K = state.scratch.zeta.shape[0]
     if not state.cold[0] or K == 2:  # one model tells two classes as it is; two are kept where both may fail
         return 0.0
-    return worth_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
+    return target_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
 
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
     read = 1 + state.scratch.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
-        said = teach(state, payload[read:], payload[1:read], action, correct, False)
+        said = update_models(state, payload[read:], payload[1:read], action, correct, False)
     else:  # the action was taken under another scale
         said = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
@@ -293,7 +293,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 @njit
-def teach(state, views, z, action, correct, fresh):
+def update_models(state, views, z, action, correct, fresh):
     """Update all experts and the stacks with the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
 
     Return the predicted p.
@@ -304,11 +304,11 @@ def teach(state, views, z, action, correct, fresh):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    teach_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), worth_of(state))
+    update_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), worth_of(state))
     for b in range(n_blocks):
         e = count_linear(state.linear) + b
         view, scouted = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
-        z[e], q = teach_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
+        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
     said, before, hit = sigmoid(logit(state.softmax, state.stack, z, E)), least_loss(state.stack), 1.0 if right else 0.0
     learn_stack(state.stack, z[:E], hit)
     learn_softmax(state.softmax, state.stack, before, z, E, hit)
@@ -321,7 +321,7 @@ def learn_late(state, x, action, correct):
     scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
     see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     if state.softmax is None:
-        return teach(state, scratch.views, scratch.margins, action, correct, True)
+        return update_models(state, scratch.views, scratch.margins, action, correct, True)
     # Classes compete: everybody has to look.
     read_experts(state, scratch.views, x.shape[0] + 1, M)
     margins_of(state)
@@ -329,7 +329,7 @@ def learn_late(state, x, action, correct):
     rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
     for e in range(E):
         scratch.margins[e] = scratch.z[e * M + action]
-    return teach(state, scratch.views, scratch.margins, action, correct, False)
+    return update_models(state, scratch.views, scratch.margins, action, correct, False)
 
 
 @inline
@@ -360,7 +360,7 @@ def rebuild(state, changed):
     for i in range(n):
         t = (first + i) % N
         see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
-        teach(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
+        update_models(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
 

@@ -149,7 +149,7 @@ def prepare(forest, x, Q, u):
 
 
 @inline
-def teach_one(forest, j, k, x, y, weight):
+def update_tree(forest, j, k, x, y, weight):
     """Teach (x, y) with a weight to tree j, number k of its learner; return False where its arrays are too small."""
     if not weight > 0.0:
         return True
@@ -161,7 +161,7 @@ def teach_one(forest, j, k, x, y, weight):
 
 
 @njit
-def teach(forest, first, x, y, weights):
+def update_trees(forest, first, x, y, weights):
     """Update every tree from `first` on with (x, y), learner i with weights[i]; weight 0 changes nothing.
 
     Returns M, or the number of the first tree whose arrays are too small, which is not updated.
@@ -169,7 +169,7 @@ def teach(forest, first, x, y, weights):
     M = forest.trees.shape[0]
     members = M // weights.shape[0]
     for j in range(first, M):
-        if not teach_one(forest, j, j % members, x, y, weights[j // members]):
+        if not update_tree(forest, j, j % members, x, y, weights[j // members]):
             return j
     return M
 
@@ -224,17 +224,17 @@ class Grove:
         """Return what the trees read of contexts (n, d), a row each."""
         return as_contexts(self._trees[0].views(contexts))
 
-    def teach(self, forest: Forest, view: Any, y: int, weights: Floats) -> None:
+    def update_trees(self, forest: Forest, view: Any, y: int, weights: Floats) -> None:
         """Teach a context's view and the label y, learner i with weights[i]."""
         if not self._trees:
             for learner, weight in zip(self._learners, weights.tolist(), strict=True):
                 learner.update(view, y, weight)
             return
         x = self._trees[0].read(view)
-        j = teach(forest, 0, x, y, weights)
+        j = update_trees(forest, 0, x, y, weights)
         while j < len(forest.trees):
             self.grow(j)
-            j = teach(forest, j, x, y, weights)
+            j = update_trees(forest, j, x, y, weights)
 
     def grow(self, j: int) -> None:
         """Enlarge tree j, which is full."""

@@ -21,7 +21,7 @@ from banditlab.engine import describe, plan, processes, questions
 from banditlab.engine import workers as workers_module
 from banditlab.engine.describe import is_foreign
 from banditlab.engine.processes import LostError, ask
-from banditlab.engine.work import Log, Task, said, tried
+from banditlab.engine.work import Log, Task, error_text, tried
 from banditlab.errors import UsageError
 from banditlab.results import files
 from banditlab.results.reading import finished_runs
@@ -45,8 +45,8 @@ def test_whatever_a_plug_in_raises_is_caught(error, monkeypatch):
     log = Log()
     monkeypatch.setattr(log, "is_interrupt", lambda: False)
     assert tried(raises, log) == (None, error)
-    assert said(error).startswith(type(error).__name__)
-    assert len(said(ValueError("x" * 10**7))) < 3000
+    assert error_text(error).startswith(type(error).__name__)
+    assert len(error_text(ValueError("x" * 10**7))) < 3000
 
 
 def test_the_users_interrupt_is_none_of_a_plug_ins():

@@ -332,7 +332,7 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def kind_of(cls: Any) -> str:
-    """Return one of KINDS: by its attribute `kind`, or else by its base class and methods."""
+    """Return one of KINDS: by the attribute `kind` of `cls`, or else by its base class and methods."""
     if getattr(cls, "kind", None) in KINDS:
         return str(cls.kind)
     if issubclass(cls, Player):

@@ -28,19 +28,6 @@ def one_thread() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(tryfirst=True)  # before pytest leaves the slow ones out
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark as slow all but a few, evenly spread, of the quick cases of a test marked `few`."""
-    quick = [item for item in items if not item.get_closest_marker("slow")]
-    for _, group in groupby(quick, key=lambda item: item.nodeid.partition("[")[0]):
-        cases = list(group)
-        few = cases[0].get_closest_marker("few")
-        if few is not None:
-            kept = {i * len(cases) // few.args[0] for i in range(few.args[0])}
-            for i in set(range(len(cases))) - kept:
-                cases[i].add_marker(pytest.mark.slow)
-
-
 def pytest_collection_finish() -> None:
     """Take what was imported out of the garbage collector's rounds: a tenth of the tests' time, numba makes many objects."""
     gc.collect()
@@ -107,6 +94,10 @@ FAMILIES = {
     "folklore": "folklore",
 }
 """Players whose kernels take long to compile, as their tests are called."""
+PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record")
+"""Folders of tests that compile players."""
+SLOW = ("gaf", "grid", "ons")
+"""Families that are no agent's default: a contributor's run leaves them out."""
 
 
 def group_of(nodeid: str) -> str:
@@ -116,7 +107,7 @@ def group_of(nodeid: str) -> str:
     their fixtures, some of which play sweeps, are made once.
     """
     file = nodeid.partition("::")[0]
-    of_players = PurePosixPath(file).parent.name in ("agents", "forecasters", "checks", "numerics", "players", "record")
+    of_players = PurePosixPath(file).parent.name in PLAYERS
     return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
 
 
@@ -135,6 +126,22 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return group_of(nodeid)
 
     return ByGroup(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)  # before pytest leaves the slow ones out
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark as slow the families of `SLOW`, and all but a few, evenly spread, of the cases of a test marked `few`."""
+    for item in items:
+        if group_of(item.nodeid) in SLOW:
+            item.add_marker(pytest.mark.slow)
+    quick = [item for item in items if not item.get_closest_marker("slow")]
+    for _, group in groupby(quick, key=lambda item: item.nodeid.partition("[")[0]):
+        cases = list(group)
+        few = cases[0].get_closest_marker("few")
+        if few is not None:
+            kept = {i * len(cases) // few.args[0] for i in range(few.args[0])}
+            for i in set(range(len(cases))) - kept:
+                cases[i].add_marker(pytest.mark.slow)
 
 
 # --------------------------------------------------------------------------------------------------------------- a real browser

@@ -399,6 +399,7 @@ def test_other_forecasters(forecaster: str, settings: dict[str, Any]) -> None:
     np.testing.assert_array_equal(again.predict_proba(rows), estimator.predict_proba(rows))
 
 
+@pytest.mark.slow
 def test_a_forecaster_without_kernels_learns_all_rounds() -> None:
     settings = {"regularization": 0.01}
     estimator = OnlineClassifier("ftrl", norm_bound=100.0, settings=settings, shuffle=False).fit(X, Y)

@@ -292,6 +292,7 @@ def compiled(tree: ast.Module) -> set[str]:
     return found
 
 
+@pytest.mark.slow
 def test_only_kernels_have_no_annotations() -> None:
     """mypy checks no function without annotations in the rooms of kernels: so nothing else may lack them."""
     trees = {file: ast.parse(file.read_bytes()) for file in files()}

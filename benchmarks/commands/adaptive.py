@@ -29,7 +29,7 @@ from banditlab.envs import AdaptiveEnv, Streams
 from banditlab.players.forecaster import Floats, Forecaster
 from banditlab.validation import at_least
 
-DOCS = Path(__file__).parents[2] / "docs"
+PLACE = Path(__file__).parents[2] / "docs" / "results"
 VISIBLE = 0.25
 """The largest forecast of the label at which half-log never chooses it, K = 2."""
 EARLY, WRONG, SHARE = 3, 0.002, 0.2
@@ -50,8 +50,8 @@ def main(
     at_least("coins", coins, 1)
     lines = [measured(seed, coins, experts, gamma, rounds) for seed in range(runs)]
     if keep:
-        write(DOCS / "results" / "adaptive.csv", lines)
-        fill_page(DOCS / "results" / "adaptive.md", parts(DOCS / "results"))
+        write(PLACE / "adaptive.csv", lines)
+        fill_page(PLACE / "adaptive.md", parts(PLACE))
     print(text_of(lines), table(lines), ratios(lines), sep="\n")
 
 

@@ -6,7 +6,7 @@ lead is a false one. Labels of noise are independent of the features given the r
 signal it is counted in how many the player with the fewest mean mistakes over other seeds is first, or tied with the first, and
 strictly ahead of uniform. The tables are compared as `banditlab compare` does but for comparators, which no rank depends on.
 
-Each table is a line of PLACE/tables.csv when it is done; the same command goes on where it was stopped. `--keep` writes
+Each table is a line of FOLDER/tables.csv when it is done; the same command goes on where it was stopped. `--keep` writes
 `docs/results/intervals-kinds.csv` and the table of `docs/results/intervals.md`.
 """
 
@@ -32,7 +32,7 @@ from banditlab.engine import Sweep
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
-RESULTS = Path("docs/results")
+PLACE = Path("docs/results")
 FREQUENT = "one frequent class"
 
 
@@ -64,8 +64,8 @@ def main(
     counts = counted(pd.read_csv(file))
     print(counts.to_string(index=False))
     if keep:
-        counts.to_csv(RESULTS / "intervals-kinds.csv", index=False)
-        fill_page(RESULTS / "intervals.md", parts(RESULTS))
+        counts.to_csv(PLACE / "intervals-kinds.csv", index=False)
+        fill_page(PLACE / "intervals.md", parts(PLACE))
 
 
 def counted(rows: pd.DataFrame) -> pd.DataFrame:

@@ -101,6 +101,7 @@ def test_a_change_begins_it_again(stream):
     assert (added() > 4 * 0.9 * np.sqrt(q) - 4).all()
 
 
+@pytest.mark.slow
 def test_where_there_is_no_ridge_expert_nothing_is_different(stream):
     X, y = stream(3, 40, 80, noise=0.2)
     agents = [make(3, 40, ridge=0.0, cold_start=cold, **SMALL) for cold in (True, False)]

@@ -80,6 +80,7 @@ def test_a_block_makes_room_for_the_updates_to_come_and_for_no_others(label: int
 
 @pytest.mark.parametrize("gamma", [0.0, 0.02, 0.4, 1.0])
 @pytest.mark.parametrize("K", [2, 5])
+@pytest.mark.slow
 def test_the_two_paths_agree_around_folklore(K: int, gamma: float) -> None:
     n = 4 * STRETCH + 9  # gamma 0 and .02 leave stretches longer than one batch
     X, y = stream(K, n)

@@ -49,6 +49,7 @@ def test_the_limit_is_a_product():
 
 @pytest.mark.parametrize(("cls", "settings"), EVERY)
 @pytest.mark.parametrize(("largest", "form"), [(K * d**2, "full"), (K * d**2 - 1, "sketch")])
+@pytest.mark.slow
 def test_it_plays_as_the_form_it_stands_for_and_goes_on_as_that(
     stream, monkeypatch, tmp_path, cls, settings, largest, form
 ):

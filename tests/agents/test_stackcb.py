@@ -316,6 +316,7 @@ def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
     assert agent.diagnostics()["changes"] >= 1
 
 
+@pytest.mark.slow
 def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     """Views that are the context itself, one lambda, no Fourier features: each expert is FastCB's model of the class."""
     K, d = 4, 6
@@ -469,6 +470,7 @@ def test_odd_columns(kind):
 
 
 @pytest.mark.parametrize("d", [4, 40])
+@pytest.mark.slow
 def test_two_classes_share_a_model(stream, d):
     """A bit tells the label whichever class was played: the same labels teach the same, and nothing is explored for."""
     X, y = stream(2, d, 200, noise=0.2)

@@ -395,6 +395,7 @@ def test_what_was_varied_is_what_was_written(made: Any) -> None:
     assert "gaptron over γ" not in text
 
 
+@pytest.mark.slow
 def test_the_explorer_compares_a_setting_with_the_models_of_its_own_streams(made: Any) -> None:
     _, text, _, every = made
     data = json.loads(re.search(r'id="data">(.*?)</script>', text, re.S)[1])  # type: ignore[index]

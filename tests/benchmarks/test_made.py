@@ -62,6 +62,7 @@ def test_the_best_other_is_compared_stream_by_stream() -> None:
     assert row == "| one | 100 | 3 | 2 | 22.0 | 11.0 | 30.0 | 40.0 | 50.0 | 13.5 | +2.5 ± 2.0 |"
 
 
+@pytest.mark.slow
 def test_all_kinds_are_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "default-agent.md").write_text((made.PLACE / "default-agent.md").read_text("utf-8"), "utf-8")
     (tmp_path / "default-agent.csv").write_bytes((made.PLACE / "default-agent.csv").read_bytes())

@@ -246,6 +246,7 @@ def test_hedge_follows_the_experts_by_their_mistakes():
 
 
 @pytest.mark.parametrize("cls", [AdaBoostOLM, AdaBoostOLMPlus])
+@pytest.mark.slow
 def test_the_best_expert_keeps_its_bound(cls):
     """Strong learners: the bound is below T, so that it says something."""
     rng = np.random.default_rng(12)

@@ -324,7 +324,7 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     assert code == 0
     facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; scaling none looks at the whole table"
     assert f"path=my iris.csv): {facts}\n" in text
-    assert "repeats % of the others" in text
+    assert "repeats % the other times" in text
     assert "banditron" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")

@@ -184,6 +184,7 @@ def test_a_cluster_of_this_machine(folder: Folder) -> None:
     folder.run("run", "small.toml", "--cluster", "local:2", "-o", "out", "--no-report")
 
 
+@pytest.mark.slow
 def test_a_module_beside_the_users_script_still_loads_in_children(tmp_path: Path) -> None:
     """In a script's children, too: a plug-in may import what stands beside the script."""
     lab = tmp_path / "lab" / "agents"

@@ -71,6 +71,7 @@ def test_folklore(lam: float, kind: str) -> None:
 
 
 @pytest.mark.parametrize("lam", [1.0, LEAST])
+@pytest.mark.slow
 def test_folklore_in_the_span(lam: float) -> None:
     """The dual form: of contexts 1e-5 apart it has coordinates to about 1e-11, and what that leaves at a small lambda."""
     K, d, n, B = 3, 4, 10, 10.0

@@ -47,6 +47,7 @@ def test_references_on_an_adaptive_environment(small, tmp_path) -> None:
     assert table["run_id"].nunique() == table["stream_id"].nunique() == 6  # a stream of its own for every run
 
 
+@pytest.mark.slow
 def test_the_form_that_auto_stood_for_is_stored_beside_the_word(small, tmp_path) -> None:
     """2 x 1449^2 is beyond the limit; the run's name has the word that was written, or the default."""
     environment = [{"id": LOGISTIC, "n_features": d, "n_classes": 2} for d in (8, 1449)]

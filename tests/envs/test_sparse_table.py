@@ -154,6 +154,7 @@ def test_long_rows_are_read_and_played_in_the_memory_of_their_entries(file, tmp_
     assert env.row_bytes * 2000 == pytest.approx(X.data.nbytes + X.indices.nbytes + 8 * 2000, rel=0.4)
 
 
+@pytest.mark.slow
 def test_compare_on_long_sparse_rows(file, tmp_path, capsys):
     """No comparator, which needs dense rows; players without sparse kernels are skips."""
     spec = comparison(Path(documents(file)), "", rounds=300, repetitions=1)

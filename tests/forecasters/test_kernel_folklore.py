@@ -42,6 +42,7 @@ def agree(one: Any, two: Any, X: Any, Xi: Any, y: Any, atol: float) -> None:
 
 @pytest.mark.parametrize("repeated", [False, True])
 @pytest.mark.parametrize(("cls", "plain", "settings"), [(KernelFOLKLORE, FOLKLORE, {}), (KernelGAF, GAF, NODES)])
+@pytest.mark.few(1)
 def test_the_linear_kernel_is_the_plain_learner(cls: Any, plain: Any, settings: Any, repeated: bool) -> None:
     X, y = stream(repeated=repeated)
     one = cls(Problem(D, K, 1.0), None, kernel="linear", norm_bound=2.0, **settings)

@@ -41,6 +41,7 @@ RANKS = {"dense": 50, "repeated": 7, "subspace": 5, "nearly": 50}
 @pytest.mark.parametrize("cls", [FOLKLORE, pytest.param(GAF, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("kind", RANKS)
 @pytest.mark.parametrize("lam", [0.4, 1e-3])
+@pytest.mark.few(4)
 def test_dual_equals_primal(cls: type, kind: str, lam: float) -> None:
     """Through three enlargements and, in "dense", a span that ends as the whole space."""
     K, d, n = 4, 50, 70
@@ -148,6 +149,7 @@ def stream(n: int, d: int = 1200) -> tuple[np.ndarray, np.ndarray]:
     return contexts("dense", n, d), np.random.default_rng(6).integers(0, 3, n)
 
 
+@pytest.mark.slow
 def test_blocks_are_steps_while_it_grows() -> None:
     """The reduction and the full-information block, whole, cut and one round at a time: same actions, same state."""
     n = 120

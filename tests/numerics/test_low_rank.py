@@ -130,6 +130,7 @@ def test_a_file_with_a_rank_that_has_no_place_is_refused(rank):
 
 
 @pytest.mark.parametrize("K", [3, 9, 10])
+@pytest.mark.few(1)
 def test_a_class_more_whether_models_are_kept_as_rows_or_not(K):
     """At d = 200 nine classes are small models, ten are large; five rounds, or enough for whole ones."""
     d = 200

@@ -126,6 +126,7 @@ def test_a_policy_that_was_dropped_does_not_hold_the_log(policy_file: Path, log:
         assert again.describe()["decisions"] == 1
 
 
+@pytest.mark.slow
 def test_a_reader_holds_no_writer_up(policy_file: Path, log: Path) -> None:
     Policy.open(policy_file, log).close()
     db = sqlite3.connect(log, isolation_level=None)

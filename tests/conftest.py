@@ -91,12 +91,16 @@ FAMILIES = {
     "gaf": "gaf|gaussian_softmax",
     "grid": "b-grid|test_grid",
     "ons": "[^a-z]ons[^a-z]",
+    "span": "test_primal_dual|in_the_span|form=dual",
+    "kernel": "kernel[-_]?(aioli|folklore|gaf)",
+    "olm++": "adaboost-olm[+][+]|OLMPlus",
+    "samplers": "obama_samplers|langevin",
     "folklore": "folklore",
 }
 """Players whose kernels take long to compile, as their tests are called."""
-PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record")
+PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record", "boosting")
 """Folders of tests that compile players."""
-SLOW = ("gaf", "grid", "ons")
+SLOW = ("gaf", "grid", "ons", "span", "kernel", "olm++", "samplers")
 """Families that are no agent's default: a contributor's run leaves them out."""
 
 
@@ -106,9 +110,13 @@ def group_of(nodeid: str) -> str:
     Workers share what they compiled, but what two of them need at the same moment both compile. Files stay whole because
     their fixtures, some of which play sweeps, are made once.
     """
-    file = nodeid.partition("::")[0]
-    of_players = PurePosixPath(file).parent.name in PLAYERS
-    return next((family for family, names in FAMILIES.items() if of_players and re.search(names, nodeid)), file)
+    return next((family for family in FAMILIES if is_of(nodeid, family)), nodeid.partition("::")[0])
+
+
+def is_of(nodeid: str, family: str) -> bool:
+    """Return whether a test is one of a family of players."""
+    folder = PurePosixPath(nodeid.partition("::")[0]).parent.name
+    return folder in PLAYERS and re.search(FAMILIES[family], nodeid, re.IGNORECASE) is not None
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -132,7 +140,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark as slow the families of `SLOW`, and all but a few, evenly spread, of the cases of a test marked `few`."""
     for item in items:
-        if group_of(item.nodeid) in SLOW:
+        if any(is_of(item.nodeid, family) for family in SLOW):
             item.add_marker(pytest.mark.slow)
     quick = [item for item in items if not item.get_closest_marker("slow")]
     for _, group in groupby(quick, key=lambda item: item.nodeid.partition("[")[0]):

@@ -207,6 +207,7 @@ USUAL = 2
     ],
 )
 @pytest.mark.few(1)
+@pytest.mark.slow
 def test_environments_are_known_to_gymnasium(code: str) -> None:
     assert in_a_process(f"{code}\n{MAKE}").split() == ["10"]
 

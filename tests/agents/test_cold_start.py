@@ -11,6 +11,9 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
+pytestmark = pytest.mark.slow
+"""The beginning of `stackcb` compiles its kernels once more."""
+
 SMALL = {"blocks": 2, "features": 32}
 
 
@@ -78,6 +81,7 @@ def test_on_noise_the_frequent_class_is_played(K):
     assert played(make(K, 200, radius=60.0, **SMALL), X, y).correct.mean() == pytest.approx(1 / K, abs=0.04)
 
 
+@pytest.mark.slow
 def test_a_change_begins_it_again(stream):
     """After d rounds nothing is added to the logits, and after a change that leaves three rounds it is."""
     K, d = 3, 40

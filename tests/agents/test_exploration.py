@@ -58,6 +58,7 @@ def blocks(agent: Exploration, X: np.ndarray, y: np.ndarray, *cuts: int) -> Trac
 
 @pytest.mark.parametrize("label", [0, 1])
 @pytest.mark.few(1)
+@pytest.mark.slow
 def test_a_block_makes_room_for_the_updates_to_come_and_for_no_others(label: int) -> None:
     """Every context is a new direction, and the dual form has room for fifteen: which rounds teach is seen in advance."""
     d, T = 400, 400

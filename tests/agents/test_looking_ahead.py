@@ -80,6 +80,7 @@ def with_oddities(X):
 
 @pytest.mark.parametrize(("cls", "settings"), PLAYERS + ONE_KERNEL)
 @pytest.mark.parametrize(("K", "d"), [(2, 16), (5, 27)])
+@pytest.mark.slow
 def test_blocks_are_rounds_one_by_one(monkeypatch, stream, cls, settings, K, d):
     X, y = stream(K, d, 300, noise=0.2)
     X = with_oddities(X)
@@ -117,6 +118,7 @@ def test_between_blocks_rounds_go_one_by_one(monkeypatch, stream, cls, settings,
         assert_same(player, slow)
 
 
+@pytest.mark.slow
 def test_a_duel_may_end_within_a_stretch(monkeypatch, stream):
     K, d = 4, 6
     X, y = stream(K, d, 500)

@@ -155,6 +155,7 @@ def kernel_estimate(K, d, p, played, action, correct, x):
 
 @pytest.mark.parametrize("beta", ["theory", 0.1])
 @pytest.mark.few(1)
+@pytest.mark.slow
 def test_drift_over_many_rounds(beta):
     K, d, T = 4, 5, 5_000
     X, y = stream(K, d, T)

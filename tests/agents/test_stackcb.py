@@ -266,7 +266,7 @@ SKETCHED = {"second_order": "sketch", "sketch_size": 6}
         pytest.param(2, 5, {"blocks": 0, "second_order": "sketch"}, marks=pytest.mark.slow),
     ],
 )
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_equals_full_matrices(stream, K, d, chosen):
     """To what float32 leaves of the margins; across five new scales and more."""
     X, y = stream(K, d, 36, noise=0.2)
@@ -493,6 +493,7 @@ def test_two_classes_share_a_model(stream, d):
 
 
 @pytest.mark.parametrize("K", [2, 3])
+@pytest.mark.slow
 def test_on_one_context_for_ever_there_is_no_ridge_expert(K):
     """No column varies: the play is that without it, to rounding, and so are its runs on a wrong class."""
     y, traces = np.random.default_rng(3).integers(0, K, 600), [Trace.empty(600), Trace.empty(600)]
@@ -501,6 +502,7 @@ def test_on_one_context_for_ever_there_is_no_ridge_expert(K):
     np.testing.assert_allclose(traces[0].p_true, traces[1].p_true, rtol=0, atol=1e-10)
 
 
+@pytest.mark.slow
 def test_rewards_need_no_complement():
     """Where both actions mostly fail, only `complement = False` finds the one that fails less."""
     T, shares, plays = 1500, (0.05, 0.35), {}
@@ -603,6 +605,7 @@ def test_refused_settings(name, value):
 @pytest.mark.parametrize(
     ("name", "least"), [("regularization", 1e-6), ("fourier_regularization", 1e-6), ("ridge", 1e-3)]
 )
+@pytest.mark.slow
 def test_float32_holds_the_smallest_lambdas(name, least):
     """As few mistakes as at the default, and finite matrices; at 1e-10, 1e-8 and 1e-6 one or the other was not so."""
     rng = np.random.default_rng(0)

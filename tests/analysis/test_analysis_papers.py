@@ -43,6 +43,7 @@ def test_latex_prints_what_users_wrote():
     assert tex("a\n\nb") == "a b"  # an empty line would end a caption
 
 
+@pytest.mark.slow
 def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     folder = filled(new_folder(repetitions=3, norm_bounds=(1.0,)))
     written = export(folder.out, formats=("latex", "csv", "parquet"))
@@ -84,6 +85,7 @@ def test_text_in_figures_is_text(new_folder):
     assert "1 to 2" not in (folder.out / "export" / "toy-bit-mistakes.tex").read_text(encoding="utf-8")
 
 
+@pytest.mark.slow
 def test_a_paper_has_heat_maps_labels_and_symbols(new_folder):
     folder = new_folder(repetitions=3, norm_bounds=(1.0,))
     for r in range(3):

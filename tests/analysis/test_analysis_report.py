@@ -240,6 +240,7 @@ def test_figures_are_files_too(finished):
         assert ElementTree.parse(path).getroot().tag == "{http://www.w3.org/2000/svg}svg"
 
 
+@pytest.mark.slow
 def test_a_board_is_written_without_matplotlib(finished):
     """Importing it takes most of a second."""
     out, _, _ = finished

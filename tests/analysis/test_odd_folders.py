@@ -90,7 +90,7 @@ MADE = {
 
 
 @pytest.mark.parametrize("make", MADE, ids=lambda make: make.__name__)
-@pytest.mark.few(3)
+@pytest.mark.few(1)
 def test_a_page_a_board_and_a_ranking(new_folder, make):
     folder = new_folder()
     make(folder)

@@ -23,6 +23,9 @@ from banditlab.analysis import load
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.curves import grids
 
+pytestmark = pytest.mark.slow
+"""A sweep is played and its whole report is written."""
+
 SPEC = """
 name = "check"
 rounds = 300

@@ -74,6 +74,7 @@ def test_operators_comparisons_and_constants_are_changed_and_nothing_else() -> N
         found[0].applied(b" " + source)
 
 
+@pytest.mark.slow
 def test_a_sample_is_the_seeds_own_and_of_the_rooms_asked_for() -> None:
     some = drawn(ROOT, 30, 3, ("bounds", "results"))
     assert some == drawn(ROOT, 30, 3, ("bounds", "results"))
@@ -94,6 +95,7 @@ def test_every_module_has_tests_that_are_meant_to_see_it() -> None:
         assert all((ROOT / name).exists() for name in files), path
 
 
+@pytest.mark.slow
 def test_tests_that_name_the_function_are_asked_first() -> None:
     module = "banditlab/bounds/gaf.py"  # these tests import from it
     near = {f"tests/bounds/test_{name}.py" for name in ("by_formula", "hypotheses", "gaf", "ranges")}

@@ -247,6 +247,7 @@ def play_directly(stream: Stream, k: int, epsilon: float, U: np.ndarray) -> list
     return played
 
 
+@pytest.mark.slow
 def test_neighbours_are_those_of_the_direct_form() -> None:
     stream = random_stream(T=120)
     U = np.random.default_rng(1).random((120, 2))

@@ -70,6 +70,7 @@ def test_it_is_tight_enough_to_fail():
     assert 0.45 * bound < regret <= bound
 
 
+@pytest.mark.slow
 def test_expected_mistakes_of_the_exact_bandit():
     """Exact OBAMA, d = 1, K = 2: expected mistakes stay below every comparator's loss plus the bound."""
     T, B = 3000, 2.0

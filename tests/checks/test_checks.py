@@ -261,6 +261,7 @@ def test_files_may_be_checked_in_a_thread_and_leave_no_alarm(tmp_path: Path) -> 
     assert {result.subject for result in found} == {"test-a"}
 
 
+@pytest.mark.slow
 def test_a_file_that_does_not_end_is_given_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITLAB_PLUGIN_SECONDS", "1")
     (tmp_path / "ever.py").write_text("while True:\n    pass\n")

@@ -122,6 +122,7 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     assert (code, "6 of 7 runs done" in text) == (1, True)
 
 
+@pytest.mark.slow
 def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
     folder = here / "results" / "tiny"
@@ -132,6 +133,7 @@ def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     assert "warning: Unfinished: 1 of 7 runs missing; the same command continues.\n" in text
 
 
+@pytest.mark.slow
 def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
     assert banditlab("run", "tiny.toml", "-j", 1)[0] == 0
     first = (here / "results" / "tiny" / "report.html").read_text("utf-8")

@@ -70,6 +70,7 @@ def test_the_page_has_no_other_message() -> None:
     "loop", ["while True:\n    pass\n", "while True:\n    try:\n        pass\n    except Exception:\n        pass\n"]
 )
 @pytest.mark.few(1)
+@pytest.mark.slow
 def test_a_file_whose_import_never_ends_is_given_up(loop: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("BANDITLAB_PLUGIN_SECONDS", "1")
     file = tmp_path / "p.py"

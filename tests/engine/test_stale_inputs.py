@@ -90,6 +90,7 @@ def test_an_environment_that_does_not_say_what_it_read_is_asked_for_its_identity
         sweep.plan.runs[0].build_environment()
 
 
+@pytest.mark.slow
 def test_an_edited_lab_is_refused_by_who_reads_it_later(small, lab, fresh_registry, monkeypatch):
     folder = lab("edited")
     fresh_registry.open_lab(folder)

@@ -78,6 +78,7 @@ def test_players_are_named_while_they_are_compiled(small, tmp_path):
     assert stages[-2:] == ["playing", "storing"]
 
 
+@pytest.mark.slow
 def test_a_failure_beside_others_is_its_own(small, tmp_path, lab, fresh_registry, monkeypatch):
     monkeypatch.setattr(work_module, "STREAM_BYTES", 0)
     fresh_registry.open_lab(lab("odd", "raise ZeroDivisionError('odd')"))
@@ -131,6 +132,7 @@ def test_more_rounds_extend_the_streams(small, tmp_path):
     assert set(short["round"]) == {1, 2, 5, 10, 20, 50, 100, 200}
 
 
+@pytest.mark.slow
 def test_a_sweep_killed_half_way_resumes_to_the_same_tables(small, tmp_path):
     keys = {"rounds": 20_000, "repetitions": 6, "norm_bounds": [1], "checkpoints": [20_000]}
     code = f"""
@@ -496,6 +498,7 @@ def test_columns_are_made_as_pyarrow_makes_them(values, kind):
     assert str(made.to_pylist()) == str(usual.to_pylist())
 
 
+@pytest.mark.slow
 def test_playing_and_storing_import_no_pandas(tmp_path):
     code = f"""
         import sys

@@ -231,6 +231,7 @@ def test_a_comparator_on_it_is_refused(tmp_path: Any) -> None:
         Sweep(spec(tmp_path, norm_bounds=[1.0]))
 
 
+@pytest.mark.slow
 def test_another_version_of_the_package_is_another_environment() -> None:
     assert GymnasiumEnv.identity({"name": "Blackjack-v1"})["made_by"] == f"gymnasium {gymnasium.__version__}"
     assert GymnasiumEnv.identity({"name": "nothing_at_all:X-v0"})["made_by"] == "nothing_at_all, not found"

@@ -140,6 +140,7 @@ def test_the_net_is_uniform_in_the_ball_and_the_predictions_block_alike() -> Non
 # ------------------------------------------------------------------------------------------------------------- Langevin
 
 
+@pytest.mark.slow
 def test_chains_agree_with_the_posterior_by_importance_sampling() -> None:
     """After 60 rounds, forecasts against 50,000 draws of the prior weighted by the likelihood."""
     d, K, n, B = 2, 2, 60, 3.0

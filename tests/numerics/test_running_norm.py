@@ -16,6 +16,7 @@ from banditlab.problem import Problem
 
 
 @pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.slow
 def test_after_a_long_stream_the_running_square_is_the_fresh_one(sparse):
     """In a ball that is hit all the time."""
     d, K, T = 40, 3, 2000

@@ -377,6 +377,7 @@ def killed(policy_file: Path, log: Path, seed: int, after: float) -> list[list[s
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are forked and killed")
+@pytest.mark.slow
 def test_kill_9_loses_nothing_acknowledged_and_the_state_is_the_undisturbed_one(policy_file: Path, log: Path) -> None:
     rng, decided, answered = random.Random(7), [], {}
     for kill in range(5):

@@ -105,6 +105,7 @@ def test_the_heartbeat_renews_the_mark(policy_file: Path, log: Path, monkeypatch
             time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_the_mark_of_a_process_that_ended_is_taken_over_at_once(policy_file: Path, log: Path) -> None:
     code = (
         f"import os\nfrom banditlab import Policy\np = Policy.open({str(policy_file)!r}, {str(log)!r})\n"
@@ -181,6 +182,7 @@ def test_files_are_private(policy_file: Path, log: Path) -> None:
 # ----------------------------------------------------------------------------------------------------------------- damage
 
 
+@pytest.mark.slow
 def test_a_flipped_byte_is_named_or_changes_nothing(policy_file: Path, log: Path) -> None:
     """A log that was closed is one file; a byte of it flips. The state stays right, or the damage is named."""
     with Policy.open(policy_file, log, snapshot_every=25) as policy:

@@ -114,6 +114,7 @@ def test_what_is_no_log_is_one_line(tmp_path: Path, policy_file: Path) -> None:
         assert "\n" not in str(error.value)
 
 
+@pytest.mark.slow
 def test_the_picture(log: Path, tmp_path: Path) -> None:
     status: LogStatus = status_of_log(log)
     for name in ("a.svg", "b.png"):

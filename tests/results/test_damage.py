@@ -126,6 +126,7 @@ def test_a_flipped_bit_anywhere_is_named_and_changes_nothing_else(folder: Path, 
     assert reading.damaged_files(folder) == [name]
 
 
+@pytest.mark.slow
 def test_every_flipped_bit_of_the_manifest_names_what_is_not_believed(folder: Path) -> None:
     """It makes no file whole that is not; a file whose line is lost is made anew."""
     manifest, names = folder / SUMS, Files(folder).names(*reading.LISTED)

@@ -69,6 +69,7 @@ def test_five_parts_are_the_whole(made: Any, tmp_path: Path, capsys: pytest.Capt
     assert "all 5 parts are there" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_missing_parts_are_named_and_may_come_later(
     made: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -39,13 +39,16 @@ class FirstPass:
             shown = shown if units is None else units[shown]
             n = int(rows) if units is None else int(units.max()) + 1
             of_unit = np.arange(n) * min(GROUPS, n) // n if getattr(env, "in_order", False) else row_groups(n)
-            self.first = np.isin(np.arange(rounds), np.unique(shown, return_index=True)[1])
+            self.first = np.isin(np.arange(len(shown)), np.unique(shown, return_index=True)[1])
             self.groups = of_unit[shown]
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
         """Return which of the n rounds after the first `done` show a row or a unit for the first time, (n,)."""
-        return np.ones(n, dtype=bool) if self.groups is None else self.first[done : done + n]
+        if self.groups is None:
+            return np.ones(n, dtype=bool)
+        here = self.first[done : done + n]
+        return here if len(here) == n else np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
     def add(self, done: int, wrong: Floats, new: NDArray[np.bool_]) -> None:
         """Add the expected mistakes of those rounds after the first `done` that show a row or a unit for the first time."""

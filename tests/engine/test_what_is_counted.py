@@ -10,8 +10,8 @@ from gymnasium.wrappers import FlattenObservation, OrderEnforcing, TimeLimit
 from banditlab.agents import Banditron, Exploration, Perceptron
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.engine.blocks import block_loop, is_from_package, steps_equal_blocks
-from banditlab.engine.first_pass import row_groups
-from banditlab.envs import Logistic, Table
+from banditlab.engine.first_pass import FirstPass, row_groups
+from banditlab.envs import Digits, Logistic, Table
 from banditlab.errors import UsageError
 from banditlab.forecasters import FOLKLORE
 from banditlab.players.agent import Agent, KernelAgent
@@ -450,3 +450,13 @@ def test_a_row_of_a_long_table_is_in_one_of_512_groups_drawn_once() -> None:
 
 
 GROUPS_OF_1000 = [244, 214, 60, 274, 444, 135, 428, 134]
+
+
+def test_what_is_counted_of_a_table_grows_with_its_rows_not_with_the_rounds():
+    env = Digits(horizon=1)
+    env.reset(seed=0)
+    first = FirstPass(env, 10**12)
+    assert first.among(0, 2000).sum() == first.among(0, 1797).sum() == env.n_rows
+    assert not first.among(10**9, 5).any()
+    first.add(1795, np.ones(4), first.among(1795, 4))
+    assert first.counts.sum() == first.sums.sum() == 2

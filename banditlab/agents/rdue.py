@@ -101,8 +101,8 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, its logistic loss in BITS. The set is the Frobenius ball of radius
     :math:`D = \sqrt{K} B / \ln 2`, which holds all of them, and :math:`B' = 2 D` is what the paper calls B.
 
-    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the decoding errs
-    with probability at most :math:`(1 - a) S`, so that
+    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the decoding is
+    wrong with probability at most :math:`(1 - a) S`, so that
 
     .. math::
 

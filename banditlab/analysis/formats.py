@@ -84,12 +84,12 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
     """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"."""
     largest = f", largest class {share(facts['largest'])}" if "largest" in facts else ""
     passes = f"{rounds / facts['rows']:.3g} {'pass' if rounds == facts['rows'] else 'passes'}"
-    told = {
+    details = {
         "groups": f" in {facts.get('groups', 0):,.0f} groups, of each of which the first row counts",
         "in_order": " in their order, scaled by the rows before",
         "follows_time": ", which follow time: without intervals",
     }
-    rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in told.items() if name in facts)}"
+    rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in details.items() if name in facts)}"
     scaled = [f"; scaling {name[8:]} looks at the whole table" for name in facts if name.startswith("scaling.")]
     return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}"
 

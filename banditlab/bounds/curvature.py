@@ -32,7 +32,7 @@ def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, r
 
 @within()
 def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`1 / (2 B R + \ln K + 2)`, what the argument of FOLKLORE's Lemma 1 gives once its slip is mended."""
+    r"""Return :math:`1 / (2 B R + \ln K + 2)`, what the argument of FOLKLORE's Lemma 1 gives once its slip is corrected."""
     return 1.0 / (2.0 * norm_bound * radius + math.log(n_classes) + 2.0)
 
 

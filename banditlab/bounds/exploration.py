@@ -26,7 +26,7 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     :math:`\gamma (1 - 1/K) T + (1 - \gamma) (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates, their expected number. The argument: an
-    explored round errs with probability :math:`1 - 1/K`; on the others :math:`1 - p_y \le -\ln p_y`, and the coin and
+    explored round is wrong with probability :math:`1 - 1/K`; on the others :math:`1 - p_y \le -\ln p_y`, and the coin and
     the uniform action are independent of the forecast, so the forecaster's expected loss over all rounds is
     :math:`K/\gamma` times that over its updates, and the same holds for the comparator. The number of updates is
     Binomial(T, :math:`\gamma/K`), so :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at

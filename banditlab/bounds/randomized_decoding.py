@@ -26,7 +26,7 @@ def randomized_decoding(frobenius_bound: float, step: float) -> float:
     r"""Return :math:`D^2 / (2\,\text{step})`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the
     comparator's loss in bits plus this.
 
-    With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding errs with probability at most :math:`l \ln 2` (in
+    With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding is wrong with probability at most :math:`l \ln 2` (in
     nats: at most :math:`-\ln q_y`), and :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, for l is smooth, with
     the constant :math:`R^2/(2 \ln 2)`, and not negative. Gradient descent gives
 

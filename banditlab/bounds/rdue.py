@@ -31,7 +31,7 @@ _ADVERSARY = (
 _theorem = partial(theorem, unit="bits", adversary=_ADVERSARY)
 
 GAP = 1.0 - math.log(2.0)
-"""a: the decoding errs with probability at most :math:`(1 - a) S`."""
+"""a: the decoding is wrong with probability at most :math:`(1 - a) S`."""
 
 
 @within()

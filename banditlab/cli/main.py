@@ -63,14 +63,15 @@ TABLE_OPTIONS: dict[str, Any] = {
         typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
     ],
     "header": Annotated[
-        bool | None, typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; found out.")
+        bool | None,
+        typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; else detected."),
     ],
     "format": Annotated[Format | None, typer.Option(help="Of the file; by default by its ending.")],
     "encoding": Annotated[
         str | None, typer.Option(help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says.")
     ],
-    "separator": Annotated[str | None, typer.Option(help="Column separator; by default found out.")],
-    "decimal": Annotated[str | None, typer.Option(help="Decimal sign, . or a comma; by default the point.")],
+    "separator": Annotated[str | None, typer.Option(help="Column separator; by default detected.")],
+    "decimal": Annotated[str | None, typer.Option(help="Decimal separator, . or a comma; by default the point.")],
     "drop_rows": Annotated[
         list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
     ],

@@ -40,7 +40,7 @@ class AIOLIDirect(Forecaster):
     :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`, from 0; the margin is
     :math:`v'\omega`, since :math:`\theta = L^{-T} V U \Sigma^{-1/2} \omega`. Then A and b change as in (5), L by a
     rank-one update of the Cholesky factor. Algorithm 2 prints :math:`L_0 = \lambda^{-1/2} I` for
-    :math:`\lambda^{1/2} I`, :math:`L_t` for :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md): mended here.
+    :math:`\lambda^{1/2} I`, :math:`L_t` for :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md): corrected here.
 
     Guarantee: Theorem 4, at the number of steps that `aioli_steps` gives (steps = "theory"); Theorem 7 as corrected
     (`aioli_inexact`) at another one. The running certificate holds whatever the margin was: :math:`\lambda B^2` plus,

@@ -141,6 +141,11 @@ def test_many_classes_and_few_rows_are_surveyed_in_silence(rows):
     assert not survey(frame, "y").faults
 
 
+def test_numbers_as_large_as_floats_go_are_surveyed_in_silence():
+    frame = pd.DataFrame({"x": np.array([-1.7e308, 1.7e308, -1e308, 1e308] * 5), "y": ["a", "b", "b", "a"] * 5})
+    assert survey(frame, "y").faults == []
+
+
 @pytest.mark.parametrize(
     ("names", "logged"),
     [

@@ -375,8 +375,8 @@ class StackCB(KernelAgent):
     of the bit (`stacked.ridge_expert`). AIOLI says :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`,
     :math:`m = x_e'h_{ek}`, :math:`q = x_e'P_{ek} x_e`; every second Fourier expert takes the q of the one before.
     :math:`\pi` is the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most
-    1/2, AIOLI's: a class of which little is known is taken for as good as the play is, not for right every other
-    time, which with many classes it may never be. :math:`\zeta_k` is a mean of
+    1/2, AIOLI's: the prior mean of an untried class is the recent hit rate instead of 1/2, which is too optimistic
+    where there are many classes. :math:`\zeta_k` is a mean of
     :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks, and of a third one's
     :math:`s_k - \ln \sum_{j \ne k} \exp(s_j)`, in which classes compete (`stacked.stack`, `stacked.softmax_stack`).
     With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for

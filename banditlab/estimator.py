@@ -47,15 +47,15 @@ class BinaryOnlyError(IncompatibleError, ValueError):
 class ScaledContexts:
     """Rows of a table as contexts: scaled as `scaling` says, with a constant appended, none longer than R.
 
-    A subclass has `scaling` and `fit_intercept`, and says in `_reach` what R is.
+    A subclass has `scaling` and `fit_intercept`, and `forecaster_` once it is fitted.
     """
 
     scaling: str
     fit_intercept: bool
+    forecaster_: Any
 
-    def _reach(self) -> float:
-        """R, the largest norm of a context."""
-        raise NotImplementedError
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind
 
     def _fix_scale(self, X: Any) -> None:
         """Choose the affine map of `_map`."""
@@ -107,7 +107,7 @@ class ScaledContexts:
 
     def _contexts(self, X: Any) -> Any:
         """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
-        return within(self._map(X), self._reach())
+        return within(self._map(X), self.forecaster_.problem.radius)
 
     def _map(self, X: Any) -> Any:
         """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
@@ -371,10 +371,6 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         forecaster: Forecaster = cls(problem, rng, **cls.settings_at(self.norm_bound, given))
         return forecaster
 
-    def _reach(self) -> float:
-        """R of the forecaster's problem."""
-        return self.forecaster_.problem.radius
-
     def _taken(self, contexts: Any) -> Any:
         """Return contexts as the forecaster takes a block of them: dense, unless it has kernels for sparse ones."""
         return contexts.toarray() if is_sparse(contexts) and not self.forecaster_.sparse else contexts
@@ -407,9 +403,6 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
             return
         for x, y in zip(contexts, labels, strict=True):
             self.forecaster_.update(x, int(y))
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -6,15 +6,24 @@ beside a number, size a limit of docs/limits.md. What the function does not allo
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
+from functools import cache
 from numbers import Integral, Real
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from banditlab.errors import UsageError
 
 ALIASES = {"B": "norm_bound", "γ": "gamma"}
 """Other names of settings, as papers write them; a player's own setting of such a name comes first."""
+
+
+@cache
+def keyword_only(cls: Any) -> dict[str, inspect.Parameter]:
+    """Return the keyword-only parameters of a constructor, by name: its settings."""
+    parameters = inspect.signature(cls.__init__).parameters.values()
+    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 def positive(name: str, value: object) -> float:

@@ -7,11 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from banditlab.bounds.decoding import mistakes_unit
 from banditlab.errors import UsageError, nearest
+from banditlab.numerics.decoding import DECODINGS
 from banditlab.players.forecaster import Forecaster, KernelForecaster
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import registry
+from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
@@ -46,7 +49,26 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """The methods that an agent passes on to the forecaster named by its setting `forecaster`."""
+    """An agent that plays the forecasts of the forecaster named by its setting `forecaster`, decoded by `decoding`."""
+
+    rng: np.random.Generator
+
+    def _play_through(self, forecaster: str, decoding: str, given: dict[str, Any]) -> None:
+        """Take the settings of the agent, and build the forecaster with those given for it."""
+        self.forecaster = forecaster
+        self._inner = build_forecaster(type(self), self.problem, self.rng, forecaster, given)
+        self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
+        self.decoding = one_of("decoding", decoding, DECODINGS)
+
+    @property
+    def inner(self) -> Forecaster:
+        """The forecaster."""
+        return self._inner
+
+    @property
+    def bound_unit(self) -> str:  # type: ignore[override]
+        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
+        return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:

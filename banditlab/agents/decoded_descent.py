@@ -8,12 +8,12 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import ScaledScores
+from banditlab.agents.linear import InFrobeniusBall, resolved_step
 from banditlab.bounds.template import WIDE, template_fixed, template_gamma, template_step
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, Decoding, decode
-from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.draws import mixed_draw
 from banditlab.numerics.jit import inline
 from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
@@ -49,7 +49,7 @@ class State(NamedTuple):
 
 @inline
 def act_kernel(state, x, u, p, payload):
-    z, K, gamma = state.z, p.shape[0], state.gamma
+    z, K = state.z, p.shape[0]
     scores(state.V, x, z)
     best = argmax(z, K)
     top = 1.0 / exponentials(z, state.norm.scale[0], z[best], K, payload)
@@ -57,11 +57,7 @@ def act_kernel(state, x, u, p, payload):
         payload[k] *= top  # s = softmax(W x)
         p[k] = payload[k]
     decode(state.decoding, best, p)
-    explored = u[0] < gamma
-    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
-    for k in range(K):
-        p[k] = (1.0 - gamma) * p[k] + gamma / K
-    return action, explored
+    return mixed_draw(state.gamma, u, p)  # p = (1 - gamma) h(s) + gamma/K
 
 
 @inline
@@ -83,7 +79,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
-class DecodedDescent(ScaledScores, KernelAgent):
+class DecodedDescent(InFrobeniusBall, KernelAgent):
     r"""Descend the base-2 logistic loss and play its softmax through a decoding rule, mixed with uniform exploration.
 
     Problem: bandit multiclass, adversarial stream.
@@ -174,7 +170,7 @@ class DecodedDescent(ScaledScores, KernelAgent):
             self.gamma = template_gamma(K, problem.radius, self.frobenius_bound, T, self.decoding, wide=step == "wide")
         else:
             self.gamma = probability("gamma", number("gamma", gamma, "theory"))
-        self.step: float | str = self._resolved_step(step)
+        self.step: float | str = resolved_step(step, self.gamma, self._theory_step)
         self.step_scale = positive("step_scale", step_scale)
         adaptive = self.step == "adaptive"
         self.payload_size = K
@@ -191,20 +187,8 @@ class DecodedDescent(ScaledScores, KernelAgent):
             decoding=DECODINGS.index(self.decoding),
         )
 
-    def _resolved_step(self, step: float | str) -> float | str:
-        if step == "adaptive":
-            return "adaptive"
-        if step not in ("theory", "wide"):
-            return positive("step", number("step", step, "theory", "wide", "adaptive"))
-        if self.gamma == 0.0:
-            raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
-        K, R = self.problem.n_classes, self.problem.radius
-        return template_step(K, R, self.gamma, self.decoding, wide=step == "wide")
-
-    @property
-    def frobenius_bound(self) -> float:
-        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
-        return math.sqrt(self.problem.n_classes) * self.norm_bound
+    def _theory_step(self, wide: bool) -> float:
+        return template_step(self.problem.n_classes, self.problem.radius, self.gamma, self.decoding, wide=wide)
 
     def bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits; None for the adaptive step, a longer one,

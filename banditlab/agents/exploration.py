@@ -10,21 +10,21 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
-from banditlab.bounds.decoding import mistakes_per_nat, mistakes_unit
+from banditlab.agents.around_forecaster import AroundForecaster
+from banditlab.bounds.decoding import mistakes_per_nat
 from banditlab.bounds.exploration import exploration, exploration_well_specified, theorem_9_gamma
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import row, stretch
 from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
-from banditlab.numerics.draws import draw, draw_uniform, is_valid_decision
+from banditlab.numerics.draws import draw_uniform, is_valid_decision, mixed_draw
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, RoundAgent, Trace
-from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
+from banditlab.players.forecaster import KernelForecaster, Kernels
 from banditlab.players.inputs import as_vector
 from banditlab.problem import Decision, Problem
-from banditlab.validation import number, one_of, probability
+from banditlab.validation import number, probability
 
 STRETCH = 128
 """Most rounds that are forecast in one batch between two updates."""
@@ -35,13 +35,8 @@ def decide(z, u, gamma, rule, p):
     r"""Play from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))`, h the decoding; return
     (action, explored).
     """
-    K = p.shape[0]
     decoded_softmax(rule, z, p)
-    explored = u[0] < gamma
-    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
-    for k in range(K):
-        p[k] = gamma / K + (1.0 - gamma) * p[k]
-    return action, explored
+    return mixed_draw(gamma, u, p)
 
 
 def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
@@ -185,10 +180,7 @@ class Exploration(AroundForecaster, RoundAgent):
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
-        self.forecaster = forecaster
-        self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
-        self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
-        self.decoding = one_of("decoding", decoding, DECODINGS)
+        self._play_through(forecaster, decoding, inner_settings)
         self.gamma: float | str = self._resolved(gamma)
         # What a schedule has come to: the rounds acted on, and the rate of the last of them.
         self.acted, self.rate = 0, 1.0
@@ -229,11 +221,6 @@ class Exploration(AroundForecaster, RoundAgent):
         """f, the mistakes that a nat of the forecast's loss costs at most."""
         return mistakes_per_nat(self.decoding, self.problem.n_classes)
 
-    @property
-    def bound_unit(self) -> str:  # type: ignore[override]
-        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
-        return mistakes_unit(self.decoding, self.problem.n_classes)
-
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
         r"""Return :math:`\gamma_t` of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
         if not isinstance(self.gamma, str):
@@ -249,11 +236,6 @@ class Exploration(AroundForecaster, RoundAgent):
         self.acted += n
         self.rate = float(rates[-1]) if n else self.rate
         return rates
-
-    @property
-    def inner(self) -> Forecaster:
-        """The forecaster."""
-        return self._inner
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
         K, gamma = self.problem.n_classes, float(self._next_rates(1)[0])

@@ -8,13 +8,13 @@ from typing import Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import ScaledScores
+from banditlab.agents.linear import InFrobeniusBall, resolved_step
 from banditlab.bounds.gaptron import KAPPA, gaptron_fixed, gaptron_gamma, gaptron_step
 from banditlab.bounds.template import template_fixed, template_gamma, template_step
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax, runner_up
 from banditlab.numerics.decoding import DECODINGS, THRESHOLDED, Decoding, decode
-from banditlab.numerics.draws import draw, draw_uniform, greedy_or_uniform
+from banditlab.numerics.draws import greedy_or_uniform, mixed_draw
 from banditlab.numerics.jit import inline
 from banditlab.numerics.limits import Limits, constant
 from banditlab.numerics.running_norm import Norms, descend_in_balls
@@ -85,11 +85,7 @@ def decoded(rule, y_star, gamma, payload, u, p):
     for k in range(K):
         p[k] = payload[k] / payload[K]
     decode(rule, y_star, p)
-    explored = u[0] < gamma
-    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
-    for k in range(K):
-        p[k] = (1.0 - gamma) * p[k] + gamma / K
-    return action, explored
+    return mixed_draw(gamma, u, p)
 
 
 @inline
@@ -155,7 +151,7 @@ def hinge_slope(v, y, weight, K, loss, r):
     return 2.0 * r[other] * r[other]
 
 
-class Gaptron(ScaledScores, KernelAgent):
+class Gaptron(InFrobeniusBall, KernelAgent):
     r"""Randomise exactly as much as the gap between the surrogate and the mistake pays for.
 
     Problem: bandit multiclass, adversarial stream. Losses, :math:`m = z_y - \max_{k \ne y} z_k` the margin of the
@@ -271,7 +267,7 @@ class Gaptron(ScaledScores, KernelAgent):
             what = f"loss = {self.loss!r}" if self.loss != "logistic" else "step = 'wide'"
             raise UsageError(f"decoding must be 'thresholded' with {what}, got {decoding!r}")
         self.gamma = self._resolved_gamma(gamma, wide=step == "wide")
-        self.step: float | str = self._resolved_step(step)
+        self.step: float | str = resolved_step(step, self.gamma, self._theory_step)
         self.step_scale = positive("step_scale", step_scale)
         adaptive = self.step == "adaptive"
         if project not in (True, False, "auto"):
@@ -301,21 +297,10 @@ class Gaptron(ScaledScores, KernelAgent):
             return template_gamma(K, R, D, T, self.decoding)
         return gaptron_gamma(K, R, D, T, self.loss, wide=wide)
 
-    def _resolved_step(self, step: float | str) -> float | str:
-        if step == "adaptive":
-            return "adaptive"
-        if step not in ("theory", "wide"):
-            return positive("step", number("step", step, "theory", "wide", "adaptive"))
-        if self.gamma == 0.0:
-            raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
+    def _theory_step(self, wide: bool) -> float:
         if self.decoding != "thresholded":
             return template_step(self.problem.n_classes, self.problem.radius, self.gamma, self.decoding)
-        return gaptron_step(self.problem.n_classes, self.problem.radius, self.gamma, self.loss, wide=step == "wide")
-
-    @property
-    def frobenius_bound(self) -> float:
-        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
-        return math.sqrt(self.problem.n_classes) * self.norm_bound
+        return gaptron_step(self.problem.n_classes, self.problem.radius, self.gamma, self.loss, wide=wide)
 
     def bound(self, rounds: int) -> float | None:
         """Return `surrogate_bound` for the logistic loss, in bits; None for the others, whose loss is another one."""

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.problem import Problem
+from banditlab.validation import number, positive
 
 
 class LinearScores:
@@ -28,3 +34,26 @@ class ScaledScores:
     def weights(self) -> NDArray[np.float64]:
         """W (K, d)."""
         return self.state.norm.scale[0] * self.state.V
+
+
+class InFrobeniusBall(ScaledScores):
+    """What agents have whose comparators are those of a Frobenius ball around the row ball B."""
+
+    problem: Problem
+    norm_bound: float
+
+    @property
+    def frobenius_bound(self) -> float:
+        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
+        return math.sqrt(self.problem.n_classes) * self.norm_bound
+
+
+def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
+    """Return a step size: a number, "adaptive", or for "theory" and "wide" `theory(wide)`, which needs gamma above 0."""
+    if step == "adaptive":
+        return "adaptive"
+    if step not in ("theory", "wide"):
+        return positive("step", number("step", step, "theory", "wide", "adaptive"))
+    if gamma == 0.0:
+        raise UsageError(f"step = {step!r} is proportional to gamma: it needs gamma above 0, got 0")
+    return theory(step == "wide")

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.linear import ScaledScores
+from banditlab.agents.linear import InFrobeniusBall
 from banditlab.bounds.randomized_decoding import LN2, decoding_step, randomized_decoding
 from banditlab.bounds.template import template_label_step
 from banditlab.numerics.argmax import argmax
@@ -68,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, label):
     descend_in_balls(state.V, x, r, state.norm, state.radius, state.z)
 
 
-class RandomizedDecoding(ScaledScores, KernelLabelAgent):
+class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     r"""Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
@@ -160,11 +159,6 @@ class RandomizedDecoding(ScaledScores, KernelLabelAgent):
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)
-
-    @property
-    def frobenius_bound(self) -> float:
-        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
-        return math.sqrt(self.problem.n_classes) * self.norm_bound
 
     def bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step})` in bits, whatever the rounds; None above the theorem's step."""

@@ -13,7 +13,7 @@ from banditlab.bounds.rdue import rdue_decoded, rdue_decoded_gamma, rdue_fixed, 
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.decoding import DECODINGS, Decoding, decode
-from banditlab.numerics.draws import draw, draw_uniform
+from banditlab.numerics.draws import mixed_draw
 from banditlab.numerics.jit import inline
 from banditlab.numerics.running_norm import Norms, descend_in_balls
 from banditlab.numerics.simd_math import exponentials
@@ -47,7 +47,7 @@ class State(NamedTuple):
 
 @inline
 def act_kernel(state, x, u, p, payload):
-    z, K, gamma = state.z, p.shape[0], state.gamma[0]
+    z, K = state.z, p.shape[0]
     scores(state.V, x, z)  # theta = W x, but for the scale
     best = argmax(z, K)
     q_max = 1.0 / exponentials(z, LN2 * state.norm.scale[0], z[best], K, payload)
@@ -55,11 +55,7 @@ def act_kernel(state, x, u, p, payload):
         payload[k] *= q_max  # q = softmax(theta ln 2)
         p[k] = payload[k]
     decode(state.decoding, best, p)
-    explored = u[0] < gamma
-    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
-    for k in range(K):
-        p[k] = (1.0 - gamma) * p[k] + gamma / K  # q0 is gamma
-    return action, explored
+    return mixed_draw(state.gamma[0], u, p)  # gamma is q_0
 
 
 @inline

@@ -9,19 +9,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.agents.around_forecaster import AroundForecaster, build_forecaster
-from banditlab.bounds.decoding import decoded_forecast, mistakes_per_nat, mistakes_unit
+from banditlab.agents.around_forecaster import AroundForecaster
+from banditlab.bounds.decoding import decoded_forecast, mistakes_per_nat
 from banditlab.numerics.contexts import row
 from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
 from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, Trace
-from banditlab.players.forecaster import Forecaster, KernelForecaster, Kernels
+from banditlab.players.forecaster import KernelForecaster, Kernels
 from banditlab.players.inputs import as_vector
 from banditlab.players.label_agent import RoundLabelAgent
 from banditlab.problem import Decision, Problem
-from banditlab.validation import one_of
 
 
 @njit
@@ -104,25 +103,12 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         **inner_settings: Any,
     ) -> None:
         super().__init__(problem, rng)
-        self.forecaster = forecaster
-        self._inner = build_forecaster(type(self), problem, self.rng, forecaster, inner_settings)
-        self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
-        self.decoding = one_of("decoding", decoding, DECODINGS)
-
-    @property
-    def bound_unit(self) -> str:  # type: ignore[override]
-        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
-        return mistakes_unit(self.decoding, self.problem.n_classes)
+        self._play_through(forecaster, decoding, inner_settings)
 
     @property
     def bound_adversary(self) -> str:  # type: ignore[override]
         """The forecaster's: it observes every label, whatever is drawn."""
         return self._inner.bound_adversary
-
-    @property
-    def inner(self) -> Forecaster:
-        """The forecaster."""
-        return self._inner
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
         K = self.problem.n_classes

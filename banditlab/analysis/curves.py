@@ -124,7 +124,7 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
         group = {name: column[at] for name, column in columns.items()}
         rounds, _, table = matrix(group["round"], group["repetition"], group[value])
         whole = ~np.isnan(table).any(axis=0)
-        mean, low, high, _ = mean_intervals(table[:, whole])
+        mean, low, high = mean_intervals(table[:, whole])
         if value_high != value:
             table_high = matrix(group["round"], group["repetition"], group[value_high])[2]
             high = mean_intervals(table_high[:, whole])[2]

@@ -106,7 +106,7 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
     for row in _rows(table):
         key = row["label"], row["settings"]
         x, values, (gamma, ball, other), call = by_setting[key]
-        mean, low, high, _ = mean_intervals(values)
+        mean, low, high = mean_intervals(values)
         interval = Interval(row["mistakes"], row["low"], row["high"], row["repetitions"], "t").scaled(100)
         made.append(
             {

@@ -23,6 +23,7 @@ from banditlab.analysis.cells import write_csv
 from banditlab.analysis.curves import grids, mistake_curves, relative_panels
 from banditlab.analysis.explore import calls
 from banditlab.analysis.findings import findings
+from banditlab.analysis.formats import data_title
 from banditlab.analysis.summary import (
     best_ball,
     bounds_table,
@@ -88,9 +89,8 @@ def export(
     try:
         folder.mkdir(parents=True, exist_ok=True)
         every = arenas(results)
-        stems = _stems(every)
         written: list[Path] = []
-        for arena, stem in zip(every, stems, strict=True):
+        for arena, stem in zip(every, report.stems(every, data_title), strict=True):
             tables = paper_tables(arena)
             for name in formats:
                 written += _written(tables, arena, folder, stem, name)
@@ -98,14 +98,6 @@ def export(
     except OSError as error:
         raise UsageError(f"{folder}: the export cannot be written ({error.strerror})") from error
     return written
-
-
-def _stems(every: Sequence[Arena]) -> list[str]:
-    names = [
-        re.sub(r"[^A-Za-z0-9.]+", "-", f"{formats.data_title(a.environment)}-{a.kind}").strip("-.").lower()
-        for a in every
-    ]
-    return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 
 
 def _written(tables: dict[str, pd.DataFrame], arena: Arena, folder: Path, stem: str, form: str) -> Iterator[Path]:

@@ -225,14 +225,11 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     }[name]
 
 
-def stems(every: list[Arena]) -> list[str]:
-    """Return a file name per arena; a number tells apart those that would be alike."""
-    names = [f"{_slug(arena.environment)}-{arena.kind}" for arena in every]
+def stems(every: list[Arena], title: Callable[[str], str] = lambda label: label.rpartition("/")[2]) -> list[str]:
+    """Return a file name per arena, from the title of its environment; a number tells apart those that would be alike."""
+    slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", title(arena.environment)).strip("-.").lower() or "x" for arena in every]
+    names = [f"{slug}-{arena.kind}" for slug, arena in zip(slugs, every, strict=True)]
     return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
-
-
-def _slug(text: str) -> str:
-    return re.sub(r"[^A-Za-z0-9.]+", "-", text.rpartition("/")[2]).strip("-.").lower() or "x"
 
 
 def _write_tables(folder: Path, sections: list[Section]) -> None:

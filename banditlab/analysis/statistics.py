@@ -76,14 +76,7 @@ def leads(gap: Interval) -> bool:
     return gap.n >= LEAST and gap.low > 0.0 and gap.high > gap.low
 
 
-def mean_interval(
-    values: ArrayLike,
-    *,
-    rows: Floats | None = None,
-    rounds: float = math.inf,
-    level: float = LEVEL,
-    family: int = 2,
-) -> Interval:
+def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: float = math.inf) -> Interval:
     """Return the mean of the values that are there with its interval.
 
     NaN is a missing value and left out; an infinite value is one, and makes the mean infinite without an interval.
@@ -97,13 +90,11 @@ def mean_interval(
         `moving_blocks` makes of them; None where every repetition has a stream of its own.
     rounds
         Of how many rounds each value is the share of mistakes; infinite for other quantities.
-    family
-        Of how many means all the differences are to be covered at once; 2 for an interval by itself.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
     found = _spread(x[there], None if rows is None else rows[there])
-    return found.at_least(_binomial(x[there], rounds), rounds).interval(level, family)
+    return found.at_least(_binomial(x[there], rounds), rounds).interval()
 
 
 @dataclass(frozen=True)
@@ -121,7 +112,7 @@ class _Spread:
         constant = self.variance * self.n < (1e-6 / rounds) ** 2
         return replace(self, variance=variance, freedom=self.n - 1.0) if constant else self
 
-    def interval(self, level: float, family: int) -> Interval:
+    def interval(self, level: float = LEVEL, family: int = 2) -> Interval:
         if math.isnan(self.variance):
             return Interval(self.mean, math.nan, math.nan, self.n, "none")
         half = critical(level, self.freedom, family) * math.sqrt(self.variance) if self.variance > 0 else 0.0
@@ -178,25 +169,21 @@ def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> 
     return _Spread(mean, variance, freedom, n, method)
 
 
-def mean_intervals(values: ArrayLike, *, level: float = LEVEL) -> tuple[Floats, Floats, Floats, str]:
-    """Return mean, low, high, each (m,), of m series of n repetitions, shape (m, n), and the method, "t" or "none".
+def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
+    """Return mean, low, high, each (m,), of m series of n repetitions, shape (m, n).
 
-    A series with a value that is not finite has no interval (NaN).
+    One repetition, or a series with a value that is not finite, has no interval (NaN).
     """
     x = np.asarray(values, dtype=np.float64)
     n = x.shape[1]
-    if n == 0:
-        nothing = np.full(len(x), np.nan)
-        return nothing, nothing, nothing, "none"
-    with np.errstate(invalid="ignore"):  # inf - inf
-        mean = x.mean(axis=1)
-    low, high = np.full(len(x), np.nan), np.full(len(x), np.nan)
-    if n < 2:
-        return mean, low, high, "none"
-    finite = np.isfinite(x).all(axis=1)
-    half = critical(level, n - 1.0) * x[finite].std(axis=1, ddof=1) / math.sqrt(n)
-    low[finite], high[finite] = mean[finite] - half, mean[finite] + half
-    return mean, low, high, "t"
+    mean, half = np.full(len(x), np.nan), np.full(len(x), np.nan)
+    if n:
+        with np.errstate(invalid="ignore"):  # inf - inf
+            mean = x.mean(axis=1)
+    if n > 1:
+        finite = np.isfinite(x).all(axis=1)
+        half[finite] = critical(LEVEL, n - 1.0) * x[finite].std(axis=1, ddof=1) / math.sqrt(n)
+    return mean, mean - half, mean + half
 
 
 @functools.lru_cache(maxsize=4096)

@@ -37,7 +37,7 @@ from banditlab.checks._core import (
     one_line,
 )
 from banditlab.errors import UsageError, nearest
-from banditlab.validation import PLUGIN_SECONDS, limit
+from banditlab.validation import PLUGIN_SECONDS, keyword_only, limit
 
 __all__ = [
     "Check",
@@ -144,9 +144,8 @@ def _without_default(cls: Any) -> set[str]:
     """Return the constructor settings that have no default."""
     if not inspect.isclass(cls):
         return set()
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
-    return {p.name for p in settings if p.default is inspect.Parameter.empty and p.name != "horizon"}
+    settings = keyword_only(cls).items()  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    return {name for name, p in settings if p.default is inspect.Parameter.empty and name != "horizon"}
 
 
 def check_file(path: str | Path) -> list[CheckResult]:

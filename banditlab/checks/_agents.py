@@ -18,10 +18,10 @@ from banditlab.checks._probe import (
     clone,
     first_difference,
     play,
-    read_only,
     tell,
     with_generator,
 )
+from banditlab.numerics.read_only import read_only
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Decision

@@ -6,8 +6,9 @@ import numpy as np
 
 from banditlab.checks._core import CheckExcluded, fail
 from banditlab.checks._players import AFTER, BEFORE
-from banditlab.checks._probe import ROUNDS, PlayerProbe, forecast, read_only
+from banditlab.checks._probe import ROUNDS, PlayerProbe, forecast
 from banditlab.losses import softmax
+from banditlab.numerics.read_only import read_only
 
 SYMMETRY = 1e-6
 """How far the forecast may move under a renaming of the labels: inner solvers stop at a tolerance."""

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.checks._core import declared_exclusions, fail
 from banditlab.errors import IncompatibleError
+from banditlab.numerics.read_only import read_only
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Decision, Problem
@@ -98,13 +99,6 @@ def planted_stream(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:
     labels = np.argmax(scores + rng.gumbel(size=scores.shape), axis=1)
     X.flags.writeable = False
     return X, labels
-
-
-def read_only(context: Floats) -> Floats:
-    """Return a read-only view, as the engine hands contexts out."""
-    view = context.view()
-    view.flags.writeable = False
-    return view
 
 
 def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:

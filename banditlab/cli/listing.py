@@ -20,7 +20,7 @@ from banditlab.engine.describe import HORIZON
 from banditlab.errors import BanditlabError, IncompatibleError, UsageError, nearest
 from banditlab.problem import Problem
 from banditlab.registry import KINDS, Entry, registry
-from banditlab.validation import ALIASES
+from banditlab.validation import ALIASES, keyword_only
 
 UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
 INDENT = "    "
@@ -226,16 +226,14 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     out.print(escape(without_latex(inspect.getdoc(cls) or _summary(cls))))
     if entry.kind != "envs":
         out.print(escape(f"\nBound: {bound_line(cls)}"))
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    types = shown_types(cls)
-    settings = [p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY]
+    types, settings = shown_types(cls), keyword_only(cls)
     if settings:
         out.print("\nSettings and defaults")
-    for p in settings:
+    for name, p in settings.items():
         default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
-        by_sweep = entry.kind == "envs" and p.name == HORIZON
-        alias = "".join(f" (or {short})" for short, name in ALIASES.items() if name == p.name and entry.kind != "envs")
-        said = "set by the sweep's rounds" if by_sweep else f"{types[p.name]} = {default}"
-        out.print(escape(f"  {p.name}: {said}{alias}"))
+        by_sweep = entry.kind == "envs" and name == HORIZON
+        alias = "".join(f" (or {short})" for short, long in ALIASES.items() if long == name and entry.kind != "envs")
+        shown = "set by the sweep's rounds" if by_sweep else f"{types[name]} = {default}"
+        out.print(escape(f"  {name}: {shown}{alias}"))
     if getattr(cls, "reference", ""):
         out.print(escape(f"\nReference: {cls.reference}"))

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +37,16 @@ class Objective:
         self._blocks = [slice(start, min(start + BLOCK, m)) for start in range(0, m, BLOCK)]
 
         self._part: Objective | None = None
+
+    @classmethod
+    def of(cls, U: Any, counts: Any) -> Objective:
+        """Return the loss of contexts (m, d) and counts (m, K), or raise a UsageError where they are none."""
+        U, counts = np.ascontiguousarray(U, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+        if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
+            raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
+        if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
+            raise UsageError("U must be finite and counts finite and 0 or above")
+        return cls(U, counts)
 
     def part(self, step: int) -> Objective:
         """Return the loss of every `step`-th context, its counts scaled up to this one's (made once)."""

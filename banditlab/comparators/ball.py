@@ -113,13 +113,7 @@ def best_in_ball(
     UsageError
         Arguments that do not fit together.
     """
-    U = np.ascontiguousarray(U, dtype=np.float64)
-    counts = np.asarray(counts, dtype=np.float64)
-    if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
-        raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
-    if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
-        raise UsageError("U must be finite and counts finite and 0 or above")
-    objective = Objective(U, counts)
+    objective = Objective.of(U, counts)
     W = np.zeros(objective.shape) if start is None else np.asarray(start, dtype=np.float64)
     if W.shape != objective.shape or not np.isfinite(W).all():
         raise UsageError(f"start must be finite, of shape {objective.shape}, got shape {W.shape}")

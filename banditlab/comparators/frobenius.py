@@ -10,7 +10,6 @@ import numpy as np
 
 from banditlab.comparators._objective import Floats, Objective
 from banditlab.comparators.ball import TOLERANCE, ComparatorError
-from banditlab.errors import UsageError
 from banditlab.validation import positive
 
 MOST = 200
@@ -73,13 +72,8 @@ def best_in_frobenius_ball(
     UsageError
         Arguments that do not fit together.
     """
-    U, counts = np.ascontiguousarray(U, dtype=np.float64), np.asarray(counts, dtype=np.float64)
     D, tolerance = positive("frobenius_bound", frobenius_bound), positive("tolerance", tolerance)
-    if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
-        raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
-    if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
-        raise UsageError("U must be finite and counts finite and 0 or above")
-    objective = Objective(U, counts)
+    objective = Objective.of(U, counts)
     W = np.zeros(objective.shape)
     high = float(np.linalg.norm(objective.evaluate(W)[1])) / D  # ||W(mu)|| <= ||G(0)|| / mu
     low, mu, best = 0.0, high, (math.inf, W, math.inf)

@@ -22,7 +22,7 @@ from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.problem import Problem
 from banditlab.registry import Entry, registry
-from banditlab.validation import ALIASES
+from banditlab.validation import ALIASES, keyword_only
 
 HORIZON = (
     "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
@@ -54,7 +54,7 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
     """Describe a player; `outer` are the settings of the players around it, for the error that suggests a name."""
     entry = registry().find(kind, id_)
     cls = entry.load()
-    own = signature_of(cls)
+    own = keyword_only(cls)
     written = _canonical(written, own, where)
     prefix = getattr(cls, "wraps", None)
     mine = {name: written.get(name, parameter.default) for name, parameter in own.items()}
@@ -113,7 +113,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
     """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
     entry = registry().find("envs", id_)
     cls = entry.load()
-    own = {name: p for name, p in signature_of(cls).items() if name != HORIZON}
+    own = {name: p for name, p in keyword_only(cls).items() if name != HORIZON}
     settings = {name: parameter.default for name, parameter in own.items()}
     for key, value in written.items():
         if key == HORIZON:
@@ -195,7 +195,7 @@ def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
     prefix = getattr(cls, "wraps", None)
     if prefix is None:
         return [entry]
-    own = signature_of(cls)
+    own = keyword_only(cls)
     rest = {key.removeprefix(f"{prefix}."): value for key, value in settings.items() if key not in own}
     return [entry, *entries_of(f"{prefix}s", settings[prefix], rest)]
 
@@ -211,13 +211,6 @@ def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None 
 
 
 # ------------------------------------------------------------------------------------------------------ signature and types
-
-
-@cache
-def signature_of(cls: Any) -> dict[str, inspect.Parameter]:
-    """Return the keyword-only parameters of a constructor, by name."""
-    parameters = inspect.signature(cls.__init__).parameters.values()
-    return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
 
 @cache

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
+from banditlab.validation import keyword_only
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
@@ -85,8 +86,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
         """Return the keyword-only parameters of the constructor by name, `horizon` left out: a run's rounds set it."""
-        parameters = inspect.signature(cls.__init__).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY and p.name != "horizon"}
+        return {name: p for name, p in keyword_only(cls).items() if name != "horizon"}
 
     def params(self) -> dict[str, Any]:
         """Return the resolved settings."""

@@ -10,19 +10,10 @@ from numpy.typing import NDArray
 
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import folklore, folklore_any_regularization
-from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.forecasters.primal_dual import QuadraticForecaster, prediction_kernels
 from banditlab.forecasters.soft_labels import as_distribution, soften, vertex
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.joint_inverse import (
-    BATCH,
-    Blocks,
-    add_hessian,
-    form,
-    form_and_complete,
-    form_many,
-    form_of,
-    rounding_doubt,
-)
+from banditlab.numerics.joint_inverse import Blocks, add_hessian, form_and_complete, rounding_doubt
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
@@ -72,22 +63,7 @@ def solve_at(state, x, z):
     return root(g, At, z, state.root)
 
 
-@njit
-def predict_kernel(state, x, z):
-    state, x, z = borrow(state), borrow(x), borrow(z)
-    form(state.blocks, x)
-    solve_at(state, x, z)
-
-
-@njit
-def predict_many_kernel(state, X, Z):
-    state, X, Z = borrow(state), borrow(X), borrow(Z)
-    for start in range(0, X.shape[0], BATCH):
-        part = X[start : start + BATCH]
-        form_many(state.blocks, part)
-        for t in range(part.shape[0]):
-            form_of(state.blocks, t)
-            solve_at(state, part[t], Z[start + t])
+predict_kernel, predict_many_kernel = prediction_kernels(solve_at, __name__)
 
 
 @njit
@@ -275,7 +251,7 @@ class FOLKLORE(QuadraticForecaster):
 
     def bound(self, rounds: float) -> float | None:
         """Return the corrected Theorem 3's regret after `rounds` rounds, in nats; None for printed constants."""
-        if not self._proved():
+        if not self.proved(self.norm_bound):
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
         lam, c = self.regularization, self.curvature
@@ -299,18 +275,3 @@ class FOLKLORE(QuadraticForecaster):
     def _softly(self, x: Any, z: Any, hard: int, y: Any, spent: float) -> None:
         self.kernels.update(self.state, x, hard, z)
         soften(self.learner, z, hard, y, spent)
-
-    def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        return self._certified() if self._proved() else math.nan
-
-    def diagnostics(self) -> dict[str, Any]:
-        r"""Return how many updates expanded at a point whose residual is above :math:`10^{-11} (1 + \max |g|)`:
-        rounding came first.
-        """
-        return {"unsolved_roots": int(self.learner.unsolved[0])}
-
-    def _proved(self) -> bool:
-        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
-        admissible = self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)
-        return admissible and self.linear_term == "corrected"

@@ -8,7 +8,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
+from banditlab.bounds.curvature import is_admissible_on_ball, margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.folklore import (
     folklore,
     folklore_after,
@@ -272,5 +272,4 @@ class FolkloreDirect(Forecaster):
         return {"unsolved_roots": int(self.state.unsolved[0])}
 
     def _proved(self) -> bool:
-        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
-        return self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)
+        return is_admissible_on_ball(self.curvature, self.problem.n_classes, self.norm_bound, self.problem.radius)

@@ -12,19 +12,10 @@ from numpy.typing import NDArray
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.gaf import gaf, gaf_regularization, gaf_sampling, gaf_smoothing
 from banditlab.errors import IncompatibleError, UsageError
-from banditlab.forecasters.primal_dual import QuadraticForecaster
+from banditlab.forecasters.primal_dual import QuadraticForecaster, prediction_kernels
 from banditlab.numerics.gaussian_softmax import Nodes, cubature, gauss_hermite, log_mean_softmax
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.joint_inverse import (
-    BATCH,
-    Blocks,
-    add_hessian,
-    form,
-    form_and_complete,
-    form_many,
-    form_of,
-    rounding_doubt,
-)
+from banditlab.numerics.joint_inverse import Blocks, add_hessian, form_and_complete, rounding_doubt
 from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.softmax_root import (
     TOLERANCE,
@@ -81,22 +72,7 @@ def forecast_at(state, x, z):
     log_mean_softmax(mean, C, state.nodes, mu, z)
 
 
-@njit
-def predict_kernel(state, x, z):
-    state, x, z = borrow(state), borrow(x), borrow(z)
-    form(state.blocks, x)
-    forecast_at(state, x, z)
-
-
-@njit
-def predict_many_kernel(state, X, Z):
-    state, X, Z = borrow(state), borrow(X), borrow(Z)
-    for start in range(0, X.shape[0], BATCH):
-        part = X[start : start + BATCH]
-        form_many(state.blocks, part)
-        for t in range(part.shape[0]):
-            form_of(state.blocks, t)
-            forecast_at(state, part[t], Z[start + t])
+predict_kernel, predict_many_kernel = prediction_kernels(forecast_at, __name__)
 
 
 @njit
@@ -329,22 +305,14 @@ class GAF(QuadraticForecaster):
 
     def bound(self, rounds: float) -> float | None:
         """Return the regret's bound after `rounds` rounds, in nats, in expectation over the nodes; None if unproved."""
-        if self.nodes != "fixed" or self.covariance == "printed" or not self._proved() or self.smoothing == 0.0:
+        if (
+            self.nodes != "fixed"
+            or self.covariance == "printed"
+            or not self.proved(self.norm_bound)
+            or self.smoothing == 0.0
+        ):
             return None
         return sampled_bound(self, rounds, self._independent())
-
-    def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
-        return self._certified() if self._proved() else math.nan
-
-    def diagnostics(self) -> dict[str, Any]:
-        r"""Return how many implicit steps ended with a residual above :math:`10^{-11} (1 + \max |g|)`: rounding came first."""
-        return {"unsolved_roots": int(self.learner.unsolved[0])}
-
-    def _proved(self) -> bool:
-        K, B, R = self.problem.n_classes, self.norm_bound, self.problem.radius
-        admissible = self.curvature <= tight_curvature(margin_range(K, B, R)) * (1.0 + 1e-12)
-        return admissible and self.linear_term == "corrected"
 
 
 def sampled_bound(player: Any, rounds: float, independent: int) -> float:

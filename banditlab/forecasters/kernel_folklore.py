@@ -94,7 +94,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
     def bound(self, rounds: float) -> float | None:
         """Return the regret's bound against linear functions after `rounds` rounds, in nats; None where none holds."""
         dimension = self._dimension(rounds)
-        if dimension is None or not self._inner._proved():  # type: ignore[attr-defined]
+        if dimension is None or not self._inner.proved(self.norm_bound):
             return None
         K, R, lam, c = self.problem.n_classes, self.feature_radius, self.regularization, self.curvature
         theorem = folklore_any_regularization(rounds, int(dimension), K, self.norm_bound, R, lam, c)

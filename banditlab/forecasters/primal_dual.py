@@ -10,12 +10,12 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.bounds.curvature import margin_range, tight_curvature
+from banditlab.bounds.curvature import is_admissible_on_ball
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.numerics.contexts import stretch
 from banditlab.numerics.gram_coordinates import Span, Spanned, extend, locate, locate_many, stands_out
 from banditlab.numerics.jit import bind, borrow, read_only
-from banditlab.numerics.joint_inverse import BATCH, Blocks
+from banditlab.numerics.joint_inverse import BATCH, Blocks, form, form_many, form_of
 from banditlab.numerics.sparse_rows import CSR, is_sparse, n_rows
 from banditlab.players.forecaster import Floats, KernelForecaster, Kernels
 from banditlab.players.inputs import as_rows
@@ -60,6 +60,29 @@ def refuse_primal(who: str, size: float, problem: Problem, advice: str) -> None:
         raise IncompatibleError(f"{who} {size / GIB:,.1f} GiB at {at}, above {MOST:g}: {advice}")
 
 
+def predict_at(state, x, z):
+    """The learner's forecast at x (d,)."""
+    state, x, z = borrow(state), borrow(x), borrow(z)
+    form(state.blocks, x)
+    forecast_at(state, x, z)  # type: ignore[name-defined]  # noqa: F821
+
+
+def predict_many_at(state, X, Z):
+    """The learner's forecasts at the contexts X (n, d)."""
+    state, X, Z = borrow(state), borrow(X), borrow(Z)
+    for start in range(0, X.shape[0], BATCH):
+        part = X[start : start + BATCH]
+        form_many(state.blocks, part)
+        for t in range(part.shape[0]):
+            form_of(state.blocks, t)
+            forecast_at(state, part[t], Z[start + t])  # type: ignore[name-defined]  # noqa: F821
+
+
+def prediction_kernels(forecast_at: Callable[..., Any], owner: str) -> list[Any]:
+    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in state.blocks."""
+    return [bind(template, owner, forecast_at=forecast_at) for template in (predict_at, predict_many_at)]
+
+
 def predict_in_span(state, x, z):
     """The learner's forecast at the coordinates of x (d,)."""
     locate(borrow(state.span), borrow(x))
@@ -97,14 +120,15 @@ def in_span(plain: Kernels) -> Kernels:
 class QuadraticForecaster(KernelForecaster):
     """A forecaster on `Blocks` that depends on contexts through inner products only, in the primal or the dual form.
 
-    A subclass has the settings `regularization` and `norm_bound`. Its state is a NamedTuple with `blocks`, `h` (K, n),
-    `spent`, `doubt` and `longest`, in the n coordinates that `_coordinates` answers; its constructor hands it to `_begin`.
-    In the dual form `state` is Spanned.
+    A subclass has the settings `regularization`, `norm_bound`, `curvature` and `linear_term`. Its state is a NamedTuple with
+    `blocks`, `h` (K, n), `spent`, `doubt`, `longest` and `unsolved`, in the n coordinates that `_coordinates` returns; its
+    constructor passes it to `_begin`. In the dual form `state` is Spanned.
     """
 
     regularization: float
     norm_bound: float
     curvature: float
+    linear_term: str
     most_ratio: ClassVar[float] = MOST_RATIO
 
     def _coordinates(self, form: str, max_memory: float) -> int:
@@ -173,6 +197,21 @@ class QuadraticForecaster(KernelForecaster):
         """The kernels of the form the learner is in."""
         return in_span(super().kernels) if self.dual else super().kernels
 
+    def proved(self, norm_bound: float) -> bool:
+        """Return whether the curvature is admissible for rows up to this norm, and the linear term is not the printed one."""
+        K, R = self.problem.n_classes, self.problem.radius
+        return self.linear_term == "corrected" and is_admissible_on_ball(self.curvature, K, norm_bound, R)
+
+    def diagnostics(self) -> dict[str, Any]:
+        r"""Return how many updates ended at a root whose residual is above :math:`10^{-11} (1 + \max |g|)`: rounding came
+        first.
+        """
+        return {"unsolved_roots": int(self.learner.unsolved[0])}
+
+    def certificate(self) -> float:
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        return self._certified() if self.proved(self.norm_bound) else math.nan
+
     def _certified(self) -> float:
         r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms; NaN where they are in doubt, or a
         context exceeded R.
@@ -193,12 +232,9 @@ class QuadraticForecaster(KernelForecaster):
         of :math:`D/\sqrt{2}` makes it so. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
         """
         D = positive("frobenius_bound", frobenius_bound)
-        K, R = self.problem.n_classes, self.problem.radius
-        admissible = self.curvature <= tight_curvature(margin_range(K, D / math.sqrt(2.0), R)) * (1.0 + 1e-12)
-        found = self._certified()
-        if not admissible or getattr(self, "linear_term", "corrected") != "corrected":
+        if not self.proved(D / math.sqrt(2.0)):
             return math.nan
-        return found + self.regularization * (D**2 - K * self.norm_bound**2)
+        return self._certified() + self.regularization * (D**2 - self.problem.n_classes * self.norm_bound**2)
 
     # ---------------------------------------------------------------------------------------------------- dual to primal
 

@@ -1,4 +1,4 @@
-"""Draws from given uniforms: the inverse distribution function, a uniform class, a coin."""
+"""Draws from given uniforms: the inverse distribution function, a uniform class, mixtures of the two."""
 
 from __future__ import annotations
 
@@ -55,6 +55,20 @@ def is_valid_decision(a, p):
         signs &= p[k] >= 0.0
         total += p[k]
     return signs and abs(total - 1.0) <= 1e-9 and p[a] > 0.0
+
+
+@inline
+def mixed_draw(gamma, u, p):
+    r"""Draw from p (K,), or a uniform class with probability :math:`\gamma`; make p :math:`(1 - \gamma) p + \gamma/K`.
+
+    Returns (action, explored).
+    """
+    K = p.shape[0]
+    explored = u[0] < gamma
+    action = draw_uniform(K, u[1]) if explored else draw(p, u[1])
+    for k in range(K):
+        p[k] = (1.0 - gamma) * p[k] + gamma / K
+    return action, explored
 
 
 @inline

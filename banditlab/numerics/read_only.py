@@ -10,6 +10,11 @@ from numpy.typing import NDArray
 
 def as_contexts(contexts: Any) -> NDArray[np.float64]:
     """Return contexts (any shape) as a C-contiguous read-only float64 view: one signature, hence one compilation."""
-    array = np.ascontiguousarray(contexts, dtype=np.float64).view()
-    array.flags.writeable = False
-    return array
+    return read_only(np.ascontiguousarray(contexts, dtype=np.float64))
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a read-only view of an array."""
+    view = array.view()
+    view.flags.writeable = False
+    return view

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.read_only import read_only
 
 Floats = NDArray[np.float64]
 
@@ -149,7 +150,7 @@ def _as_csr(found: Any, d: int) -> CSR | None:
         return None
     indices = places.view(np.uint32) if places.dtype == np.int32 else places.astype(np.uint32)
     values = np.ascontiguousarray(found.data, dtype=np.float64)
-    return CSR(_read_only(values), _read_only(indices), _read_only(indptr))
+    return CSR(read_only(values), read_only(indices), read_only(indptr))
 
 
 def _is_ordered(csr: CSR) -> bool:
@@ -161,9 +162,3 @@ def _is_ordered(csr: CSR) -> bool:
     starts = csr.indptr[1:-1] - first
     rises[starts[(starts > 0) & (starts < len(used))] - 1] = True
     return bool(rises.all())
-
-
-def _read_only(array: NDArray[Any]) -> NDArray[Any]:
-    view = array.view()
-    view.flags.writeable = False
-    return view

@@ -34,6 +34,7 @@ from banditlab.players.saved import (
     write_whole,
 )
 from banditlab.problem import Problem
+from banditlab.validation import keyword_only
 
 STATE_FORMAT = 1
 """Number of the file format that `save` writes and `load` reads."""
@@ -119,8 +120,7 @@ class Player:
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
         """Return the keyword-only parameters of the constructor, by name."""
-        parameters = inspect.signature(cls.__init__).parameters.values()
-        return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+        return keyword_only(cls)  # type: ignore[arg-type]  # mypy takes a class for unhashable
 
     @classmethod
     def completed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,6 +6,7 @@ import json
 import math
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import pairwise
@@ -209,11 +210,8 @@ def verify_log(log: str | os.PathLike[str]) -> int:
     """
     from banditlab.policy.log import EventLog
 
-    reader = EventLog(os.fspath(log), write=False)
-    try:
+    with closing(EventLog(os.fspath(log), write=False)) as reader:
         return reader.verify()
-    finally:
-        reader.close()
 
 
 def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
@@ -228,8 +226,8 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
 
     from banditlab.policy.log import EVENTS, EventLog
 
-    reader, e = EventLog(os.fspath(log), write=False), EVENTS.c
-    try:
+    e = EVENTS.c
+    with closing(EventLog(os.fspath(log), write=False)) as reader:
         place, data = reader.snapshot()
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
@@ -243,8 +241,6 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
             sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
         )
         added = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
-    finally:
-        reader.close()
     rule, delays, answers = rule_of(head), matched(seq, given).at - at, matched(seq, np.hstack([given, closed]))
     last = max([0.0, *at[-1:], *given[1, -1:], *closed[1, -1:]])
     which = counted(seq, at, answers, last, rule)

@@ -142,9 +142,6 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         tags.input_tags.sparse = True
         return tags
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "forecaster_")
-
     # ------------------------------------------------------------------------------------------------------------ inside
 
     def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, Floats]:
@@ -186,9 +183,6 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         )
         self.n_rounds_ = 0
         return within(contexts, norm)
-
-    def _reach(self) -> float:
-        return self.forecaster_.problem.radius
 
     def _targets(self, y: Floats) -> Floats:
         """Return targets as the forecaster takes them, cut to [-Y, Y]."""

@@ -68,7 +68,7 @@ def coverage(series: int = SERIES) -> pd.DataFrame:
         "share of 100 rounds, p = .05": lambda size: rng.binomial(100, 0.05, size) / 100 - 0.05,
     }
     for (name, draw), n in itertools.product(drawn.items(), (3, 5, 10, 20, 40)):
-        _, low, high, _ = mean_intervals(draw((series, n)))
+        _, low, high = mean_intervals(draw((series, n)))
         rows.append({"data": name, "n": n, "below": float(np.mean(high < 0)), "above": float(np.mean(low > 0))})
     table = pd.DataFrame(rows)
     return table.assign(covered=1 - table["below"] - table["above"])

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
+from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, ridge_state
 from banditlab.agents.second_order import SKETCH_SIZE, SecondOrder, form_of
 from banditlab.numerics.jit import njit
 from banditlab.numerics.philox import digest, normals
@@ -30,11 +30,6 @@ def act_kernel(state, x, u, p, payload):
     sample_scores(state, x)
     state.tally[2] += 1
     return highest(state.z, p, u[1]), False
-
-
-@njit
-def learn_kernel(state, x, action, p, payload, correct):
-    regress(state, action, x, 1.0 if correct else 0.0, -math.inf, math.inf)
 
 
 class LinTS(RidgeAgent):
@@ -107,7 +102,6 @@ class LinTS(RidgeAgent):
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel
-    learn_kernel = learn_kernel
 
     def __init__(
         self,

@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, regress, ridge_state
+from banditlab.agents.ridge.ridge_agent import AUTO_REGULARIZATION, RidgeAgent, highest, predict, ridge_state
 from banditlab.agents.second_order import SKETCH_SIZE, SecondOrder, form_of
 from banditlab.numerics.jit import njit
 from banditlab.problem import Problem
@@ -21,11 +21,6 @@ def act_kernel(state, x, u, p, payload):
     for k in range(p.shape[0]):
         state.z[k] += alpha * math.sqrt(state.q[k])  # p_{t,a} of line 9
     return highest(state.z, p, u[1]), False  # line 11
-
-
-@njit
-def learn_kernel(state, x, action, p, payload, correct):
-    regress(state, action, x, 1.0 if correct else 0.0, -math.inf, math.inf)  # lines 12, 13
 
 
 class LinUCB(RidgeAgent):
@@ -88,7 +83,6 @@ class LinUCB(RidgeAgent):
     explores = False
     expected_kind = "conditional"
     act_kernel = act_kernel
-    learn_kernel = learn_kernel
 
     def __init__(
         self,

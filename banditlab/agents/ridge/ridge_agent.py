@@ -17,6 +17,7 @@ Without limits :math:`w = A^{-1} b` with :math:`b = \sum \text{target}\, x`.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -83,8 +84,15 @@ def prefetch_kernel(state, X, t):
     prefetch(state.inverses, X, t, state.settings[:0])
 
 
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    regress(state, action, x, 1.0 if correct else 0.0, -math.inf, math.inf)  # LinUCB: lines 12 and 13 of Algorithm 1
+
+
 class RidgeAgent(KernelAgent):
     """Base of the three: where the regressions are large, blocks are played with prefetch."""
+
+    learn_kernel = learn_kernel
 
     def prefetch(self) -> Any:
         """Return the kernel that prepares a stretch of rounds, for large problems."""

@@ -19,6 +19,7 @@ from banditlab.numerics.decoding import DECODINGS, Decoding, decoded_softmax
 from banditlab.numerics.draws import draw_uniform, is_valid_decision, mixed_draw
 from banditlab.numerics.jit import bind, borrow, njit
 from banditlab.numerics.limits import COUNT, Limits
+from banditlab.numerics.right_actions import are_right, is_right, probability_right
 from banditlab.numerics.sparse_rows import rows_of
 from banditlab.players.agent import Floats, RoundAgent, Trace
 from banditlab.players.forecaster import KernelForecaster, Kernels
@@ -51,10 +52,10 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
         if gammas[t] < 1.0:
             predict_kernel(state, row(X, t), z)  # type: ignore[name-defined]  # noqa: F821
         a, explored[t] = decide(z, U[t], gammas[t], rule, p)
-        hit = a == y[t]
+        hit = is_right(y, t, a)
         action[t] = a
         correct[t] = hit
-        p_true[t] = p[y[t]]
+        p_true[t] = probability_right(y, t, p)
         if not is_valid_decision(a, p):
             return t
         if explored[t] and hit:
@@ -66,7 +67,7 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
     """Play one block, forecasting in batches between two updates.
 
     Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands
-    outside the agent and holds the labels, sees in advance which round will be explored and correct: the state changes
+    outside the agent and holds the labels or bits, sees in advance which round will be explored and correct: the state changes
     after that round only.
     Returns what `rounds_one_by_one` returns.
     """
@@ -77,15 +78,15 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
     while start < n:
         stop, learns = start, False
         while stop < n and stop - start < Z.shape[0] and not learns:
-            learns = U[stop, 0] < gammas[stop] and draw_uniform(K, U[stop, 1]) == y[stop]
+            learns = U[stop, 0] < gammas[stop] and is_right(y, stop, draw_uniform(K, U[stop, 1]))
             stop += 1
         if gammas[stop - 1] < 1.0:
             predict_many_kernel(state, stretch(X, start, stop), Z[: stop - start])  # type: ignore[name-defined]  # noqa: F821
         for t in range(start, stop):
             a, explored[t] = decide(Z[t - start], U[t], gammas[t], rule, p)
             action[t] = a
-            correct[t] = a == y[t]
-            p_true[t] = p[y[t]]
+            correct[t] = is_right(y, t, a)
+            p_true[t] = probability_right(y, t, p)
             if not is_valid_decision(a, p):
                 return t
         if learns:
@@ -248,7 +249,7 @@ class Exploration(AroundForecaster, RoundAgent):
         if decision.explored and outcome:
             self._inner.update(view, decision.action)
 
-    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+    def _play(self, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
         inner, K = self._inner, self.problem.n_classes
         if not isinstance(inner, KernelForecaster):
             return super()._play(X, y, U, trace)
@@ -257,7 +258,7 @@ class Exploration(AroundForecaster, RoundAgent):
 
         def learns() -> NDArray[np.bool_]:  # as `rounds_in_stretches` sees it
             explored: NDArray[np.bool_] = U[:, 0] < gammas
-            return explored & (np.minimum((U[:, 1] * K).astype(np.int64), K - 1) == y)
+            return explored & are_right(y, np.minimum((U[:, 1] * K).astype(np.int64), K - 1))
 
         def play(part: slice) -> None:
             scratch = (z, p) if inner.kernels.predict_many is None else (np.zeros((STRETCH, K)), z, p)

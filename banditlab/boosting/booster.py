@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.boosting.trees.forest import Forest, Grove
 from banditlab.boosting.weak.tuning import Tuning
@@ -138,10 +139,10 @@ class Booster(RoundLabelAgent):
     def _receive(self, view: Any, decision: Decision, outcome: int) -> None:
         self._absorb(view, decision.payload, outcome)
 
-    def _play_round(self, t: int, x: Floats, label: int, u: Floats, trace: Trace) -> None:
+    def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
         """Play round t of a block. Learners that observe the label first get it here."""
-        self.peek(label)
-        super()._play_round(t, x, label, u, trace)
+        self.peek(int(y[t]))
+        super()._play_round(t, x, y, u, trace)
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:

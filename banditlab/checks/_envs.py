@@ -39,7 +39,7 @@ class EnvProbe:
 
 @dataclass(frozen=True)
 class Episode:
-    """What an episode showed: contexts (T, d), labels (T,), rewards (T,), the infos, the last step's flags."""
+    """What an episode showed: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's flags."""
 
     contexts: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -66,11 +66,18 @@ def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
     for action in actions:
         contexts.append(np.array(x))
         x, reward, terminated, truncated, info = env.step(int(action))
-        labels.append(env.unwrapped.label() if _labelled(env) else -1)
+        labels.append(_finished_round(env.unwrapped))
         rewards.append(reward)
         infos.append(info)
         ends.append((terminated, truncated))
     return Episode(np.stack(contexts), np.array(labels), rewards, infos, ends)
+
+
+def _finished_round(base: Any) -> Any:
+    """Return the label of the round just finished, or its bits, or -1 where neither is known."""
+    if getattr(base, "several_right", False):
+        return base.right()
+    return base.label() if _labelled(base) else -1
 
 
 def _labelled(env: Any) -> bool:
@@ -180,12 +187,13 @@ def contexts(probe: EnvProbe) -> None:
 
 
 def one_bit(probe: EnvProbe) -> None:
-    """The reward is 1.0 for the label and 0.0 for anything else; an episode terminates after the horizon."""
+    """The reward is 1.0 for the label, or a right action, and 0.0 for any other; an episode terminates after the horizon."""
     env = probe.make()
     actions = _actions(env)
     played = episode(env, actions)
     for t, (action, label, reward) in enumerate(zip(actions, played.labels, played.rewards, strict=True)):
-        expected = 1.0 if action == label or (not _labelled(env) and reward == 1.0) else 0.0
+        hit = label[action] if np.ndim(label) else action == label
+        expected = 1.0 if hit or (np.array_equal(label, -1) and reward == 1.0) else 0.0
         if not isinstance(reward, float) or reward != expected:
             fail(f"the reward at round {t} is {reward!r} for action {action} and label {label}: it must be {expected}")
     for t, (terminated, truncated) in enumerate(played.ends):
@@ -279,7 +287,7 @@ def steps_are_blocks(probe: EnvProbe) -> None:
     env = _oblivious(probe, STREAM)
     X, y = _blocks(env, STREAM, STREAM)
     played = episode(env, _actions(env, horizon=STREAM))
-    if X.dtype != np.float64 or not np.issubdtype(y.dtype, np.integer):
+    if X.dtype != np.float64 or y.dtype.kind not in "iub":
         fail(f"blocks yields {X.dtype} contexts and {y.dtype} labels: they must be float64 and integers")
     if not (np.array_equal(X, played.contexts) and np.array_equal(y, played.labels)):
         fail("blocks and step differ for one seed: both must show the same stream")
@@ -289,7 +297,7 @@ def block_sizes(probe: EnvProbe) -> None:
     """The stream is the same for any block size."""
     env = _oblivious(probe, STREAM)
     X, y = _blocks(env, STREAM, STREAM)
-    if X.shape != (STREAM, env.unwrapped.problem.n_features) or y.shape != (STREAM,):
+    if X.shape != (STREAM, env.unwrapped.problem.n_features) or len(y) != STREAM:
         fail(f"blocks({STREAM}, {STREAM}) yields {X.shape} contexts and {y.shape} labels: rounds must be {STREAM}")
     for size in (1, 7, STREAM // 2, 2 * STREAM):
         X_other, y_other = _blocks(env, STREAM, size)

@@ -23,8 +23,8 @@ from banditlab.players.player import Player
 
 Floats = NDArray[np.float64]
 Contexts = Floats | SparseRows
-Loop = Callable[[Contexts, NDArray[np.int64]], tuple[Trace, float | None]]
-"""Plays checked contexts (n, d) with labels (n,); returns the trace, and the log loss in nats, None for that of p_true."""
+Loop = Callable[[Contexts, NDArray[Any]], tuple[Trace, float | None]]
+"""Plays checked contexts (n, d) with labels (n,) or bits (n, K); returns the trace, and the log loss in nats, None for that of p_true."""
 
 BIT, LABEL, REFERENCE = "bit", "label", "reference"
 STREAM = ("blocks", "reset", "step", "_begin", "_next")
@@ -90,7 +90,7 @@ def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
     return all(getattr(cls, name, None) is getattr(base, name) for name in names)
 
 
-def _act(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
+def _act(player: Any, X: Contexts, y: NDArray[Any]) -> tuple[Trace, None]:
     trace = Trace.empty(len(y))
     player._play(_as_kernel_input(player, X), y, player.rng.random((len(y), 2)), trace)
     return trace, None
@@ -102,7 +102,7 @@ def _forecast(player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, fl
     return trace_of_forecast(logits, y)
 
 
-def _by_kernels(template: Any, player: Any, X: Contexts, y: NDArray[np.int64]) -> tuple[Trace, None]:
+def _by_kernels(template: Any, player: Any, X: Contexts, y: NDArray[Any]) -> tuple[Trace, None]:
     contexts, trace = _as_kernel_input(player, X), Trace.empty(len(y))
     play_kernels(player, template._loop(player), contexts, y, player.rng.random((len(y), 2)), trace)
     return trace, None

@@ -240,6 +240,7 @@ class Seen:
     data: dict[str, float]
     uncompared: str
     labelled: bool = True
+    several_right: bool = False
 
     @property
     def unwrapped(self) -> Seen:
@@ -251,8 +252,8 @@ class Seen:
         """Return the facts about an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
-        labelled = bool(getattr(base, "labelled", True))
-        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env), labelled)
+        labelled, several = bool(getattr(base, "labelled", True)), bool(getattr(base, "several_right", False))
+        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env), labelled, several)
 
 
 def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, Any]:
@@ -366,6 +367,8 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
 
 def _why_no_comparator(env: Any) -> str:
     """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense, as it needs them."""
+    if getattr(env.unwrapped, "several_right", False):
+        return "no single label a round to be computed from, as several actions may be right"
     if not getattr(env.unwrapped, "labelled", True):
         return "no labels to be computed from"
     if getattr(env.unwrapped, "sparse", False):

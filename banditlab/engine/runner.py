@@ -3,8 +3,8 @@
 Both ways give the same actions from the same seeds. Results are stored at checkpoints only, so a run of any length needs the
 memory of one block.
 
-The engine counts: a mistake is an action that is not the label, whatever reward a wrapper returns, and a decision is read
-before the player updates.
+The engine counts: a mistake is an action that is not right, by label or bits, whatever reward a wrapper returns, and a
+decision is read before the player updates.
 """
 
 from __future__ import annotations
@@ -32,19 +32,22 @@ from banditlab.engine.blocks import (
 )
 from banditlab.engine.first_pass import FirstPass
 from banditlab.errors import IncompatibleError, PlayerError, UsageError
+from banditlab.numerics.right_actions import times_right
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
-from banditlab.players.agent import Agent, Trace, checked
+from banditlab.players.agent import Trace, checked
 from banditlab.players.inputs import as_block
 from banditlab.players.player import Player
 from banditlab.problem import Problem
-from banditlab.results.schema import UNCOVERED
+from banditlab.results.schema import ONE_RIGHT, UNCOVERED
 
 BLOCK = 1024  # rounds per block; a constant, so that batched products round the same way in every run
 
-Blocks = Iterable[tuple[Any, NDArray[np.int64]]]
-"""Contexts (n, d), dense or CSR, and labels (n,)."""
-Piece = tuple[Contexts, NDArray[np.int64], bool]
-"""Contexts, labels, and whether a checkpoint follows."""
+Truth = NDArray[Any]
+"""Labels (n,) int64, or the bit of every action, (n, K) bool, where several may be right."""
+Blocks = Iterable[tuple[Any, Truth]]
+"""Contexts (n, d), dense or CSR, and labels or bits."""
+Piece = tuple[Contexts, Truth, bool]
+"""Contexts, labels or bits, and whether a checkpoint follows."""
 
 
 @dataclass
@@ -52,7 +55,8 @@ class Played:
     r"""The result of a run: one entry per checkpoint in each list, cumulative from the first round.
 
     An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
-    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN.
+    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN. Where several actions may be right,
+    :math:`p_t(y_t)` is the probability of all that are, and the log loss is NaN.
 
     Attributes
     ----------
@@ -66,7 +70,7 @@ class Played:
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
-        Mistakes of always playing the most frequent class so far; None without labels.
+        Mistakes of always playing the class that was right most often so far; None where it is not known.
     log_loss
         Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters); inf
         once a hidden label had probability 0.
@@ -75,7 +79,8 @@ class Played:
     bound, certificate
         The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
     no_bound
-        Why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment. Else "".
+        Why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment, or assumes
+        one right action. Else "".
     seconds
         Time spent in the player (scoring included), from the first round.
     diagnostics
@@ -117,31 +122,35 @@ class _Score:
 
     def __init__(self, player: Player, env: Any, rounds: int, keep: bool) -> None:
         self.player, self.first, self.labelled = player, FirstPass(env, rounds), getattr(env, "labelled", True)
-        self.covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
+        several = getattr(env, "several_right", False)
+        self.known = self.labelled or several
+        covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
+        self.no_bound = ONE_RIGHT if several else "" if covered else UNCOVERED
         self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
         self.variance, self.first_mistakes, self.first_expected = 0.0, 0, 0.0
-        self.labels = np.zeros(player.problem.n_classes, np.int64)
-        self.first_labels, self.first_rounds = self.labels.copy(), 0
+        self.times_right = np.zeros(player.problem.n_classes, np.int64)
+        self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
-    def add(self, trace: Trace, y: NDArray[np.int64], seconds: float, loss: float | None = None) -> None:
+    def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
         """Add rounds; `loss` is their log loss where it was computed without p_true, which underflows at 745 nats."""
-        wrong: Floats = 1.0 - (trace.p_true if self.labelled else trace.correct.astype(np.float64))
-        new = self.first.among(self.rounds, len(y))
+        wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
+        new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, new)
         self.first_mistakes += int(np.count_nonzero(~trace.correct[new]))
         self.first_expected += float(np.sum(wrong[new]))
         self.first_rounds += int(np.count_nonzero(new))
-        if self.labelled:
-            self.labels += np.bincount(y, minlength=len(self.labels))
-            self.first_labels += np.bincount(y[new], minlength=len(self.labels))
+        if y is not None:
+            self.times_right += times_right(y, len(self.times_right))
+            self.first_times_right += times_right(y[new], len(self.times_right))
         self.rounds += len(trace.correct)
         self.mistakes += int(len(trace.correct) - np.count_nonzero(trace.correct))
         self.expected += float(np.sum(wrong))
         self.variance += float(np.sum(trace.p_true * wrong))
         with np.errstate(divide="ignore"):
-            self.log_loss += -float(np.sum(np.log(trace.p_true))) if loss is None else loss
+            loss = -float(np.sum(np.log(trace.p_true))) if loss is None else loss
+        self.log_loss += loss if self.labelled else math.nan
         self.explored += int(np.count_nonzero(trace.explored))
         self.seconds += seconds
         if self.parts is not None:
@@ -150,8 +159,8 @@ class _Score:
     def close_row(self) -> None:
         has_coin = self.played.kind != LABEL and getattr(self.player, "explores", False)
         bound, certificate = self.player.bound(self.rounds), float(self.player.certificate())
-        if not self.covered:
-            self.played.no_bound = "" if bound is None else UNCOVERED
+        if self.no_bound:
+            self.played.no_bound = "" if bound is None else self.no_bound
             bound, certificate = None, math.nan
         row = {
             "rounds": self.rounds,
@@ -161,8 +170,8 @@ class _Score:
             "first_sight_rounds": self.first_rounds,
             "first_sight_mistakes": self.first_mistakes,
             "first_sight_expected_mistakes": self.first_expected,
-            "constant_mistakes": self._constant(self.labels),
-            "first_sight_constant_mistakes": self._constant(self.first_labels),
+            "constant_mistakes": self._constant(self.rounds, self.times_right),
+            "first_sight_constant_mistakes": self._constant(self.first_rounds, self.first_times_right),
             "log_loss": self.log_loss,
             "explored": float(self.explored) if has_coin else math.nan,
             "bound": math.nan if bound is None else float(bound),
@@ -173,8 +182,8 @@ class _Score:
             getattr(self.played, name).append(value)
         self._note(self.player.diagnostics())
 
-    def _constant(self, labels: NDArray[np.int64]) -> int | None:
-        return int(labels.sum() - labels.max()) if self.labelled else None
+    def _constant(self, rounds: int, times_right: NDArray[np.int64]) -> int | None:
+        return rounds - int(times_right.max()) if self.known else None
 
     def _note(self, found: dict[str, Any]) -> None:
         """Append the numbers among a player's diagnostics to the latest row; a new name is NaN in earlier rows."""
@@ -209,7 +218,7 @@ def play(
     ----------
     env
         A banditlab environment, wrapped or not; it is reset with `seed`. It is played step by step inside any wrapper that
-        `gymnasium.make` does not add, as that may change contexts or rewards. Mistakes are counted by the label.
+        `gymnasium.make` does not add, as that may change contexts or rewards. Mistakes are counted by label or bits.
     player
         An agent (observes the bit), or a label agent or forecaster (observes the label after the round), without updates.
     seed
@@ -235,9 +244,10 @@ def play(
         An action out of range, probabilities that are no distribution, logits that are not finite.
     IncompatibleError
         Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
-        ones only.
+        ones only, or a player that observes labels in an environment without.
     """
     base = env.unwrapped
+    refuse_unlabelled(player, env)
     horizon = base.problem.horizon
     rounds = horizon if rounds is None else rounds
     if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
@@ -261,15 +271,21 @@ def play(
     checked_against = Problem(
         int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
     )
-    for piece in cut_at(checked_blocks(blocks, checked_against, rounds), stops):
+    several = getattr(base, "several_right", False)
+    for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
         _play_piece(loop, piece, score)
     return score.finish("blocks")
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
     """Raise an IncompatibleError where an environment has no labels and the player observes them."""
-    if not getattr(env.unwrapped, "labelled", True) and not isinstance(player, Agent):
-        raise IncompatibleError("it observes the label, and the environment has none")
+    if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
+        several = getattr(env.unwrapped, "several_right", False)
+        raise IncompatibleError(
+            "it observes one label a round, and several actions may be right in this environment"
+            if several
+            else "it observes the label, and the environment has none"
+        )
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
@@ -294,10 +310,13 @@ def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
         score.close_row()
 
 
-def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tuple[Contexts, NDArray[np.int64]]]:
+def checked_blocks(
+    blocks: Blocks, problem: Problem, rounds: int, *, several: bool = False
+) -> Iterator[tuple[Contexts, Truth]]:
     """Yield blocks as kernels take them, `rounds` rounds in all; the loops do not check them again.
 
-    Sparse contexts stay sparse: the player makes a block dense where its kernels need that.
+    Sparse contexts stay sparse: the player makes a block dense where its kernels need that. Bits are taken if `several`
+    actions may be right.
 
     Raises
     ------
@@ -308,7 +327,7 @@ def checked_blocks(blocks: Blocks, problem: Problem, rounds: int) -> Iterator[tu
     for X, y in blocks:
         try:
             X = SparseRows.of(X)[:left] if is_sparse(X) else X[:left]
-            rows, y = as_block(X, y[:left], problem, problem.n_classes, sparse=True)
+            rows, y = as_block(X, y[:left], problem, problem.n_classes, sparse=True, several=several)
         except UsageError as error:
             raise UsageError(f"a block of the environment: {error}") from None
         yield X if is_sparse(X) else rows, y
@@ -333,10 +352,8 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 
 
 def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
-    refuse_unlabelled(player, env)
     context, _ = env.reset(seed=seed)
     score = _Score(player, env.unwrapped, stops[-1], keep_trace)
-    labels = env.unwrapped.label if score.labelled else None
     kind = score.played.kind  # decided once: a plug-in may change its class
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
@@ -345,11 +362,10 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
         begin = time.perf_counter()
         loss = None
         if kind == LABEL:
-            (trace, loss), context = _forecast_step(env, player, context, labels)
+            (trace, loss), context = _forecast_step(env, player, context)
         else:
-            trace, context = _agent_step(env, player, context, labels, full=kind == REFERENCE)
-        label = labels() if labels else -1
-        score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
+            trace, context = _agent_step(env, player, context, full=kind == REFERENCE)
+        score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
         if t in stops:
             score.close_row()
     return score.finish("steps")
@@ -362,20 +378,29 @@ def _shown(context: Any) -> Floats:
     return shown
 
 
-def _agent_step(env: Any, agent: Any, context: Floats, label: Any, full: bool) -> tuple[Trace, Floats]:
+def _finished_round(env: Any) -> Truth | None:
+    """Return label or bits of the round just finished, as a block of one round has them; None where neither is known."""
+    base = env.unwrapped
+    if getattr(base, "several_right", False):
+        return np.asarray(base.right()[None])
+    return np.array([base.label()]) if getattr(base, "labelled", True) else None
+
+
+def _agent_step(env: Any, agent: Any, context: Floats, full: bool) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
-    if label is None:  # an environment without labels
-        explored, hit = bool(decision.explored), reward > 0.5
-        agent.learn(context, decision, hit)
-        return Trace(*(np.array([v]) for v in (decision.action, hit, math.nan, explored))), following
+    y, feedback = _finished_round(env), reward > 0.5
     # The decision is read before the update, which may change its arrays.
-    p_true, explored, hit = float(decision.probabilities[label()]), bool(decision.explored), decision.action == label()
-    agent.learn(context, decision, label() if full else reward > 0.5)
-    return Trace(*(np.array([v]) for v in (decision.action, hit, p_true, explored))), following
+    if y is None:
+        trace = Trace(*(np.array([v]) for v in (decision.action, feedback, math.nan, bool(decision.explored))))
+    else:
+        trace = Trace.empty(1)
+        trace.put(0, decision, y)
+    agent.learn(context, decision, int(y[0]) if full and y is not None else feedback)
+    return trace, following
 
 
-def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tuple[tuple[Trace, float], Floats]:
+def _forecast_step(env: Any, forecaster: Any, context: Floats) -> tuple[tuple[Trace, float], Floats]:
     logits = np.array(
         forecaster.predict(context), dtype=np.float64
     )  # a copy: `update` may write to the forecaster's own
@@ -385,5 +410,6 @@ def _forecast_step(env: Any, forecaster: Any, context: Floats, label: Any) -> tu
             f"{forecaster.id or type(forecaster).__name__}: logits of shape {logits.shape}, expected ({K},)"
         )
     following, *_ = env.step(int(np.argmax(logits)))
-    forecaster.update(context, label())
-    return trace_of_forecast(logits[None], np.array([label()])), following
+    label = env.unwrapped.label()
+    forecaster.update(context, label)
+    return trace_of_forecast(logits[None], np.array([label])), following

@@ -17,6 +17,8 @@ from banditlab.validation import keyword_only
 
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
+Truth = Labels | NDArray[np.bool_]
+"""What makes an action right in n rounds: labels (n,), or the bit of every action (n, K)."""
 
 
 class Streams(NamedTuple):
@@ -58,6 +60,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     """Names of the settings that are paths of files it reads: a cluster's workers are sent what lies there."""
     labelled: bool = True
     """Whether every round has a label, hidden from agents. Without labels mistakes are counted by the bit, and no more is."""
+    several_right: bool = False
+    """Whether any number of actions may be right in a round: blocks then carry bits, (n, K) bool, and no round has a label."""
     foreign: ClassVar[bool] = False
     """Whether it runs code that is not this package's: a sweep then plays it in processes of their own."""
     sparse: bool = False
@@ -80,8 +84,9 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self.action_space = spaces.Discrete(problem.n_classes)  # type: ignore[assignment]
         self._entropy: int | None = None
         self._round = 0  # rounds finished
-        self._pending: tuple[Floats, int] | None = None  # the round that waits for its action
-        self._labels = np.zeros(0, dtype=np.int64)
+        self.labelled = self.labelled and not self.several_right
+        self._pending: tuple[Floats, Any] | None = None  # the round that waits for its action
+        self._labels: Truth = np.zeros(0, dtype=np.int64)
 
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
@@ -111,8 +116,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         """Start an episode."""
 
     @abstractmethod
-    def _next(self) -> tuple[Floats, int]:
-        """Return the next round's context (d,), which the environment will not write to again, and its label."""
+    def _next(self) -> tuple[Floats, Any]:
+        """Return the next round's context (d,), which the environment will not write to again, and its label or its bits."""
 
     def _played(self, context: Floats, action: int, label: int) -> None:
         """Take note of a finished round (adaptive environments)."""
@@ -144,9 +149,9 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         if not 0 <= action < self.problem.n_classes:
             raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
         context, label = self._pending
-        reward = 1.0 if action == label else 0.0
+        reward = 1.0 if (label[action] if self.several_right else action == label) else 0.0
         if self._round == 0:  # not in reset: an episode that is read as blocks keeps no labels, however long it is
-            self._labels = np.empty(self.horizon, dtype=np.int64)
+            self._labels = np.empty((self.horizon, *np.shape(label)), dtype=np.bool_ if self.several_right else np.int64)
         self._labels[self._round] = label
         self._round += 1
         self._played(context, int(action), label)
@@ -155,10 +160,10 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         shown = np.zeros(self.problem.n_features) if self._pending is None else self._pending[0].copy()
         return shown, reward, terminated, False, {}
 
-    def _take(self) -> tuple[Floats, int]:
+    def _take(self) -> tuple[Floats, Any]:
         """Return the next round, its label checked: a wrong one would make every action a mistake, silently."""
         context, label = self._next()
-        if not 0 <= label < self.problem.n_classes:
+        if not self.several_right and not 0 <= label < self.problem.n_classes:
             self._refuse_label(label)
         return context, label
 
@@ -174,11 +179,30 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         Raises
         ------
         UsageError
+            No round of this episode is finished, or several actions may be right.
+        """
+        self._refuse_several("label")
+        return int(self._finished("label"))
+
+    def right(self) -> NDArray[np.bool_]:
+        """Return which actions were right in the round just finished, (K,) (for the runner; no player ever sees it).
+
+        Raises
+        ------
+        UsageError
             No round of this episode is finished.
         """
+        truth = self._finished("right")
+        return truth.copy() if self.several_right else np.arange(self.problem.n_classes) == truth
+
+    def _finished(self, method: str) -> Any:
         if self._round == 0:
-            raise UsageError(f"{type(self).__name__}.label: no round of this episode is finished yet")
-        return int(self._labels[self._round - 1])
+            raise UsageError(f"{type(self).__name__}.{method}: no round of this episode is finished yet")
+        return self._labels[self._round - 1]
+
+    def _refuse_several(self, method: str) -> None:
+        if self.several_right:
+            raise UsageError(f"{type(self).__name__}.{method}: several actions may be right, so there are no labels; see right")
 
     def labels(self) -> Labels:
         """Return the labels (T,) of the whole episode.
@@ -186,8 +210,9 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         Raises
         ------
         UsageError
-            The episode has not ended.
+            The episode has not ended, or several actions may be right.
         """
+        self._refuse_several("labels")
         if self._entropy is None or self._round < self.horizon:
             raise UsageError(
                 f"{type(self).__name__}.labels: the episode has not ended ({self._round} of {self.horizon} rounds)"

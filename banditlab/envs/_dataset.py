@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.envs._base import Labels, Streams
+from banditlab.envs._base import Labels, Streams, Truth
 from banditlab.envs._recipe import Rows
 from banditlab.envs._stream import StreamEnv
 from banditlab.envs.encoding import Encoder
@@ -20,7 +20,8 @@ from banditlab.problem import Problem
 class DataSetEnv(StreamEnv):
     r"""Shows the rows of a table in a fresh seeded order per pass, for as many passes as the rounds need.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; their own names are in `classes`.
+    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; their own names, or those of the actions of which several
+    may be right, are in `classes`.
     """
 
     in_order: bool = False
@@ -31,7 +32,7 @@ class DataSetEnv(StreamEnv):
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
         X, classes, radius, self.row_units = self._table.X, self._table.classes, self._table.radius, self._table.units
-        self.sparse = is_sparse(X)
+        self.sparse, self.several_right = is_sparse(X), self._table.y.ndim == 2
         self.classes = list(classes)
         super().__init__(Problem(X.shape[1], len(classes), radius, horizon))
 
@@ -77,16 +78,17 @@ class DataSetEnv(StreamEnv):
 
     @property
     def class_shares(self) -> NDArray[np.float64]:
-        """The share of the rows that each class has, (K,): for reports, no player sees it."""
-        return np.bincount(self._table.y, minlength=self.problem.n_classes) / self.n_rows
+        """The share of the rows in which each class is right, (K,): for reports, no player sees it."""
+        y = self._table.y
+        return y.mean(axis=0) if y.ndim == 2 else np.bincount(y, minlength=self.problem.n_classes) / self.n_rows
 
     @property
     def row_bytes(self) -> int:
-        """The memory a round's context takes in a block."""
-        X = self._table.X
-        return 12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes
+        """The memory a round's context takes in a block, and its bits where several actions may be right, a byte each."""
+        X, bits = self._table.X, self.problem.n_classes if self.several_right else 0
+        return bits + (12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes)
 
-    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
         X, y = self._table.X, self._table.y
         left = np.zeros(0, dtype=np.int64)
         while True:

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from banditlab.envs._base import BanditEnv, Floats, Labels, Streams
+from banditlab.envs._base import BanditEnv, Floats, Labels, Streams, Truth
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse
 
@@ -28,11 +28,12 @@ class StreamEnv(BanditEnv):
     oblivious: ClassVar[bool] = True
 
     @abstractmethod
-    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Labels]]:
+    def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
         r"""Yield portions of `size` rounds for ever: X (size, d) float64 in C order with :math:`\|x\| \le R`, y (size,)
         int64.
 
-        A class that says `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing.
+        A class that says `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing. One that says
+        `several_right = True` yields the bit of every action, (size, K) bool, in the place of y.
 
         All randomness comes from `streams` (contexts, labels, noise, model), which are at their beginning. What is
         planted once per episode is drawn before the first `yield`. An array that was yielded is not written to again.
@@ -50,10 +51,11 @@ class StreamEnv(BanditEnv):
         """Return the row (0 ... N-1) that each of the episode's first rounds shows, (rounds,); None without a table."""
         return None
 
-    def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
+    def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:
         r"""Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
 
-        X is a dense array, or a scipy.sparse CSR array where the class is `sparse`.
+        X is a dense array, or a scipy.sparse CSR array where the class is `sparse`. Where `several_right`, y is (n, K) bool:
+        whether each action is right.
 
         Each call starts again at the beginning and leaves `step` untouched. `rounds` may exceed the horizon: streams of
         environments with the same settings and seed are prefixes of each other.
@@ -69,7 +71,7 @@ class StreamEnv(BanditEnv):
             raise UsageError(f"blocks: rounds and size must be at least 1, got {rounds} and {size}")
         return self._cut(self._streams(), rounds, size)
 
-    def _cut(self, streams: Streams, rounds: int, size: int) -> Iterator[tuple[Any, Labels]]:
+    def _cut(self, streams: Streams, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:
         source = self._portions(streams)
         X, y = next(source)
         at = 0  # rounds of the current portion that are used up
@@ -83,7 +85,7 @@ class StreamEnv(BanditEnv):
                 left, at = left - take, at + take
             yield parts[0] if len(parts) == 1 else _joined(parts)
 
-    def _portions(self, streams: Streams) -> Iterator[tuple[Any, Labels]]:
+    def _portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
         """Yield what `_draw` yields, checked: a wrong label would be read out of bounds by a compiled kernel."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
@@ -103,12 +105,13 @@ class StreamEnv(BanditEnv):
                     f"{name}._draw must yield contexts ({CHUNK}, {d}) float64 {wanted}, "
                     f"got {np.shape(X)} {getattr(X, 'dtype', type(X).__name__)}"
                 )
-            if not isinstance(y, np.ndarray) or y.shape != (CHUNK,) or y.dtype != np.int64:
+            shape, dtype, what = ((CHUNK, K), "bool", "bits") if self.several_right else ((CHUNK,), "int64", "labels")
+            if not isinstance(y, np.ndarray) or y.shape != shape or y.dtype != dtype:
                 raise EnvironmentContractError(
-                    f"{name}._draw must yield labels ({CHUNK},) int64, "
+                    f"{name}._draw must yield {what} {shape} {dtype}, "
                     f"got {np.shape(y)} {getattr(y, 'dtype', type(y).__name__)}"
                 )
-            if y.min() < 0 or y.max() >= K:
+            if not self.several_right and (y.min() < 0 or y.max() >= K):
                 self._refuse_label(int(y[(y < 0) | (y >= K)][0]))
             yield X, y
         raise EnvironmentContractError(f"{name}._draw ended; it must yield for ever")
@@ -121,16 +124,16 @@ class StreamEnv(BanditEnv):
     def _begin(self, streams: Streams) -> None:
         self._rows = self._one_by_one(self._portions(streams))
 
-    def _next(self) -> tuple[Floats, int]:
+    def _next(self) -> tuple[Floats, Any]:
         return next(self._rows)
 
     @staticmethod
-    def _one_by_one(source: Iterator[tuple[Any, Labels]]) -> Iterator[tuple[Floats, int]]:
+    def _one_by_one(source: Iterator[tuple[Any, Truth]]) -> Iterator[tuple[Floats, Any]]:
         for X, y in source:
             yield from zip(_dense_rows(X) if is_sparse(X) else X, y.tolist())
 
 
-def _joined(parts: list[tuple[Any, Labels]]) -> tuple[Any, Labels]:
+def _joined(parts: list[tuple[Any, Truth]]) -> tuple[Any, Truth]:
     """Return the rounds of several portions as one block."""
     contexts, labels = zip(*parts)
     if not is_sparse(contexts[0]):

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.draws import is_valid_decision
+from banditlab.numerics.right_actions import is_right, probability_right
 from banditlab.players.inputs import as_block, as_class, as_context, as_vector
 from banditlab.players.player import Player
 from banditlab.players.rounds import no_prefetch
@@ -26,8 +27,9 @@ Floats = NDArray[np.float64]
 class Trace(NamedTuple):
     """The record of a block of rounds; each array of shape (n,).
 
-    `action` is the chosen class, `correct` whether it was the label, `explored` whether the exploration coin chose it.
-    `p_true` is the probability the agent gave to the hidden label: one minus it is the round's expected mistake.
+    `action` is the chosen class, `correct` whether it was right, `explored` whether the exploration coin chose it.
+    `p_true` is the probability that the agent gave to the hidden label, or to all actions that are right: one minus it is
+    the round's expected mistake.
     """
 
     action: NDArray[np.int64]
@@ -53,11 +55,11 @@ class Trace(NamedTuple):
             )
         return self
 
-    def put(self, t: int, decision: Decision, label: int) -> bool:
-        """Write round t with this decision and label; return whether the action was right."""
-        correct = decision.action == label
-        self.action[t], self.correct[t] = decision.action, correct
-        self.p_true[t], self.explored[t] = decision.probabilities[label], bool(decision.explored)
+    def put(self, t: int, decision: Decision, y: NDArray[Any]) -> bool:
+        """Write round t of a block with labels (n,) or bits (n, K); return whether the action was right."""
+        correct = bool(is_right(y, t, decision.action))
+        self.action[t], self.correct[t], self.explored[t] = decision.action, correct, bool(decision.explored)
+        self.p_true[t] = probability_right(y, t, decision.probabilities)
         return correct
 
 
@@ -111,8 +113,8 @@ class Actor(Player, ABC):
         """Update with the feedback on `decision`, taken at `context` (d,)."""
 
     @abstractmethod
-    def _outcome(self, action: int, label: int) -> Any:
-        """Return the feedback that `learn` receives for this action and label."""
+    def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> Any:
+        """Return the feedback on round t of a block, whose action was `correct`, that `learn` receives."""
 
 
 def _read_only(decision: Decision) -> Decision:
@@ -171,8 +173,8 @@ class RoundActor(Actor):
         # copies: an update must not change the decision, and kernels need the array type that they have in blocks
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
-    def play_block(self, X: Floats, y: NDArray[np.int64], trace: Trace) -> None:
-        """Play n rounds: X (n, d), dense or CSR, y (n,); fills `trace`, each (n,).
+    def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
+        """Play n rounds: X (n, d), dense or CSR, labels y (n,) or, of an `Agent`, bits (n, K) bool; fills `trace`, each (n,).
 
         In each round `_receive` gets the feedback that `learn` would get, once the action is taken; never the label beside it.
 
@@ -184,21 +186,22 @@ class RoundActor(Actor):
         PlayerError
             An action out of range or probabilities that are no distribution.
         """
-        X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
+        K, several = self.problem.n_classes, self.feedback == "bit"
+        X, y = as_block(X, y, self.problem, K, sparse=self.sparse, several=several)
         trace = trace.of_length(len(y))
         self._play(X, y, self.rng.random((len(y), 2)), trace)
 
-    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+    def _play(self, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
         """Play a checked block with the uniforms U (n, 2)."""
-        for t, label in enumerate(y.tolist()):
-            self._play_round(t, X[t], label, U[t], trace)
+        for t in range(len(y)):
+            self._play_round(t, X[t], y, U[t], trace)
 
-    def _play_round(self, t: int, x: Floats, label: int, u: Floats, trace: Trace) -> None:
+    def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
         """Play round t of a block."""
         view = self.view(x)
         decision = checked(self._decide(view, u), self.problem.n_classes, self)
-        trace.put(t, decision, label)
-        self._receive(view, decision, self._outcome(decision.action, label))
+        correct = trace.put(t, decision, y)
+        self._receive(view, decision, self._outcome(correct, y, t))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
         """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) holds that round's probabilities."""
@@ -256,11 +259,11 @@ class KernelActor(RoundActor):
         action, p, _, payload = decision
         self.kernels()[1](self.state, view, action, p, payload, outcome)
 
-    def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+    def _play(self, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
         play_kernels(self, self._loop(), X, y, U, trace)
 
 
-def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
+def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
     """Play a checked block by a compiled loop; no method of the player is called.
 
     Raises

@@ -6,6 +6,8 @@ from abc import abstractmethod
 from functools import cache
 from typing import Any
 
+from numpy.typing import NDArray
+
 from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor, Trace, checked
 from banditlab.players.inputs import as_bit
@@ -19,7 +21,7 @@ class Agent(Actor):
     """An agent with bandit feedback: it observes one bit, whether the action was right.
 
     `learn` uses its arguments and the agent's state only, so feedback may come late or never, and replacing the labels
-    of wrong rounds by other wrong labels leaves every action identical.
+    of wrong rounds by other wrong labels, or the bits of other actions, leaves every action identical.
     """
 
     feedback = "bit"
@@ -28,8 +30,8 @@ class Agent(Actor):
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
         """Update with the bit of the decision taken at `context` (d,)."""
 
-    def _outcome(self, action: int, label: int) -> bool:
-        return action == label
+    def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> bool:
+        return correct
 
 
 class RoundAgent(RoundActor, Agent):

@@ -62,10 +62,17 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
 
 
 def as_block(
-    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False
-) -> tuple[Any, NDArray[np.int64]]:
-    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` as compiled loops take them; `sparse`: see `as_rows`."""
+    contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False, several: bool = False
+) -> tuple[Any, NDArray[Any]]:
+    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` as compiled loops take them; `sparse`: see `as_rows`.
+
+    Where several actions may be right (`several`), the bit of every action, (n, K) bool, may stand in the labels' place.
+    """
     X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
+    if several and y.ndim == 2:
+        if y.shape != (n_rows(X), K) or y.dtype != np.bool_:
+            raise UsageError(f"the bits must be of shape ({n_rows(X)}, {K}) and bool, got {y.shape} {y.dtype}")
+        return X, np.ascontiguousarray(y)
     if y.shape != (n_rows(X),):
         raise UsageError(f"the labels must be of shape ({n_rows(X)},), one for every context, got {y.shape}")
     if y.dtype.kind not in "iu":

@@ -10,6 +10,8 @@ from abc import abstractmethod
 from functools import cache
 from typing import Any
 
+from numpy.typing import NDArray
+
 from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor
 from banditlab.players.inputs import as_class
@@ -31,8 +33,8 @@ class LabelAgent(Actor):
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
         """Update with the label of the round in which `decision` was taken at `context` (d,)."""
 
-    def _outcome(self, action: int, label: int) -> int:
-        return label
+    def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> int:
+        return int(y[t])
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):

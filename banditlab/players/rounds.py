@@ -11,6 +11,7 @@ from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import is_valid_decision
 from banditlab.numerics.jit import borrow
+from banditlab.numerics.right_actions import is_right, probability_right
 
 
 def _no_prefetch(typingctx, state, X, t):
@@ -30,7 +31,7 @@ update_kernel: Any = None
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
-    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); only the bit `action == label` reaches `learn_kernel`.
+    """Play one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); only the bit of the action reaches `learn_kernel`.
 
     `prefetch_kernel` is called before every round t, and with t = n at the end. Returns n, or the first round whose decision
     is invalid (see `is_valid_decision`): there is no update for it, and p still holds its probabilities.
@@ -40,10 +41,10 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     for t in range(y.shape[0]):
         prefetch_kernel(state, X, t)
         a, e = act_kernel(state, row(X, t), U[t], p, payload)
-        hit = a == y[t]
+        hit = is_right(y, t, a)
         action[t] = a
         correct[t] = hit
-        p_true[t] = p[y[t]]
+        p_true[t] = probability_right(y, t, p)
         explored[t] = e
         if not is_valid_decision(a, p):
             n = t

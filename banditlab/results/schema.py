@@ -53,6 +53,8 @@ mistakes of each row (or group of rows, where there are many) and then how many 
 """
 UNCOVERED = "no theorem covers this stream"
 """`no_bound` of a run whose player has a bound that does not hold in an adaptive environment; "" in other runs."""
+ONE_RIGHT = "its theorem assumes one right action"
+"""`no_bound` of a run whose player has a bound, in an environment where several actions may be right."""
 Rows = dict[str, list[Any]]
 RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
 

@@ -8,6 +8,7 @@ from banditlab.doors import door, places
 
 if TYPE_CHECKING:
     from banditlab.agents.banditron import Banditron as Banditron
+    from banditlab.agents.beta_ts import BetaTS as BetaTS
     from banditlab.agents.decoded_descent import DecodedDescent as DecodedDescent
     from banditlab.agents.epsilon_greedy import EpsilonGreedy as EpsilonGreedy
     from banditlab.agents.epsilon_greedy_direct import EpsilonGreedyDirect as EpsilonGreedyDirect
@@ -51,6 +52,7 @@ if TYPE_CHECKING:
 BUILT_IN = {
     "agents": {
         "Uniform": ("uniform", "banditlab.agents.uniform"),
+        "BetaTS": ("beta-ts", "banditlab.agents.beta_ts"),
         "Banditron": ("banditron", "banditlab.agents.banditron"),
         "Exploration": ("exploration", "banditlab.agents.exploration"),
         "Newtron": ("newtron", "banditlab.agents.newtron"),

@@ -8,6 +8,11 @@ from banditlab.doors import door
 
 if TYPE_CHECKING:
     from banditlab.comparators.along import comparators_along as comparators_along
+    from banditlab.comparators.anchors import OneAgainstRest as OneAgainstRest
+    from banditlab.comparators.anchors import best_action_per_value as best_action_per_value
+    from banditlab.comparators.anchors import best_single_action as best_single_action
+    from banditlab.comparators.anchors import none_right as none_right
+    from banditlab.comparators.anchors import one_against_rest as one_against_rest
     from banditlab.comparators.ball import Comparator as Comparator
     from banditlab.comparators.ball import ComparatorError as ComparatorError
     from banditlab.comparators.ball import best_in_ball as best_in_ball
@@ -21,11 +26,16 @@ _PLACES = {
     "Comparator": "banditlab.comparators.ball",
     "ComparatorError": "banditlab.comparators.ball",
     "FrobeniusComparator": "banditlab.comparators.frobenius",
+    "OneAgainstRest": "banditlab.comparators.anchors",
     "StreamCounts": "banditlab.comparators.counts",
+    "best_action_per_value": "banditlab.comparators.anchors",
     "best_in_ball": "banditlab.comparators.ball",
     "best_in_frobenius_ball": "banditlab.comparators.frobenius",
+    "best_single_action": "banditlab.comparators.anchors",
     "collapse": "banditlab.comparators.counts",
     "comparators_along": "banditlab.comparators.along",
+    "none_right": "banditlab.comparators.anchors",
+    "one_against_rest": "banditlab.comparators.anchors",
     "project_frobenius": "banditlab.comparators.frobenius",
 }
 

@@ -24,7 +24,9 @@ from banditlab.players.player import Player
 Floats = NDArray[np.float64]
 Contexts = Floats | SparseRows
 Loop = Callable[[Contexts, NDArray[Any]], tuple[Trace, float | None]]
-"""Plays checked contexts (n, d) with labels (n,) or bits (n, K); returns the trace, and the log loss in nats, None for that of p_true."""
+"""Plays checked contexts (n, d) with labels (n,) or bits (n, K); returns the trace, and the log loss in nats (None: that of
+p_true).
+"""
 
 BIT, LABEL, REFERENCE = "bit", "label", "reference"
 STREAM = ("blocks", "reset", "step", "_begin", "_next")

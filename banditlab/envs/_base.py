@@ -86,7 +86,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._round = 0  # rounds finished
         self.labelled = self.labelled and not self.several_right
         self._pending: tuple[Floats, Any] | None = None  # the round that waits for its action
-        self._labels: Truth = np.zeros(0, dtype=np.int64)
+        self._labels: Any = np.zeros(0, dtype=np.int64)
 
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
@@ -151,7 +151,9 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         context, label = self._pending
         reward = 1.0 if (label[action] if self.several_right else action == label) else 0.0
         if self._round == 0:  # not in reset: an episode that is read as blocks keeps no labels, however long it is
-            self._labels = np.empty((self.horizon, *np.shape(label)), dtype=np.bool_ if self.several_right else np.int64)
+            self._labels = np.empty(
+                (self.horizon, *np.shape(label)), dtype=np.bool_ if self.several_right else np.int64
+            )
         self._labels[self._round] = label
         self._round += 1
         self._played(context, int(action), label)
@@ -193,7 +195,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
             No round of this episode is finished.
         """
         truth = self._finished("right")
-        return truth.copy() if self.several_right else np.arange(self.problem.n_classes) == truth
+        return np.array(truth) if self.several_right else np.arange(self.problem.n_classes) == truth
 
     def _finished(self, method: str) -> Any:
         if self._round == 0:
@@ -202,7 +204,9 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     def _refuse_several(self, method: str) -> None:
         if self.several_right:
-            raise UsageError(f"{type(self).__name__}.{method}: several actions may be right, so there are no labels; see right")
+            raise UsageError(
+                f"{type(self).__name__}.{method}: several actions may be right, so there are no labels; see right"
+            )
 
     def labels(self) -> Labels:
         """Return the labels (T,) of the whole episode.
@@ -217,7 +221,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
             raise UsageError(
                 f"{type(self).__name__}.labels: the episode has not ended ({self._round} of {self.horizon} rounds)"
             )
-        return self._labels.copy()
+        return np.array(self._labels)
 
     def _streams(self) -> Streams:
         """Return the episode's child generators, each at its beginning."""

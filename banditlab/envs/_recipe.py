@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from banditlab.envs._base import Labels
+from banditlab.envs._base import Labels, Truth
 from banditlab.envs._columns import Column, Recipe
 from banditlab.envs._running_scale import looking_back
 from banditlab.envs.encoding import Encoder, refuse_gaps
@@ -22,10 +22,10 @@ class Rows(NamedTuple):
 
     X: Any
     """(N, d), every row of norm at most `radius`: an array, or in CSR form."""
-    y: Labels
-    r"""(N,) in :math:`0, \dots, K-1`."""
+    y: Truth
+    r"""(N,) in :math:`0, \dots, K-1`, or (N, K) bool: whether each of the actions is right."""
     classes: list[Any]
-    """The K classes' own names."""
+    """The K classes' own names, or the actions'."""
     radius: float
     scaling: Any
     """What was done to numeric columns: "auto" is resolved to "minmax" or "none", or "running" where rows are in order."""
@@ -36,7 +36,7 @@ class Rows(NamedTuple):
     units: Labels | None = None
     """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
 
-    def alone(self) -> tuple[Any, Labels]:
+    def alone(self) -> tuple[Any, Truth]:
         """Return contexts and labels of the first row of each unit: the others are known to be like it."""
         first = slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
         return self.X[first], self.y[first]
@@ -44,7 +44,7 @@ class Rows(NamedTuple):
 
 def prepare(
     columns: list[Column],
-    y: Labels,
+    y: Truth,
     classes: list[Any],
     recipe: Recipe,
     source: str,
@@ -80,8 +80,10 @@ def prepare(
     )
 
 
-def _drop_gaps(columns: list[Column], y: Labels, classes: list[Any], keep: Any) -> tuple[list[Column], Labels, Any]:
-    """Leave out rows with gaps, and classes that lose all their rows by it."""
+def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
+    """Leave out rows with gaps, and classes that lose all their rows by it; actions of which several are right stay."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
+    if y.ndim == 2:
+        return columns, y[keep], classes
     present, y = np.unique(y[keep], return_inverse=True)
     return columns, y.astype(np.int64), [classes[k] for k in present]

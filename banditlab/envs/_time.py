@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from banditlab.envs._base import Floats, Labels
+from banditlab.envs._base import Floats, Truth
 
 ROWS = 1000
 """The first rows, which are looked at."""
@@ -22,15 +22,20 @@ WINDOWS = (1, 4)
 """In how many parts labels are shifted: in one against stationary labels, in several against trends."""
 
 
-def follow_time(X: Floats, y: Labels) -> bool:
-    """Return whether both labels y (N,) and contexts X (N, d) are more alike in rows that follow one another.
+def follow_time(X: Floats, y: Truth) -> bool:
+    """Return whether both labels y (N,), or bits (N, K), and contexts X (N, d) are more alike in rows that follow one another.
 
     Either has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two of them one after another,
     was put in that order, which says nothing of time.
     """
-    Y, rng = np.eye(y.max() + 1)[y[:ROWS]], np.random.default_rng(0)
-    runs = 1 + np.count_nonzero(np.diff(y[:ROWS]))
-    return bool(runs > 2 * len(np.unique(y))) and all(_is_ordered(_standard(Z), rng) for Z in (Y, X[:ROWS]))
+    Y, rng = _indicators(y), np.random.default_rng(0)
+    is_sorted = y.ndim == 1 and 1 + np.count_nonzero(np.diff(y[:ROWS])) <= 2 * len(np.unique(y))
+    return not is_sorted and all(_is_ordered(_standard(Z), rng) for Z in (Y, X[:ROWS]))
+
+
+def _indicators(y: Truth) -> Floats:
+    """Return what the first rows' labels or bits are in columns of 0 and 1, one a class."""
+    return np.eye(y.max() + 1)[y[:ROWS]] if y.ndim == 1 else y[:ROWS].astype(np.float64)
 
 
 def _is_ordered(Z: Floats, rng: np.random.Generator) -> bool:
@@ -49,12 +54,12 @@ def _standard(Z: Floats) -> Floats:
     return np.asarray((Z - Z.mean(axis=0))[:, varies] / scale[varies])
 
 
-def depend_beyond_time(X: Floats, y: Labels) -> bool:
-    """Return whether labels y (N,) depend on contexts X (N, d) more than nearly all labels do that are shifted in time."""
+def depend_beyond_time(X: Floats, y: Truth) -> bool:
+    """Return whether labels y (N,), or bits (N, K), depend on contexts X (N, d) more than nearly all shifted in time do."""
     from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
     from sklearn.preprocessing import KernelCenterer
 
-    Z, Y = _standard(X[:ROWS]), np.eye(y.max() + 1)[y[:ROWS]]
+    Z, Y = _standard(X[:ROWS]), _indicators(y)
     kernels = [KernelCenterer().fit_transform(K) for K in (linear_kernel(Z), rbf_kernel(Z, gamma=0.5 / Z.shape[1]))]
     at = np.arange(len(Z))
     far = np.abs(at[:, None] - at) > APART

@@ -1,4 +1,4 @@
-"""A user's own table: a file and a label column."""
+"""A user's own table: a file with a label column, or with a column for every action."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banditlab.envs import files
 from banditlab.envs._base import Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._frame import table_rows
+from banditlab.envs._frame import refuse_arms, table_rows
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
 from banditlab.envs._time import depend_beyond_time, follow_time
@@ -30,7 +30,7 @@ _CACHED_TABLES = 4
 COPIES = "copies and near copies"
 """The `group` of rows that are alike, for which there is no column."""
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
-DEFAULTS = (("group", ""), ("order", "shuffle"))
+DEFAULTS = (("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None))
 """Settings that are no part of an identity, as they change nothing."""
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
@@ -51,6 +51,11 @@ class Table(DataSetEnv):
         The file. A run's identity contains its content (sha256), not its place.
     label
         Name of the label column; for a LIBSVM file, which brings its own labels, nothing.
+    arms
+        In the place of a label the columns of the actions, at least 2: 0 or 1 (or truth values) says whether the action is
+        right in a row, of which none, several or all may be. All other columns are features. In memory a bit takes a byte.
+    right_above
+        Where arms are scores: an action is right where its score is at least this. None: arms are 0 and 1.
     format
         "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, .arff, each also with .gz).
@@ -105,7 +110,7 @@ class Table(DataSetEnv):
     """
 
     id: ClassVar[str] = "banditlab/Table-v0"
-    summary: ClassVar[str] = "your own CSV, Parquet, LIBSVM or ARFF file with a label column"
+    summary: ClassVar[str] = "your own CSV, Parquet, LIBSVM or ARFF file with a label column, or a column per action"
     reference: ClassVar[str] = "the user's"
     version: ClassVar[int] = 1
     path_settings: ClassVar[tuple[str, ...]] = ("path",)
@@ -115,6 +120,8 @@ class Table(DataSetEnv):
         *,
         path: str,
         label: str = "",
+        arms: list[str] | None = None,
+        right_above: float | None = None,
         format: Format = "auto",
         encoding: str = "auto",
         separator: str = "auto",
@@ -133,6 +140,8 @@ class Table(DataSetEnv):
         horizon: int = 10_000,
     ) -> None:
         self.path, self.label_column = str(path), str(label)
+        self.arms, self.right_above = [str(name) for name in arms or ()], right_above
+        refuse_arms(self.arms, right_above, self.label_column, self.path)
         self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
         self.encoding = str(encoding)
         self.separator = _SEPARATORS.get(separator, separator)
@@ -154,8 +163,9 @@ class Table(DataSetEnv):
                 f"{self.path}: scaling (--scaling) {scaling!r} and order (--order) {self.order!r} exclude one another"
             )
         self.normalize, self.intercept = bool(normalize), bool(intercept)
-        if self.format == "libsvm" and self.label_column:
-            raise UsageError(f"{self.path}: label (--label): a LIBSVM file brings its own labels; leave it out")
+        if self.format == "libsvm" and (self.label_column or self.arms):
+            named = "arms" if self.arms else "label (--label)"
+            raise UsageError(f"{self.path}: {named}: a LIBSVM file brings its own labels; leave it out")
         super().__init__(horizon)
         self.scaling = self._table.scaling
 
@@ -166,7 +176,7 @@ class Table(DataSetEnv):
         An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
-        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles") if name in rest}
+        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles", "arms") if name in rest}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
@@ -207,7 +217,7 @@ class Table(DataSetEnv):
         else:
             read = read_frame(self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
-        given = read.frame.drop(columns=label, errors="ignore")
+        given = read.frame.drop(columns=self.arms or label, errors="ignore")
         columns = {key: self._column(key, name, given) for key, name in named.items() if name}
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
@@ -219,6 +229,8 @@ class Table(DataSetEnv):
             max_categories=self.max_categories,
             source=self.path,
             roles={name: role for name, role in self.roles.items() if name not in named.values()},
+            arms=self.arms,
+            right_above=self.right_above,
         )
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
 
@@ -239,7 +251,8 @@ class Table(DataSetEnv):
         where = f"{self.path}: {key} (--{key})"
         if name not in frame.columns:
             hint = nearest(name, list(frame.columns[:30]), keep_order=True)
-            raise UsageError(f"{where}: there is no column {name!r} beside the label{hint}")
+            beside = "arms" if self.arms else "label"
+            raise UsageError(f"{where}: there is no column {name!r} beside the {beside}{hint}")
         values = frame[name].replace([np.inf, -np.inf], np.nan)
         if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
             values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

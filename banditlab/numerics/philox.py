@@ -63,3 +63,23 @@ def normals(key, round_, word, out):
         out[i] = radius * math.cos(angle)
         if i + 1 < n:
             out[i + 1] = radius * math.sin(angle)
+
+
+@njit
+def gamma(shape, key, round_, place):
+    r"""Return a draw of :math:`\mathrm{Gamma}(\text{shape})`, shape at least 1, a function of the key, the round and the place.
+
+    A normal n is accepted with a uniform u by Marsaglia's and Tsang's test (ACM Trans. Math. Software 26, 2000).
+    """
+    k, t = np.uint64(key), np.uint64(round_)
+    d = shape - 1.0 / 3.0
+    c = 1.0 / math.sqrt(9.0 * d)
+    attempt = 0
+    while True:
+        w0, w1, w2, w3 = philox(np.uint64(attempt), np.uint64(place), t & _LOW, t >> _HALF, k & _LOW, k >> _HALF)
+        v0, v1, _, _ = philox(np.uint64(attempt + 1), np.uint64(place), t & _LOW, t >> _HALF, k & _LOW, k >> _HALF)
+        n = math.sqrt(-2.0 * math.log(1.0 - _uniform(w0, w1))) * math.cos(2.0 * math.pi * _uniform(w2, w3))
+        v = (1.0 + c * n) ** 3
+        if v > 0.0 and math.log(1.0 - _uniform(v0, v1)) < 0.5 * n * n + d - d * v + d * math.log(v):
+            return d * v
+        attempt += 2

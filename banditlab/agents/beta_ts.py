@@ -1,0 +1,134 @@
+"""Thompson sampling with a Beta law for every action (Agrawal and Goyal, COLT 2012), which looks at no context."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.limits import COUNT, WORD, Limits, constant
+from banditlab.numerics.philox import gamma
+from banditlab.numerics.vectors import entry, size
+from banditlab.players.agent import KernelAgent
+from banditlab.problem import Problem
+
+
+class State(NamedTuple):
+    """counts (V, K, 2), the misses and hits of each action at each value of the column; block (2,), the column's features.
+
+    tally (2,): the key of the agent's draws, the rounds acted on.
+    """
+
+    counts: NDArray[np.int64]
+    block: NDArray[np.int64]
+    tally: NDArray[np.int64]
+
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        (least, most), (low, high) = COUNT, WORD
+        tally = np.array([low, least]), np.array([high, most])
+        return {"counts": COUNT, "block": constant(self.block), "tally": tally}
+
+
+@inline
+def value_of(block, x):
+    """Return 1 + the place in the block of its first feature above 0, 0 where there is none."""
+    first, stop = block[0], block[1]
+    for i in range(size(x) if first < stop else 0):
+        j, xj = entry(x, i)
+        if first <= j < stop and xj > 0.0:
+            return j - first + 1
+    return 0
+
+
+@njit
+def act_kernel(state, x, u, p, payload):
+    v, key, acted = value_of(state.block, x), state.tally[0], state.tally[1]
+    state.tally[1] += 1
+    best, top = 0, -1.0
+    for k in range(p.shape[0]):
+        # Beta(1 + hits, 1 + misses) as a ratio of two Gamma draws
+        hit = gamma(1.0 + state.counts[v, k, 1], key, acted, 2 * k)
+        miss = gamma(1.0 + state.counts[v, k, 0], key, acted, 2 * k + 1)
+        p[k] = 0.0
+        if hit / (hit + miss) > top:
+            best, top = k, hit / (hit + miss)
+    p[best] = 1.0
+    return best, False
+
+
+@njit
+def learn_kernel(state, x, action, p, payload, correct):
+    state.counts[value_of(state.block, x), action, 1 if correct else 0] += 1
+
+
+class BetaTS(KernelAgent):
+    r"""Play the action with the largest draw from Beta laws of how often each is right, whatever the context.
+
+    Problem: bandit with one bit of feedback; any number of actions may be right in a round. A control: an agent that learns
+    from contexts should make fewer mistakes.
+
+    Update rule (Algorithm 1): draw :math:`\theta_k \sim \mathrm{Beta}(1 + h_k, 1 + m_k)` and play
+    :math:`\arg\max_k \theta_k`, with :math:`h_k` and :math:`m_k` the hits and misses of action k so far; the uniform law
+    is the prior. With `per` each value of one column has counts of its own.
+
+    The draws are a function (Philox4x32-10; Marsaglia and Tsang) of a key drawn from a child stream in the constructor and
+    of the number of rounds acted on before. Draws of two rounds are therefore independent, however late feedback is.
+
+    Guarantee: where the bits of action k are independent, with mean :math:`\mu_k`, the expected regret against the action
+    of the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). It does not cover bits that depend
+    on the context, and its constants are not stated, so `bound` returns None.
+
+    The probabilities are those given the draws: one-hot, and expected mistakes carry no more information than mistakes.
+
+    Cost: 2 K Gamma draws a round; 2 K numbers for each value of the column. With `per`, :math:`O(d)` more to find the value.
+
+    Parameters
+    ----------
+    per
+        The first and the last feature of a block of one-hot features, those of a nominal column (`feature_names` of a
+        table's encoder has their order). Each has counts of its own, by the first of them above 0 in a context; contexts
+        with none share another. None: one set of counts.
+
+    Raises
+    ------
+    UsageError
+        per is not two features, the first not after the last.
+
+    References
+    ----------
+    S. Agrawal, N. Goyal. Analysis of Thompson sampling for the multi-armed bandit problem. COLT 2012.
+    S. Agrawal, N. Goyal. Further optimal regret bounds for Thompson sampling. AISTATS 2013.
+    """
+
+    id = "beta-ts"
+    group = "practice"
+    summary = "Thompson sampling with a Beta law per action, without context, or per value of one column"
+    reference = "Agrawal and Goyal, COLT 2012, Algorithm 1"
+    state_order = (1, 0)
+    explores = False
+    expected_kind = "conditional"
+    sparse = True
+    act_kernel = act_kernel
+    learn_kernel = learn_kernel
+
+    def __init__(self, problem: Problem, rng: np.random.Generator | None, *, per: list[int] | None = None) -> None:
+        super().__init__(problem, rng)
+        self.per = None if per is None else list(per)
+        first, last = (0, -1) if self.per is None else self._block(self.per)
+        key = int(self.rng.spawn(1)[0].integers(2**63 - 1))
+        self.state = State(
+            counts=np.zeros((last - first + 2, problem.n_classes, 2), np.int64),
+            block=np.array([first, last + 1]),
+            tally=np.array([key, 0]),
+        )
+
+    def _block(self, per: list[int]) -> tuple[int, int]:
+        """Return the first and the last feature of the block, or raise a UsageError."""
+        d = self.problem.n_features
+        if len(per) != 2 or not all(isinstance(j, int) for j in per) or not 0 <= per[0] <= per[1] < d:
+            raise UsageError(f"per must be the first and the last feature of a block in 0 ... {d - 1}, got {per!r}")
+        return per[0], per[1]

@@ -1,0 +1,101 @@
+"""What the bits of all actions show in hindsight, where several actions may be right: mistakes of four choices.
+
+right (n, K) bool says which actions were right in n rounds. A mistake is a round whose action was not.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.comparators.ball import TOLERANCE, best_in_ball
+from banditlab.errors import UsageError
+
+Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+
+
+def best_single_action(right: Any) -> int:
+    """Return the mistakes of the action that was right most often."""
+    right = _checked(right)
+    return len(right) - int(right.sum(axis=0).max())
+
+
+def best_action_per_value(right: Any, values: Any) -> int:
+    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round."""
+    right, values = _checked(right), np.asarray(values)
+    if values.shape != (len(right),):
+        raise UsageError(f"values must be of shape ({len(right)},), one for every round, got {values.shape}")
+    return sum(best_single_action(right[values == value]) for value in np.unique(values))
+
+
+def none_right(right: Any) -> int:
+    """Return in how many rounds no action was right: the mistakes of the oracle, the least that are possible."""
+    return int(np.count_nonzero(~_checked(right).any(axis=1)))
+
+
+@dataclass(frozen=True, eq=False)
+class OneAgainstRest:
+    r"""Logistic models of every action's bit, each the best found with :math:`\|w_k\|_2 \le B`.
+
+    Attributes
+    ----------
+    weights
+        w (K, d).
+    losses, gaps
+        Of each model (K,), in nats: the loss of its optimum lies in [loss - gap, loss].
+    mistakes
+        Rounds in which the action of the largest :math:`w_k'x`, ties to the lowest, was not right.
+    """
+
+    weights: Floats
+    losses: Floats
+    gaps: Floats
+    mistakes: int
+
+
+def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float = TOLERANCE) -> OneAgainstRest:
+    r"""Return for every action k the least :math:`\sum_t \ln(1 + e^{-s_{tk} w_k'x_t})` over :math:`\|w_k\|_2 \le B`, where
+    :math:`s_{tk}` is 1 if k was right in round t and -1 if not.
+
+    It is the softmax of two classes with weights :math:`\pm w_k/2`, so that `best_in_ball` with the norm bound :math:`B/2`
+    solves and certifies it.
+
+    Parameters
+    ----------
+    X
+        Contexts, shape (n, d), dense.
+    right
+        Shape (n, K).
+    norm_bound
+        B.
+    tolerance
+        As in `best_in_ball`, of each model.
+
+    Raises
+    ------
+    ComparatorError
+        The gap of a model did not come down to the tolerance.
+    UsageError
+        Arguments that do not fit together.
+    """
+    right, X = _checked(right), np.asarray(X, dtype=np.float64)
+    found = [best_in_ball(X, np.column_stack([~bits, bits]), norm_bound / 2.0, tolerance=tolerance) for bits in right.T]
+    weights = np.array([model.weights[1] - model.weights[0] for model in found])
+    action = np.argmax(X @ weights.T, axis=1)
+    return OneAgainstRest(
+        weights,
+        losses=np.array([model.loss for model in found]),
+        gaps=np.array([model.gap for model in found]),
+        mistakes=int(np.count_nonzero(~right[np.arange(len(right)), action])),
+    )
+
+
+def _checked(right: Any) -> Bits:
+    bits = np.asarray(right)
+    if bits.ndim != 2 or bits.dtype != np.bool_ or 0 in bits.shape:
+        raise UsageError(f"right must be (n, K) bool, n and K above 0, got {bits.shape} {bits.dtype}")
+    return bits

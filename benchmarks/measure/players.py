@@ -28,6 +28,7 @@ WHOLE = {"second_order": "full"}
 """Whole matrices, also where "auto" would choose a sketch."""
 AGENTS = [
     Player("uniform", "agents", {}),
+    Player("beta-ts", "agents", {}),
     Player("banditron", "agents", {"gamma": 0.1}, "first"),
     Player("epsilon-greedy", "agents", {}, "first"),
     Player("epsilon-greedy-direct", "agents", {}, "first"),

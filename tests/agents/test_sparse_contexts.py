@@ -31,7 +31,8 @@ def documents(d=D, K=K, T=T, most=40, seed=0):
 
 
 PLAYERS = [
-    ("uniform", {}),  # which keeps no weights
+    ("uniform", {}),  # which keeps no weights, nor does the next
+    ("beta-ts", {"per": [0, 99]}),
     ("banditron", {"gamma": 0.2}),
     ("epsilon-greedy", {"gamma": 0.2}),
     ("epsilon-greedy-direct", {}),
@@ -54,7 +55,7 @@ PLAYERS = [
     ("sampled", {"forecaster": "ogd", "norm_bound": 0.5}),
 ]
 """Sums over dense and over sparse contexts differ in their order: same actions, weights to rounding."""
-LEARNERS = PLAYERS[1:]
+LEARNERS = PLAYERS[2:]
 QUICK = ("banditron", "gaptron", "exploration")
 """Players whose sparse kernels are compiled by the quick tests: a plain one, one with a ball, and the reduction."""
 

@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from banditlab.numerics.contexts import as_contexts
-from banditlab.numerics.philox import digest, normals, philox
+from banditlab.numerics.philox import digest, gamma, normals, philox
 
 
 def test_philox_gives_the_published_words():
@@ -81,3 +81,31 @@ def test_normals_are_made_of_the_words_of_key_round_and_word(n):
         radius = math.sqrt(-2.0 * math.log1p(-u))
         expected += [radius * math.cos(2.0 * math.pi * v), radius * math.sin(2.0 * math.pi * v)]
     np.testing.assert_allclose(out[:n], expected[:n], rtol=1e-12)
+
+
+@pytest.mark.parametrize("shape", [1.0, 2.0, 7.5, 4e5])
+def test_gamma_draws_have_their_law(shape):
+    draws = np.array([gamma(shape, 11, t, place) for t in range(5000) for place in (0, 1)])
+    assert stats.kstest(draws, stats.gamma(shape).cdf).pvalue > 1e-3
+    assert abs(np.corrcoef(draws[::2], draws[1::2])[0, 1]) < 0.06
+    assert (
+        len({gamma(shape, *words) for words in ((11, 0, 0), (12, 0, 0), (11, 1, 0), (11, 2**40, 0), (11, 0, 1))}) == 5
+    )
+
+
+def test_gamma_is_made_of_the_words_of_key_round_and_place():
+    """Counter (2 attempt, place, round) and the next one; a normal of the first, a uniform of the second."""
+    key, turn, place, shape, low = 0x1122334455667788, 0x99AABBCCDDEEFF01, 5, 1.0, 0xFFFFFFFF
+    d, attempts = shape - 1 / 3, []
+    for round_ in range(turn, turn + 60):
+        for attempt in range(20):
+            words = [round_ & low, round_ >> 32, key & low, key >> 32]
+            one, other = (philox(*map(np.uint64, (2 * attempt + i, place, *words))) for i in (0, 1))
+            u, v, w = (((int(a) >> 5) * 2**26 + (int(b) >> 6)) / 2**53 for a, b in (one[:2], one[2:], other[:2]))
+            n = math.sqrt(-2.0 * math.log1p(-u)) * math.cos(2.0 * math.pi * v)
+            cube = (1.0 + n / math.sqrt(9.0 * d)) ** 3
+            if cube > 0.0 and math.log1p(-w) < n * n / 2.0 + d * (1.0 - cube + math.log(cube)):
+                break
+        attempts.append(attempt)
+        assert gamma(shape, key, np.uint64(round_), place) == pytest.approx(d * cube, rel=1e-12)
+    assert max(attempts) > 0

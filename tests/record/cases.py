@@ -44,6 +44,7 @@ SIMULATED: Settings = {"weak_learner": "simulated", "n_learners": 4, "edge": 0.2
 
 AGENTS: dict[str, list[Case]] = {
     "uniform": [("three", {}), ("ten?", {}), ("sparse", {})],
+    "beta-ts": [("three", {}), ("ten?", {"per": [10, 20]}), ("sparse", {"per": [0, 99]})],
     "banditron": [
         ("three", {}),
         ("two#5", {"gamma": 0.2}),

@@ -35,6 +35,8 @@ RANGES: dict[str, Range] = {
     "n_classes": (2.0, LARGEST),
     "margin": NONNEGATIVE,
     "votes_left": NONNEGATIVE,
+    "littlestone_dimension": (1.0, LARGEST),
+    "least_weight": (LEAST, 1.0),
     "smoothing": (0.0, 0.5),
     "heaviest": (0.0, math.nextafter(0.5, 0.0)),
     "gamma": (0.0, 1.0),

@@ -64,6 +64,25 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
 
 
 @_theorem(
+    source=_AGARWAL + "Proposition 12, second part",
+    assumes=r"every weak learner meets Definition 10 with edge $\gamma$ and sample complexity S; `regret` bounds the boosting "
+    r"regression's regret over $\alpha \in [-2, 2]$",
+    printed=r"a rate, $O(T \ln K/(N \gamma^2) + R(T)/\gamma^2 + K S/\gamma)$; $\min M_i$ for $-\min M_i$ in its last display",
+)
+def olm_plus_weak_learners(
+    rounds: float, n_classes: int, n_learners: int, edge: float, excess: float, regret: float
+) -> float:
+    r"""Mistakes of AdaBoost.OLM++'s best expert: :math:`4 [(T \ln K + N R(T))/(N \gamma^2) + K S/\gamma]`, at most T.
+
+    The argument: :math:`\gamma_i \ge \gamma - K S/w_i` with :math:`w_i \ge M_{i-1}/2` in (C.5), so that
+    :math:`w_i \gamma_i^2 \ge w_i \gamma^2 - 2 \gamma K S`.
+    """
+    N = n_learners
+    top = 4.0 * (rounds * math.log(n_classes) + N * regret + edge * n_classes * excess * N)
+    return rounds if N * edge**2 * rounds <= top else top / (N * edge**2)
+
+
+@_theorem(
     source=_AGARWAL + "Theorem 13, its proof",
     unit="nats",
     assumes=r"half-margins clipped to $[-\text{clip}, \text{clip}]$; `regret` bounds the binary forecaster's regret over a "
@@ -87,3 +106,23 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
     r"""Expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
     return (best_expert + math.log(n_learners)) * math.e / (math.e - 1.0)
+
+
+@theorem(
+    source="Freund and Schapire, 1997; with confidence as in Agarwal, Kale and Zimmert, ALT 2022, Lemma 17",
+    unit="mistakes",
+    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; with probability $1 - \delta$, "
+    "after every round",
+    printed=r"$4 \min M_i + 2 \ln(N/\delta)$, which is smaller where $\min M_i < 0.0271 \ln N$, and there false for some N",
+    adversary="adaptive: its supermartingale takes the mistakes that experts make in a round as given, whatever they depend on",
+)
+def hedge_mistakes_with_confidence(best_expert: float, n_learners: int, delta: float) -> float:
+    r"""Mistakes of hedge at rate 1: :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
+
+    The argument: with p the weight of the experts that are wrong, the weights' sum shrinks by :math:`1 - (1 - 1/e) p`, so
+    that :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p and
+    :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`, so that by Ville's inequality the
+    mistakes exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
+    """
+    share = 2.0 * math.e / (math.sqrt(math.e) + 1.0)
+    return share * (best_expert + math.log(n_learners)) - 2.0 * math.log(delta)

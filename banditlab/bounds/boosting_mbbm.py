@@ -6,8 +6,9 @@ import math
 from functools import cache, partial
 
 import numpy as np
+from numpy.typing import NDArray
 
-from banditlab.bounds._theorem import theorem
+from banditlab.bounds._theorem import LEAST, theorem, within
 
 _SOURCE = "Jung, Goetz, Tewari, Online multiclass boosting, NIPS 2017, "
 FAR = 4095
@@ -102,12 +103,43 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
     return n_classes * math.log(1.0 / delta) / (2.0 * (true_edge - edge))
 
 
+@within({"edge": (0.0, 0.5)})
+def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
+    r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, which no booster's error rate is below against the learners of Theorem 4.
+
+    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. A booster to
+    which the label and one other class are shown in random order still has to choose by their votes. The paper has
+    :math:`\Omega(e^{-4 N k^2 \gamma^2})` of :math:`P(Y < 0)`. Beyond `FAR` votes it is 0, which is true and says nothing.
+    """
+    if n_learners > FAR:
+        return 0.0
+    votes, step, walk = int(n_learners), _step(n_classes, 2.0 * edge), np.ones(1)
+    for _ in range(votes):
+        walk = np.convolve(walk, step)
+    return float(walk[:votes].sum() + 0.5 * walk[votes])
+
+
+@within({"edge": (LEAST, 0.5), "error_rate": (LEAST, 1.0)})
+def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) -> float:
+    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that Theorem 4 makes a booster need for an error rate of
+    :math:`\epsilon`.
+
+    Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster errs with probability
+    :math:`1 - 1/k`; they meet Definition 1 where :math:`S \ge k \ln(1/\delta)/\gamma`.
+    """
+    return (n_classes - 1) * excess / (4.0 * edge * error_rate)
+
+
+def _step(n_classes: int, edge: float) -> NDArray[np.float64]:
+    r"""Return the probabilities of the steps -1, 0 and 1 of :math:`X_r - X_l` at a draw from :math:`u_\gamma^r`."""
+    down = (1.0 - edge) / n_classes
+    return np.array([down, max(0.0, 1.0 - 2.0 * down - edge), down + edge])
+
+
 @cache
 def _modes(n_classes: int, edge: float, votes: int) -> tuple[float, ...]:
     r"""Return :math:`\max_n P(X_r - X_l = n)` after m from 0 to `votes` draws from :math:`u_\gamma^r`."""
-    down = (1.0 - edge) / n_classes
-    step = np.array([down, max(0.0, 1.0 - 2.0 * down - edge), down + edge])
-    walk, modes = np.ones(1), [1.0]
+    step, walk, modes = _step(n_classes, edge), np.ones(1), [1.0]
     for _ in range(votes):
         walk = np.convolve(walk, step)
         modes.append(float(walk.max()))

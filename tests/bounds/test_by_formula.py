@@ -18,6 +18,7 @@ from mpmath import asinh, ceil, cos, cosh, e, exp, log, mpf, sinh, sqrt
 from banditlab.bounds import THEOREMS
 from banditlab.bounds.aggregating import quadrature_error
 from banditlab.bounds.aioli import aioli_steps
+from banditlab.bounds.boosting_mbbm import least_error_rate, least_rounds
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.decoding import decoding_constant, mistakes_per_nat
 from banditlab.bounds.exploration import theorem_9_gamma
@@ -33,7 +34,8 @@ from banditlab.bounds.rdue import rdue_decoded_gamma, rdue_gamma, rdue_gap, rdue
 from banditlab.bounds.template import logistic_smoothness, template_gamma, template_label_step, template_step
 
 HELPERS: dict[str, Callable[..., float]] = {
-    f.__name__: f for f in (quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, decoding_constant,
+    f.__name__: f for f in (least_error_rate, least_rounds,
+                            quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, decoding_constant,
                             mistakes_per_nat, theorem_9_gamma, folklore_error, ftrl_regularization, gaf_mu, gaf_regularization,
                             gaf_samples, gaf_smoothing, gaptron_gamma, gaptron_step, hessian_dominance, obama_gamma,
                             exp_concavity, decoding_step, rdue_decoded_gamma, rdue_gamma, rdue_gap, rdue_radius,
@@ -84,6 +86,31 @@ def walk(k: int, m: int, edge: Any) -> Any:
         )
         for n in range(-m, m + 1)
     )  # fmt: skip
+
+
+def behind(k: int, m: int, edge: Any) -> Any:
+    """P(Y < 0) + P(Y = 0)/2 after m steps: u up, b down, the others in place, of the law at twice the edge."""
+    down = (1 - 2 * edge) / k
+    up, stay = down + 2 * edge, 1 - 2 * down - 2 * edge
+    return sum(
+        (mpf(1) if u < b else mpf(1) / 2) * math.comb(int(m), u) * math.comb(int(m) - u, b)
+        * up**u * down**b * stay ** (int(m) - u - b)
+        for b in range(int(m) + 1)
+        for u in range(min(b, int(m) - b) + 1)
+    )  # fmt: skip
+
+
+def agnostic(T: Any, k: Any, d: Any, delta: Any) -> Any:
+    """sqrt(T d ln(T k)/2) + sqrt(T ln(1/delta)/2)."""
+    return sqrt(T * d * log(T * k) / 2) + sqrt(T * log(1 / delta) / 2)
+
+
+def link(k: Any, edge: Any, least: Any, d: Any, delta: Any) -> Any:
+    """max_T agnostic(T) - edge m T/k, where the slope of its expansion in T is 0."""
+    top = mpmath.findroot(
+        lambda T: mpmath.diff(lambda t: agnostic(t, k, d, delta), T) - edge * least / k, (1000, 9000), solver="anderson"
+    )
+    return agnostic(top, k, d, delta) - edge * least * top / k
 
 
 def mix(T_w: Any, d: Any, K: Any, norm: Any, s: Any, R: Any) -> Any:
@@ -168,8 +195,19 @@ CASES: list[Case] = [
     ("olm_square_hinge_best_expert", (5000, 5, 7, 9.0), lambda T, K, N, g: T),
     ("olm_plus_best_expert", (500, 5, 7, 90.0, 31.0), lambda T, K, N, g, reg: (4 * T * log(K) + 4 * N * reg) / g),
     ("olm_plus_best_expert", (500, 5, 7, 3.0, 31.0), lambda T, K, N, g, reg: T),
+    ("olm_plus_weak_learners", (5000, 5, 17, 0.9, 1.7, 31.0),
+     lambda T, K, N, g, S, reg: 4 * T * log(K) / (N * g**2) + 4 * reg / g**2 + 4 * K * S / g),
+    ("olm_plus_weak_learners", (500, 5, 7, 0.3, 1.7, 31.0), lambda T, K, N, g, S, reg: T),
     ("boosting_regression", (37, 0.7, 31.0), lambda T, clip, reg: reg + T * log(1 + exp(2) / exp(2 * clip))),
     ("hedge_mistakes", (37.0, 7), lambda M, N: (M + log(N)) / (1 - 1 / e)),
+    # 2 (sqrt(e) - 1) (M + ln N)/(1 - 1/e) + 2 ln(1/delta)
+    ("hedge_mistakes_with_confidence", (37.0, 7, 0.07),
+     lambda M, N, delta: 2 * (sqrt(e) - 1) * (M + log(N)) / (1 - 1 / e) + 2 * log(1 / delta)),
+    ("expert_advice", (37, 11, 0.07), lambda T, N, delta: sqrt(T * log(N) / 2) + sqrt(T * log(1 / delta) / 2)),
+    ("online_agnostic", (37, 5, 3, 0.07), agnostic),
+    ("link_excess", (5, 0.3, 0.7, 3, 0.07), link),
+    ("least_error_rate", (4, 9, 0.13), behind),
+    ("least_rounds", (5, 0.13, 1.7, 0.23), lambda k, g, S, rate: (1 - 1 / k) * (k * S / (4 * g)) / rate),
     ("mbbm_error_rate", (5, 7, 0.3), lambda k, N, edge: (k - 1) / exp(edge**2 * N) ** mpf(0.5)),
     ("mbbm_weight", (3, 23, 0.3), lambda k, m, edge: k * (k - 1) * walk(3, 23, edge)),
     ("mbbm_mistakes", (3, 7, 0.3, 37, 1.7, 0.23, 4.1), lambda k, N, edge, T, S, rate, w: rate * T + S * w),

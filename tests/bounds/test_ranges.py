@@ -20,6 +20,7 @@ from banditlab.bounds import THEOREMS
 from banditlab.bounds._theorem import RANGES
 from banditlab.bounds.aggregating import quadrature_error, quadrature_nodes
 from banditlab.bounds.aioli import aioli_steps
+from banditlab.bounds.boosting_mbbm import least_error_rate, least_rounds
 from banditlab.bounds.curvature import margin_range, simple_curvature, tight_curvature
 from banditlab.bounds.exploration import theorem_9_gamma
 from banditlab.bounds.folklore import folklore_error
@@ -56,6 +57,8 @@ USUAL: dict[str, tuple[float, ...]] = {
     "error_rate": (0.0, 0.2, 3.0),
     "clip": (0.0, 1.0, 9.0),
     "votes_left": (0, 1, 7, 50),
+    "littlestone_dimension": (1, 2, 30),
+    "least_weight": (0.01, 0.3, 1.0),
     "margin": (0.0, 0.5, 10.0),
 }
 """What an argument of this name may be, by no means extreme, in ascending order."""
@@ -64,7 +67,8 @@ EXTREME = (0, 0.0, -1, -1.0, 5e-324, -5e-324, 1e-200, -1e-200, 1e200, -1e200, 1.
            math.nan, math.inf, -math.inf)  # fmt: skip
 
 HELPERS: dict[str, Callable[..., float]] = {
-    f.__name__: f for f in (quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, ftrl_regularization,
+    f.__name__: f for f in (least_error_rate, least_rounds,
+                            quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, ftrl_regularization,
                             theorem_9_gamma, gaf_regularization, gaf_smoothing, gaf_mu, gaf_samples, folklore_error,
                             hessian_dominance, gaptron_gamma, gaptron_step, obama_gamma,
                             exp_concavity, decoding_step, rdue_gamma, rdue_radius, rdue_smoothness, rdue_decoded_gamma,
@@ -102,6 +106,10 @@ def no_theorem(name: str, v: Values) -> bool:
         return bool(v["step"] < 2 / exp_concavity(v["n_classes"], v["norm_bound"], v["radius"]))
     if name == "aggregating_fine_quadrature":
         return quadrature_error(v["rounds"], v["norm_bound"], v["radius"], v["nodes"]) > 0.5
+    if name == "least_error_rate":
+        return bool(v["edge"] > 0.5)
+    if name == "least_rounds":
+        return not (0.0 < v["edge"] <= 0.5 and 0.0 < v["error_rate"] <= 1.0)
     if name == "simulated_excess":
         return bool(v["true_edge"] <= v["edge"])
     if name == "gaptron_fixed":
@@ -127,6 +135,7 @@ INFINITE: dict[str, Callable[[Values], bool]] = {
     "gaf": lambda v: v["radius"] ** 2 / v["regularization"] > 50,
     "ons": lambda v: v["norm_bound"] * v["radius"] > 10,
     "quadrature_error": lambda v: True,
+    "link_excess": lambda v: v["edge"] == 0,
     "hessian_dominance": lambda v: v["norm_bound"] * v["radius"] > 700,
 }
 """Where a bound may say nothing although its arguments are moderate."""
@@ -208,7 +217,9 @@ def modules() -> list[ModuleType]:
     return [importlib.import_module(f"banditlab.bounds.{name}") for name in names]
 
 
-@pytest.mark.parametrize("name", sorted(set(FUNCTIONS) - {"mbbm_weight", "mbbm_mistakes"}))  # their walk is numpy's
+@pytest.mark.parametrize(
+    "name", sorted(set(FUNCTIONS) - {"mbbm_weight", "mbbm_mistakes", "least_error_rate"})
+)  # numpy's walk
 def test_a_wide_range_loses_no_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same formula in 60 digits: where floats give a number it is that one, or at least no smaller bound."""
     rng = np.random.default_rng(2)

@@ -28,6 +28,7 @@ PARTS = {
     "boosters": "what boosters of 100 trees cost beside their trees",
     "conformance": "45-digit forms, a search for false certificates, hidden labels: docs/results/conformance.md",
     "papers": "the papers' remaining rows: bounds searched, inexact roots, SMP: docs/results/papers.md",
+    "lemmas": "Figure 1 of Online multiclass boosting; its lemmas searched: docs/results/papers-002.md",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory",
     "peers": "our agents and other libraries' methods on identical digits streams",

@@ -1,0 +1,54 @@
+"""Learning with expert advice (Jung, Goetz and Tewari, NIPS 2017, Algorithm 3): how a pool of hypotheses is a weak learner."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.validation import at_least
+
+Floats = NDArray[np.float64]
+
+
+class ExpertAdvice:
+    r"""Algorithm 3: follow expert i with probability proportional to :math:`\exp(-\eta C_i)`, :math:`C_i` its cost so far.
+
+    Problem: N experts each predict a class; after the label y an expert that predicted l has the cost
+    :math:`w_t C_t(y, l)` in [0, 1].
+
+    Guarantee (`banditlab.bounds` "expert_advice"): with probability :math:`1 - \delta` its cost after T rounds exceeds that
+    of the best expert by at most :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`. Over a pool with an expert of edge
+    :math:`2 \gamma` it is a weak learner of edge :math:`\gamma` (Theorem 8, "link_excess").
+
+    Parameters
+    ----------
+    rounds
+        T, which sets :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
+    n_experts
+        N, at least 1.
+
+    Raises
+    ------
+    UsageError
+        A setting below 1.
+
+    References
+    ----------
+    Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Appendix A.
+    N. Cesa-Bianchi, G. Lugosi. Prediction, learning, and games. 2006, Section 4.2.
+    """
+
+    def __init__(self, rounds: int, n_experts: int) -> None:
+        self.costs = np.zeros(at_least("n_experts", n_experts, 1))
+        self.rate = math.sqrt(8.0 * math.log(n_experts) / at_least("rounds", rounds, 1))
+
+    def weights(self) -> Floats:
+        """Return the probabilities (N,) with which the experts are followed in this round."""
+        v = np.exp(-self.rate * (self.costs - self.costs.min()))
+        return v / v.sum()
+
+    def update(self, costs: Floats) -> None:
+        """Add the round's weighted costs (N,) of the experts' predictions."""
+        self.costs += costs

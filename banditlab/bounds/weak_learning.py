@@ -65,4 +65,4 @@ def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_di
     for _ in range(60):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if slope(middle) > 0.0 else (low, middle)
-    return max(0.0, online_agnostic(low, k, d, delta) - price * low)
+    return online_agnostic(low, k, d, delta) - price * low

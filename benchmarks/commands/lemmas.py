@@ -41,8 +41,9 @@ SEARCH = r"""## Bounds searched
 
 A setting's ratio is the $1 - \delta$ quantile of what is bounded over the bound. The quantile comes from the exact law over
 the draws of hedge or of Algorithm 3. For `olm_plus_weak_learners` a setting is a run whose learners use up Definition 10, and
-the ratio is the best expert's mistakes over the bound. `searched`: changes of the worst setting, which stay where the ratio
-rises.
+the ratio is the best expert's mistakes over the bound, 0 where the bound is all rounds. `least_error_rate` is a lower bound:
+its ratio is it over the least error of a booster that knows the learners' law. `searched`: changes of the worst setting, which
+stay where the ratio rises.
 """
 
 

@@ -1,11 +1,12 @@
 """Bounds of online boosting that hold with a probability, beside the exact law of what they bound: settings, then climbs.
 
 A setting's ratio is the smallest number that the law exceeds with probability at most delta, over the bound: above 1 the bound
-is false. AdaBoost.OLM++'s bound holds on every run, and a setting is a run.
+is false. AdaBoost.OLM++'s bound holds on every run, and a setting is a run. Of a lower bound the ratio is it over the truth.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,7 +19,8 @@ from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.lea import ExpertAdvice
 from banditlab.boosting.olm_plus import AdaBoostOLMPlus
 from banditlab.bounds.boosting import hedge_mistakes_with_confidence, olm_plus_weak_learners
-from banditlab.bounds.weak_learning import expert_advice, link_excess
+from banditlab.bounds.boosting_mbbm import least_error_rate
+from banditlab.bounds.weak_learning import expert_advice, link_excess, online_agnostic
 from banditlab.problem import Problem
 
 Floats = NDArray[np.float64]
@@ -145,6 +147,36 @@ def advice_ratio(s: Setting) -> float:
     return excess / expert_advice(*costs.shape, delta)
 
 
+def draw_hypotheses(rng: np.random.Generator) -> Setting:
+    """Return the costs of a class of Littlestone dimension 1: class 0 everywhere, or another class at one point.
+
+    There are at most T points, so that at most :math:`T (k - 1) + 1 \\le T k` hypotheses differ.
+    """
+    k, T = int(rng.integers(2, 4)), int(rng.integers(5, 31))
+    points = rng.integers(0, int(rng.integers(1, T + 1)), T)
+    labels = np.where(rng.random(T) < rng.random(), 0, rng.integers(0, k, T))
+    hypotheses = [(-1, 0), *itertools.product(np.unique(points).tolist(), range(1, k))]
+    said = np.array([[l if point == x else 0 for point, l in hypotheses] for x in points])
+    weights = rng.integers(1, GRID + 1, (T, k))
+    costs = np.where(said == labels[:, None], 0, weights[np.arange(T)[:, None], said])
+    return Setting(costs, {"k": k, "delta": drawn_delta(rng)})
+
+
+def change_hypotheses(rng: np.random.Generator, s: Setting) -> Setting:
+    """Repeat one round in another's place: the hypotheses stay as they are."""
+    table = s.table.copy()
+    table[rng.integers(len(table))] = table[rng.integers(len(table))]
+    delta = drawn_delta(rng) if rng.random() < 0.3 else s.numbers["delta"]
+    return Setting(table, s.numbers | {"delta": delta})
+
+
+def agnostic_ratio(s: Setting) -> float:
+    """Return the quantile of Algorithm 3's cost less the best hypothesis's, over `online_agnostic`."""
+    costs, delta = s.table / GRID, s.numbers["delta"]
+    excess = cost_quantile(costs, delta) - float(costs.sum(axis=0).min())
+    return excess / online_agnostic(len(costs), int(s.numbers["k"]), 1, delta)
+
+
 # ----------------------------------------------------------------------------- Theorem 8: experts as a weak learner
 
 
@@ -198,32 +230,73 @@ def link_ratio(s: Setting) -> float:
 
 
 def draw_run(rng: np.random.Generator) -> Setting:
-    """Return the numbers of a run with learners that use up Definition 10; its table holds the seed."""
-    k, N, S = int(rng.integers(2, 4)), int(rng.integers(3, 9)), float(rng.uniform(1.0, 3.0))
-    numbers = {"k": k, "N": N, "edge": float(rng.uniform(0.6, 1.0)), "S": S, "T": int(rng.integers(100, 401))}
+    """Return the numbers of a run with learners that use up Definition 10; its table holds the seed.
+
+    The rounds are as many as it takes for the bound to be below them.
+    """
+    k, N, S = int(rng.integers(2, 4)), int(rng.integers(6, 13)), float(rng.uniform(1.0, 3.0))
+    numbers = {"k": k, "N": N, "edge": float(rng.uniform(0.85, 1.0)), "S": S, "T": int(rng.integers(1000, 1601))}
     return Setting(rng.integers(0, 2**31, (1, 1)), numbers)
 
 
 def change_run(rng: np.random.Generator, s: Setting) -> Setting:
     """Change the edge, the learners and the rounds a little, and the seed."""
-    edge = float(np.clip(s.numbers["edge"] + 0.05 * rng.standard_normal(), 0.5, 1.0))
-    N, T = max(1, int(s.numbers["N"] + rng.integers(-1, 2))), int(s.numbers["T"] * rng.uniform(0.8, 1.1)) + 1
-    return Setting(rng.integers(0, 2**31, (1, 1)), s.numbers | {"edge": edge, "N": N, "T": T})
+    edge = float(np.clip(s.numbers["edge"] + 0.03 * rng.standard_normal(), 0.6, 1.0))
+    N, T = max(1, int(s.numbers["N"] + rng.integers(-1, 2))), int(s.numbers["T"] * rng.uniform(0.85, 1.1))
+    return Setting(rng.integers(0, 2**31, (1, 1)), s.numbers | {"edge": edge, "N": N, "T": min(T, 1600)})
 
 
 def run_ratio(s: Setting) -> float:
-    """Return the mistakes of AdaBoost.OLM++'s best expert over `olm_plus_weak_learners`."""
+    """Return the mistakes of AdaBoost.OLM++'s best expert over `olm_plus_weak_learners`, 0 where that is all rounds."""
     n, x = s.numbers, np.ones(1)
     k, N, T = int(n["k"]), int(n["N"]), int(n["T"])
     rng = np.random.default_rng(int(s.table[0, 0]))
     weak = {"weak_learner": "simulated", "behaviour": "adversarial", "excess": n["S"], "n_learners": N}
-    player = AdaBoostOLMPlus(Problem(1, k, 1.0, T), rng, **{"weak_learner.edge": n["edge"]}, **weak)
+    weak |= {"weak_learner.edge": n["edge"], "regression_bound": math.sqrt(2.0) * (1.0 + 1e-12)}
+    player = AdaBoostOLMPlus(Problem(1, k, 1.0, T), rng, **weak)
+    regret = player._regressions.bound(T)
+    assert regret is not None
+    bound = olm_plus_weak_learners(T, k, N, n["edge"], n["S"], regret)
+    if bound >= T:
+        return 0.0
     for label in rng.integers(0, k, T).tolist():
         player.peek(label)
         player.learn(x, player.act(x), label)
-    regret = player._regressions.bound(T)
-    assert regret is not None
-    return float(player.mistakes.min()) / olm_plus_weak_learners(T, k, N, n["edge"], n["S"], regret)
+    return float(player.mistakes.min()) / bound
+
+
+# ------------------------------------------------------------------------------- Theorem 4: no booster is better
+
+
+def bayes_error(k: int, N: int, edge: float) -> float:
+    """Return the least probability of an error from N votes drawn from u_edge, labels uniform, by enumeration."""
+    p, q = (1.0 - edge) / k + edge, (1.0 - edge) / k
+    right = 0.0
+    for counts in itertools.product(range(N + 1), repeat=k):
+        if sum(counts) == N:
+            ways = math.factorial(N) / math.prod(map(math.factorial, counts))
+            right += ways / k * max(p**c * q ** (N - c) for c in counts)
+    return 1.0 - right
+
+
+def draw_votes(rng: np.random.Generator) -> Setting:
+    """Return three or four classes, up to 12 or 8 learners, and an edge up to 0.45."""
+    k = int(rng.integers(3, 5))
+    numbers = {"k": k, "N": int(rng.integers(1, 13 if k == 3 else 9)), "edge": float(rng.uniform(0.0, 0.45))}
+    return Setting(np.zeros((1, 1)), numbers)
+
+
+def change_votes(rng: np.random.Generator, s: Setting) -> Setting:
+    """Change the number of learners by one and the edge a little."""
+    N = int(np.clip(s.numbers["N"] + rng.integers(-1, 2), 1, 12))
+    edge = float(np.clip(s.numbers["edge"] + rng.normal(0.0, 0.03), 0.0, 0.45))
+    return Setting(s.table, s.numbers | {"N": N, "edge": edge})
+
+
+def votes_ratio(s: Setting) -> float:
+    """Return `least_error_rate` over the least error of a booster that knows the learners' law."""
+    k, N, edge = int(s.numbers["k"]), int(s.numbers["N"]), s.numbers["edge"]
+    return least_error_rate(k, N, edge) / bayes_error(k, N, 2.0 * edge)
 
 
 # -------------------------------------------------------------------------------------------------------- the search
@@ -231,8 +304,10 @@ def run_ratio(s: Setting) -> float:
 LINES = (
     Line("hedge_mistakes_with_confidence", "000, Lemma 17", draw_mistakes, change_mistakes, hedge_ratio),
     Line("expert_advice", "002, Lemma 7, its proof", draw_costs, change_costs, advice_ratio),
+    Line("online_agnostic", "002, Lemma 7", draw_hypotheses, change_hypotheses, agnostic_ratio),
     Line("link_excess", "002, Theorem 8 with Lemma 7", draw_pool, change_pool, link_ratio),
     Line("olm_plus_weak_learners", "000, Proposition 12, second part", draw_run, change_run, run_ratio),
+    Line("least_error_rate", "002, Theorem 4", draw_votes, change_votes, votes_ratio),
 )
 
 
@@ -248,6 +323,7 @@ def searched(line: Line, random: int, steps: int) -> Found:
         if worst is None or ratio > found.ratio:
             found.ratio, worst = ratio, s
     assert worst is not None
-    shown = {"T": len(worst.table), "N": worst.table.shape[1]} | worst.numbers
+    shape = {"T": len(worst.table), "N": worst.table.shape[1]} if worst.table.size > 1 else {}
+    shown = shape | worst.numbers
     found.at = ", ".join(f"{name} = {value:.3g}" for name, value in shown.items())
     return found

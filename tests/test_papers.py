@@ -116,6 +116,11 @@ def test_the_command_writes_the_list_of_a_folder(tmp_path: Path, capsys: pytest.
     lines = out.read_text("utf-8").splitlines()
     assert lines[:2] == ["paper,kind,number", "007,Lemma,1"]
     assert len(lines) == 9
+    assert main([str(tmp_path), "--out", str(tmp_path / "gone" / "list.csv")]) == 2
+    assert "No such file or directory" in capsys.readouterr().err
+    (tmp_path / "008.txt").write_bytes(b"\xff\xfe")
+    assert main([str(tmp_path), "--out", str(out)]) == 2
+    assert capsys.readouterr().err.startswith(f"statements: a text of {tmp_path} is not UTF-8: ")
 
 
 def test_cells_are_read_as_they_are_meant() -> None:

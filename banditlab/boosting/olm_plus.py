@@ -31,6 +31,8 @@ class AdaBoostOLMPlus(ExpertBooster):
     Guarantee (Proposition 12, (C.5) with its constants), :math:`\gamma_i` the empirical edges and :math:`R(T)` the
     regression's regret: :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`, :math:`R(T) = O(\ln(T)^2)`
     by Theorem 13 (`BoostingRegression.bound`); expected mistakes at most :math:`(e/(e-1)) (\min_i M_i + \ln N)`.
+    `banditlab.bounds` has the mistakes with probability :math:`1 - \delta` as "hedge_mistakes_with_confidence", and those under
+    the weak learning condition as "olm_plus_weak_learners".
     `diagnostics` has both sides; there is no comparator, so `bound` returns None.
 
     Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown; :math:`9 N` numbers beside the learners.

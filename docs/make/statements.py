@@ -85,9 +85,16 @@ def main(arguments: list[str] | None = None) -> int:
     if not texts:
         print(f"statements: {given.folder} has no text named NUMBER*.txt, such as 000.txt", file=sys.stderr)
         return 2
-    rows = [row for path in texts for row in statements_of(path.name[:3], path.read_text("utf-8"))]
-    with given.out.open("w", newline="", encoding="utf-8") as file:
-        csv.writer(file, lineterminator="\n").writerows([Statement._fields, *rows])
+    try:
+        rows = [row for path in texts for row in statements_of(path.name[:3], path.read_text("utf-8"))]
+        with given.out.open("w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([Statement._fields, *rows])
+    except UnicodeDecodeError as error:
+        print(f"statements: a text of {given.folder} is not UTF-8: {error}", file=sys.stderr)
+        return 2
+    except OSError as error:
+        print(f"statements: {error}", file=sys.stderr)
+        return 2
     print(f"statements: {len(rows)} of {len(texts)} texts in {given.out}")
     return 0
 

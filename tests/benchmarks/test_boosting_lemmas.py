@@ -47,6 +47,8 @@ def test_algorithm_3_by_hand() -> None:
     player.update(np.array([1.0, 0.25]))
     ratio = math.exp(-math.sqrt(8.0 * math.log(2.0) / 2.0) * 0.75)
     np.testing.assert_allclose(player.weights(), np.array([ratio, 1.0]) / (1.0 + ratio))
+    player.update(np.full(2, 1e6))  # what all experts pay changes nothing, however much
+    np.testing.assert_allclose(player.weights(), np.array([ratio, 1.0]) / (1.0 + ratio))
     assert cost_quantile(np.array([[1.0, 0.0]]), 0.5) == 0.0
     assert cost_quantile(np.array([[1.0, 0.0]]), 0.4) == 1.0
 

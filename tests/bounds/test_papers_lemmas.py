@@ -10,6 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from scipy.stats import binom
 
+from banditlab.boosting.hedge import weights_of
+from banditlab.bounds.boosting import hedge_mistakes_with_confidence
 from banditlab.bounds.boosting_mbbm import least_error_rate, least_rounds
 from banditlab.bounds.weak_learning import expert_advice, link_excess, online_agnostic
 from banditlab.forecasters.folklore import FOLKLORE
@@ -98,6 +100,25 @@ def test_000_lemma_16(delta: float) -> None:
     for n, p, eta in itertools.product((1, 10, 200), (0.01, 0.3, 0.9), (0.05, 0.3, 1.0)):
         allowed = eta * (math.e - 2.0) * n * p * (1.0 - p) + math.log(1.0 / delta) / eta
         assert binom.sf(math.floor(n * p + allowed + 1e-9), n, p) <= delta
+
+
+@pytest.mark.parametrize("delta", [0.6, 0.1, 1e-3])
+def test_000_lemma_17_holds_after_every_round(delta: float) -> None:
+    """The chance that hedge's mistakes are ever above the corrected bound, by their exact law."""
+    rng, most = np.random.default_rng(17), 0.0
+    for _ in range(60):
+        T, N = int(rng.integers(5, 41)), int(rng.integers(2, 9))
+        wrong = rng.random((T, N)) < rng.random(N)
+        mistakes, law, above = np.zeros(N), np.eye(1, T + 1)[0], 0.0
+        for row in wrong:
+            p = float(weights_of(mistakes) @ row)
+            law = (1.0 - p) * law + p * np.append(0.0, law[:-1])
+            mistakes += row
+            beyond = np.arange(T + 1) > hedge_mistakes_with_confidence(mistakes.min(), N, delta)
+            above, law = above + law[beyond].sum(), np.where(beyond, 0.0, law)
+        assert above <= delta
+        most = max(most, above)
+    assert most > 0.0 or delta < 0.01
 
 
 def test_000_lemma_18() -> None:

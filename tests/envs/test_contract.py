@@ -342,7 +342,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "SynSep": {"horizon": 10_000},
     "Table": OF_FILES | {
         "format": "auto", "encoding": "auto", "separator": "auto", "header": "auto", "decimal": ".", "drop_rows": None,
-        "roles": None, "order": "shuffle", "group": "",
+        "roles": None, "arms": None, "right_above": None, "order": "shuffle", "group": "",
     },
 }  # fmt: skip
 """Runs are stored under what is set: a default that moves moves them."""

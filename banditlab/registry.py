@@ -30,7 +30,7 @@ from banditlab.players.player import Player
 
 MARK = "lab.toml"
 """The file that marks a folder as a lab."""
-ROOMS = ("agents", "envs")
+LAB_FOLDERS = ("agents", "envs")
 """The folders of a lab whose Python files are run."""
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
@@ -76,8 +76,8 @@ class Entry:
         except KeyboardInterrupt:
             raise
         except BaseException as error:  # whatever a third party's import may raise becomes one line naming it
-            told = " ".join(_said(error, repr).split())
-            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {told}") from error
+            shown = " ".join(_said(error, repr).split())
+            raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {shown}") from error
         if getattr(found, "id", None) != self.id:
             carried = repr(getattr(found, "id", None))
             raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {carried}")
@@ -160,10 +160,10 @@ class Registry:
         if lab in self._labs:
             return
         found = []
-        for room in ROOMS:
-            for file in sorted((lab / room).glob("*.py")):
+        for folder_kind in LAB_FOLDERS:
+            for file in sorted((lab / folder_kind).glob("*.py")):
                 if not file.name.startswith("_"):
-                    found += self._read(file, room)
+                    found += self._read(file, folder_kind)
         before = {kind: dict(table) for kind, table in self._entries.items()}
         try:
             for entry in found:
@@ -177,7 +177,7 @@ class Registry:
         """Return the lab folders opened so far, as absolute paths."""
         return [str(lab) for lab in self._labs]
 
-    def _read(self, file: Path, room: str) -> list[Entry]:
+    def _read(self, file: Path, folder_kind: str) -> list[Entry]:
         """Return the entries of a lab file; one that fails to import is listed with its reason."""
         source = ""
         try:
@@ -188,8 +188,8 @@ class Registry:
             raise
         except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
             reason = " ".join(f"{type(error).__name__}: {_said(error, str)}".split())
-            ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[room] else file.name]
-            return [Entry(id_, room, None, str(file), source, reason) for id_ in ids]
+            ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[folder_kind] else file.name]
+            return [Entry(id_, folder_kind, None, str(file), source, reason) for id_ in ids]
         return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
 
 
@@ -218,10 +218,10 @@ def refuse_exposed(lab: Path) -> None:
 
 
 def _entries(lab: Path) -> Iterator[Path]:
-    """Yield a lab's mark, its rooms, and all that is in them."""
-    yield from (lab / name for name in (MARK, *ROOMS) if os.path.lexists(lab / name))
-    for room in ROOMS:
-        for folder, folders, files in os.walk(lab / room, onerror=_raise):
+    """Yield a lab's mark, its folders of plug-ins, and all that is in them."""
+    yield from (lab / name for name in (MARK, *LAB_FOLDERS) if os.path.lexists(lab / name))
+    for folder_kind in LAB_FOLDERS:
+        for folder, folders, files in os.walk(lab / folder_kind, onerror=_raise):
             yield from (Path(folder, name) for name in (*folders, *files))
 
 

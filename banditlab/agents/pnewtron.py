@@ -12,7 +12,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline, reduction, stand_alone
-from banditlab.numerics.running_norm import Norms, note
+from banditlab.numerics.running_norm import Norms, add_gains
 from banditlab.numerics.simd_math import exponentials
 from banditlab.numerics.vectors import entry, matrix, scores, size
 from banditlab.players.agent import KernelAgent
@@ -76,7 +76,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     if c != 0.0:
         weight = kappa * state.beta
         update(state.A, state.b, state.V, x, action, c, weight, 1.0 - weight * c * payload[1], state.s)
-        note(state.V, state.norm, state.s)
+        add_gains(state.V, state.norm, state.s)
 
 
 @reduction

@@ -40,7 +40,7 @@ def quadratic_form(C, y, yb, x):
 
 
 @njit
-def move(W, C, theta, k, x, inverse, step):
+def update_row(W, C, theta, k, x, inverse, step):
     r"""Update row k, where :math:`z^2 = \text{inverse}\, x^2` and :math:`-g = \text{step}\, x`."""
     for i in range(size(x)):
         j, xj = entry(x, i)
@@ -59,8 +59,8 @@ def learn_kernel(state, x, action, p, payload, correct):
     quadratic = inverse * quadratic_form(state.C, y, yb, x)  # z'A^{-1}z
     if not accepts(state.tally, payload[yb] - payload[y], p[action], quadratic):
         return
-    move(state.W, state.C, state.theta, y, x, inverse, inverse)
-    move(state.W, state.C, state.theta, yb, x, inverse, -inverse)
+    update_row(state.W, state.C, state.theta, y, x, inverse, inverse)
+    update_row(state.W, state.C, state.theta, yb, x, inverse, -inverse)
 
 
 class SOBAdiag(LinearScores, KernelAgent):

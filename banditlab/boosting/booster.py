@@ -129,7 +129,7 @@ class Booster(RoundLabelAgent):
     def peek(self, label: int) -> None:
         """Pass the label of the next context to learners that observe it before they predict (simulated ones)."""
         for learner in self.learners:
-            if learner.told_label:
+            if learner.needs_label:
                 learner.peek(label)
 
     def _decide(self, view: Any, u: Floats) -> Decision:

@@ -85,7 +85,7 @@ class BoostedExploration(RoundAgent):
         if len(settings) < len(inner_settings):
             raise UsageError(f"a setting of {booster} is given twice, once as booster.NAME: {sorted(inner_settings)}")
         self._inner: Booster = cls(problem, self.rng.spawn(1)[0], **settings)
-        if self._inner.inner.told_label:
+        if self._inner.inner.needs_label:
             raise UsageError(
                 f"weak_learner must be one that is not shown the label before it predicts, got {self._inner.weak_learner!r}"
             )

@@ -103,7 +103,7 @@ class Oza(Booster):
         lam = 1.0
         for i, learner in enumerate(self.learners):
             learner.update(view, label, float(self._ties.poisson(lam)) if self.sampling == "poisson" else lam)
-            if learner.told_label:
+            if learner.needs_label:
                 learner.peek(label)
             sums = self.right if learner.predict(view) == label else self.wrong
             sums[i] += lam

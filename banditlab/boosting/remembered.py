@@ -18,7 +18,7 @@ from banditlab.errors import UsageError
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.philox import philox
 
-FIRST, MOST, SEATS = 1 << 12, 1 << 21, 8
+FIRST, MOST, BUCKET = 1 << 12, 1 << 21, 8
 """Initial capacity for potentials: it doubles when full, up to 32 MB. 1,000 rows of 8 classes have up to 600,000 states."""
 LARGEST = 1_000
 """Votes, beyond which the chance that one of two classes gets none is below the least number."""
@@ -118,16 +118,16 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
 
 
 @inline
-def seat_of(name, names):
-    """Return a state's index among names, and whether it is stored; a new one overwrites one of SEATS entries."""
-    first = np.int64(name >> _FOUR) % (names.shape[0] - SEATS)
-    for place in range(first, first + SEATS):
+def slot_of(name, names):
+    """Return a state's index among names, and whether it is stored; a new one overwrites one of BUCKET entries."""
+    first = np.int64(name >> _FOUR) % (names.shape[0] - BUCKET)
+    for place in range(first, first + BUCKET):
         if names[place] == name:
             return place, True
-    for place in range(first, first + SEATS):
+    for place in range(first, first + BUCKET):
         if names[place] == 0:
             return place, False
-    return first + np.int64(name >> _ONE) % SEATS, False
+    return first + np.int64(name >> _ONE) % BUCKET, False
 
 
 @njit(arrays="new")
@@ -146,7 +146,7 @@ def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
         if l != label:
             others += _of_count(votes[l] + 1) - _of_count(votes[l])
         name = _name(m, mine, others)
-        place, found = seat_of(name, names)
+        place, found = slot_of(name, names)
         if not found:
             after = np.empty(k - 1, dtype=np.int64)
             for j in range(k - 1):
@@ -171,11 +171,11 @@ def remembered_costs(seed, draws, m, votes, tables, names, known, C):
 
 
 @njit
-def reseat(names, known, larger, values):
+def rehash(names, known, larger, values):
     """Move what is remembered into a larger table."""
     for i in range(names.shape[0]):
         if names[i] != 0:
-            place, _ = seat_of(names[i], larger)
+            place, _ = slot_of(names[i], larger)
             larger[place], values[place] = names[i], known[i]
 
 
@@ -262,5 +262,5 @@ class RememberedPotentials(DrawnPotentials):
         size = len(self._names)
         if 2 * self._kept > size and size < MOST:
             larger = np.zeros(2 * size, dtype=np.uint64), np.zeros(2 * size)
-            reseat(self._names, self._known, *larger)
+            rehash(self._names, self._known, *larger)
             self._names, self._known = larger

@@ -156,7 +156,7 @@ def late_feedback(probe: PlayerProbe) -> None:
             "learn depends on the context of a later act: what it needs of its round must travel in the payload or be "
             "computed again"
         )
-    _in_arrears(probe.make(), X, y, probe.problem.n_classes)
+    _play_with_delay(probe.make(), X, y, probe.problem.n_classes)
 
 
 def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]]:
@@ -170,7 +170,7 @@ def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]
     return played
 
 
-def _in_arrears(agent: Any, X: Any, y: Any, K: int) -> None:
+def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
     """Play with feedback that comes DELAY rounds late, and for every third round never."""
     waiting: list[tuple[int, Decision]] = []
     for t in range(len(X)):

@@ -84,7 +84,7 @@ class Check(Generic[P]):
             return CheckResult(self.probe.name, self.name, "failed", str(error), self.contract)
         except Exception as error:  # a subject may raise anything: that is a finding, not an accident
             return CheckResult(
-                self.probe.name, self.name, "failed", f"raised {one_line(error)}{_mend(error)}", self.contract
+                self.probe.name, self.name, "failed", f"raised {one_line(error)}{_advice(error)}", self.contract
             )
         return CheckResult(self.probe.name, self.name, "passed", self.probe.note)
 
@@ -100,7 +100,7 @@ def fail(message: str) -> NoReturn:
     raise CheckFailed(message)
 
 
-def _mend(error: Exception) -> str:
+def _advice(error: Exception) -> str:
     """Return advice on an error of Python's own whose text gives none."""
     if isinstance(error, ValueError) and "read-only" in str(error):
         return " (an array that is handed in must not be written to: copy it first)"

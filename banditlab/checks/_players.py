@@ -34,8 +34,8 @@ def metadata(probe: PlayerProbe) -> None:
             fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
     if cls.feedback not in ("bit", "label"):
         fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
-    told = "bit" if issubclass(cls, Agent) else "label"
-    if cls.feedback != told:
+    observed = "bit" if issubclass(cls, Agent) else "label"
+    if cls.feedback != observed:
         fail(f"feedback is {cls.feedback!r}: what derives from Agent observes the bit, all others the label")
     if cls.group not in GROUPS:
         fail(f"group is {cls.group!r}: it must be one of {', '.join(map(repr, GROUPS))}")

@@ -44,20 +44,20 @@ def refuse_faults(
     found = look(label, settings)
     if not found.faults:
         return found
-    told, left = [str(fault) for fault in found.faults], found.faults
+    reported, left = [str(fault) for fault in found.faults], found.faults
     fixed_label, fixed = label, {name: value for name, value in settings.items() if value is not None}
     for _ in range(ROUNDS_OF_FIXES):
         if any(not fault.options for fault in left):
-            raise FaultyTableError(told, "")
-        fixed_label, fixed = _mended(fixed_label, fixed, left)
+            raise FaultyTableError(reported, "")
+        fixed_label, fixed = _fixed(fixed_label, fixed, left)
         left = look(fixed_label, fixed).faults
-        told += [str(fault) for fault in left if str(fault) not in told]
+        reported += [str(fault) for fault in left if str(fault) not in reported]
         if not left:
-            raise FaultyTableError(told, command(data, fixed_label, fixed))
-    raise FaultyTableError(told, "")
+            raise FaultyTableError(reported, command(data, fixed_label, fixed))
+    raise FaultyTableError(reported, "")
 
 
-def _mended(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tuple[str, dict[str, Any]]:
+def _fixed(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tuple[str, dict[str, Any]]:
     """Return label and settings with the options of all faults."""
     settings = dict(settings)
     for fault in faults:

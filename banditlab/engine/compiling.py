@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from banditlab.errors import UsageError
 from banditlab.numerics.cache_folders import current_folder
 from banditlab.numerics.private_folders import make_private
-from banditlab.results.system import hold, release
+from banditlab.results.system import release, try_lock
 
 LONGEST_WAIT = 300.0
 """Seconds a process waits for another that compiles the same kernels; then it compiles them itself."""
@@ -30,7 +30,7 @@ def one_compiler(key: str) -> Iterator[None]:
             file = folder / "locks" / hashlib.sha256(key.encode()).hexdigest()[:24]
             try:
                 make_private(file.parent)
-                if lock := hold(file):
+                if lock := try_lock(file):
                     locks.callback(release, lock)
                     break
             except (OSError, UsageError):

@@ -263,8 +263,8 @@ class AIOLI(KernelForecaster):
         p = right if t > 0.0 else math.exp(-abs(t)) * right  # the probability of class 0
         kappa = c * right * math.exp(-abs(t)) * right
         shrink = 1.0 / (1.0 + kappa * q)
-        gam, told, virtual = p - y[0], p - (1.0 if hard == 0 else 0.0), w * math.tanh(0.5 * t)
-        state.h[...] += 0.5 * (told - gam) * shrink * state.v
+        gam, observed, virtual = p - y[0], p - (1.0 if hard == 0 else 0.0), w * math.tanh(0.5 * t)
+        state.h[...] += 0.5 * (observed - gam) * shrink * state.v
         state.spent[0] = spent + 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)
 
     def bound(self, rounds: float) -> float | None:

@@ -242,13 +242,13 @@ class BGrid(KernelForecaster):
         """Return the members' weights (N,), which sum to 1."""
         return np.exp(self.state.w)
 
-    def _holding(self) -> range:
+    def _members_of_ball(self) -> range:
         """The members whose ball holds the ball of norm_bound."""
         return range(sum(self.norm_bound > B * (1.0 + 1e-12) for B in self.norm_bounds), self.size)
 
     def bound(self, rounds: int) -> float:
         """Return the regret's bound over the ball of norm_bound after `rounds` rounds, in nats."""
-        return min(grid(self._members[i].bound(rounds), self.size) for i in self._holding())
+        return min(grid(self._members[i].bound(rounds), self.size) for i in self._members_of_ball())
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats, or NaN.
@@ -257,7 +257,7 @@ class BGrid(KernelForecaster):
         """
         states = self.state.aioli if self.member == "aioli" else self.state.folklore
         found = []
-        for i in self._holding():
+        for i in self._members_of_ball():
             # Member i's own certificate, on its part of the stack, plus ln(N w_i).
             player = self._members[i]
             player.state = view(states, i)

@@ -244,7 +244,7 @@ class QuadraticForecaster(KernelForecaster):
         full = span.capacity == self.problem.n_features
         return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
 
-    def _meet(self, X: Floats | CSR) -> None:
+    def _fit_rows(self, X: Floats | CSR) -> None:
         """Keep contexts as sparse rows from the first block of such contexts on, wide enough for the fullest row of X."""
         span = self.state.span
         if isinstance(X, CSR):
@@ -261,7 +261,7 @@ class QuadraticForecaster(KernelForecaster):
     def predict_many(self, contexts: Any) -> Floats:
         """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
         if self.dual and is_sparse(contexts):
-            self._meet(as_rows(contexts, self.problem, sparse=True))
+            self._fit_rows(as_rows(contexts, self.problem, sparse=True))
         return super().predict_many(contexts)
 
     def play_in_parts(
@@ -274,7 +274,7 @@ class QuadraticForecaster(KernelForecaster):
                 raise UsageError(f"{self.id}: sparse contexts after dense ones made it primal: use form = 'dual'")
             play(slice(0, rounds))
             return
-        self._meet(X)
+        self._fit_rows(X)
         updates = np.flatnonzero(learns())
         start = 0
         while start < rounds:
@@ -285,10 +285,10 @@ class QuadraticForecaster(KernelForecaster):
             if stop == start:
                 raise UsageError(self._full(self._next_capacity(), self.state.span.width))
             play(slice(start, stop))
-            self._settle()
+            self._make_space()
             start = stop
 
-    def _settle(self) -> None:
+    def _make_space(self) -> None:
         """Grow the arrays for the next update where they are full, or go over to the primal form."""
         if not self.dual or self._free() > 0:
             return

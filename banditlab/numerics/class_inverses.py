@@ -2,8 +2,8 @@ r"""An array of models, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:
 per class.
 
 A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read`). An update of model i reads its own
-(`recall`) and moves it, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
-:math:`v = P_i x` (`move`). Small problems do so context by context, with whole matrices.
+(`read_one`) and moves it, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
+:math:`v = P_i x` (`update_one`). Small problems do so context by context, with whole matrices.
 
 Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
 Where the next contexts are known, `prefetch` prepares a stretch of rounds, in which all three read from
@@ -25,10 +25,10 @@ from banditlab.numerics.lookahead import (
     SHORTEST,
     Ahead,
     ahead,
-    move_ahead,
     next_stretch,
     read_ahead,
-    recall_ahead,
+    read_one_ahead,
+    update_ahead,
 )
 from banditlab.numerics.low_rank import LARGE, WHOLE, LowRank, all_forms, any_downdate, any_product, low_rank, rows
 from banditlab.numerics.low_rank import whole as all_as_whole
@@ -38,10 +38,10 @@ from banditlab.numerics.packed_symmetric import (
     dense,
     identities,
     inner,
-    lay,
+    pad,
     point,
     rows_times,
-    see,
+    set_point,
     size_of,
     step_along,
     width,
@@ -105,31 +105,31 @@ def dense_inverses(inverses: Inverses, d: int) -> Floats:
 def read(inverses, x, m, q):
     """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
     if not read_ahead(inverses.ahead, m, q):
-        see(inverses.point, x)
+        set_point(inverses.point, x)
         rows_times(inverses.H, inverses.point.x, m)
         all_forms(inverses.P, inverses.low, inverses.point, q)
 
 
 @inline
-def recall(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x."""
-    prefetched, m, q = recall_ahead(inverses.ahead, i)
+def read_one(inverses, x, i):
+    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x."""
+    prefetched, m, q = read_one_ahead(inverses.ahead, i)
     if prefetched:
         return m, q
-    # v = P_i x, which `move` uses as well
+    # v = P_i x, which `update_one` uses as well
     v, own = inverses.v, inverses.point.x
-    lay(x, own)
+    pad(x, own)
     any_product(inverses.P[i], inverses.low, i, own, v)
     q = inner(own, v)
     return inner(own, inverses.H[i]), 0.0 if q < 0.0 else q  # by rounding
 
 
 @inline
-def move(inverses, i, step, s):
+def update_one(inverses, i, step, s):
     r""":math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'`, :math:`s \ge 0`, :math:`v = P_i x`
-    at the x of `recall`; once a round at most for each model.
+    at the x of `read_one`; once a round at most for each model.
     """
-    if not move_ahead(inverses.ahead, i, step, s):
+    if not update_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)
         any_downdate(inverses.P[i], inverses.low, i, inverses.v, s)
 
@@ -155,9 +155,9 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
         return
     # The last stretch is finished; a new one begins if its contexts are dense enough.
     part = X[t : t + ahead.G.shape[1]]
-    worth = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
-    if worth or place[ACTIVE] == 1:
-        next_stretch(P, low, H, ahead, part if worth else X[t:t], behind)
+    is_long = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
+    if is_long or place[ACTIVE] == 1:
+        next_stretch(P, low, H, ahead, part if is_long else X[t:t], behind)
     place[POSITION], place[LENGTH] = 0, part.shape[0]
 
 

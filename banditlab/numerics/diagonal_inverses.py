@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, njit
-from banditlab.numerics.packed_symmetric import Floats, inner, lay, step_along, width, zeros
+from banditlab.numerics.packed_symmetric import Floats, inner, pad, step_along, width, zeros
 from banditlab.numerics.row_products import clear, times
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 
@@ -43,7 +43,7 @@ def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
 
 
 @njit
-def forget(inverses, scales):
+def reset(inverses, scales):
     r"""Reset all models to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`."""
     clear(inverses.H)
     for i in range(inverses.P.shape[0]):
@@ -55,7 +55,7 @@ def forget(inverses, scales):
 def read(inverses, x, m, q):
     """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
     own, v = borrow(inverses.x), borrow(inverses.v)
-    lay(x, own)
+    pad(x, own)
     times(inverses.H, own, m)
     for j in range(0, own.shape[0], WIDTH):
         put(v, j, eight(own, j) * eight(own, j))
@@ -63,19 +63,19 @@ def read(inverses, x, m, q):
 
 
 @njit
-def recall(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x."""
+def read_one(inverses, x, i):
+    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x."""
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
-    lay(x, own)
+    pad(x, own)
     for j in range(0, own.shape[0], WIDTH):
         put(v, j, eight(P, j) * eight(own, j))
     return inner(own, inverses.H[i]), inner(own, v)
 
 
 @njit
-def move(inverses, x, i, step, weight, down):
+def update_one(inverses, x, i, step, weight, down):
     r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and the diagonal of
-    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `recall`; down is not used.
+    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `read_one`; down is not used.
     """
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     step_along(inverses.H[i], step, v)

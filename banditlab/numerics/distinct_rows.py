@@ -35,7 +35,7 @@ class Distinct:
         """Return the row of `context` (d,), a new one with zero counts where it is new."""
         key = (context + 0.0).tobytes()  # -0.0 + 0.0 is 0.0
         row = self._rows.setdefault(key, len(self._rows))
-        # Twice the room where it is full.
+        # Twice the capacity where it is full.
         if row == len(self._X):
             self._X, self._C = (np.concatenate([A, np.zeros_like(A)]) for A in (self._X, self._C))
         self._X[row] = context

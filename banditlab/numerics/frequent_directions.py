@@ -53,8 +53,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import COUNT, Limits
-from banditlab.numerics.packed_symmetric import Floats, Point, inner, lay, point, step_along, width, zeros
-from banditlab.numerics.packed_symmetric import see as see_point
+from banditlab.numerics.packed_symmetric import Floats, Point, inner, pad, point, set_point, step_along, width, zeros
 from banditlab.numerics.row_products import add_product, clear, orthonormalize, scale, times
 from banditlab.numerics.simd import WIDTH, eight, how_many
 
@@ -139,7 +138,7 @@ def directions(d: int, m: int) -> Directions:
 
 
 @njit
-def forget(sketch):
+def reset(sketch):
     """Reset the sketch to that of no context."""
     for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
         clear(A)
@@ -153,11 +152,11 @@ def forget(sketch):
 
 
 @njit
-def see(sketch, x):
+def project(sketch, x):
     """Make x (d,) the current context, unless it is already."""
     if sketch.counts[FRESH] == 1 and not differ(sketch.x, x):
         return
-    lay(x, sketch.x)
+    pad(x, sketch.x)
     locate(sketch)
 
 
@@ -181,7 +180,7 @@ def locate(sketch):
     times(sketch.Q, sketch.x, sketch.a)
     square = inner(sketch.x, sketch.x)
     sketch.numbers[SQUARE], sketch.numbers[REST] = square, rest_of(square, sketch.a)
-    see_point(sketch.point, sketch.a)
+    set_point(sketch.point, sketch.a)
     sketch.counts[FRESH] = 1
 
 

@@ -51,8 +51,8 @@ from banditlab.numerics.low_rank import (
 from banditlab.numerics.packed_symmetric import (
     identities,
     inner,
-    lay,
     pack,
+    pad,
     product,
     size_of,
     step_along,
@@ -181,7 +181,7 @@ def add(qp, i, x, weight, step):
     follow by Sherman and Morrison, :math:`O(d^2)`.
     """
     N_i, own = qp.N[i], qp.scratch.x
-    lay(x, own)
+    pad(x, own)
     any_product(N_i, qp.low_N, i, own, qp.scratch.mu)
     add_to_sum(qp, add_to_class(qp, i, weight))
     step_along(qp.b[i], step, own)

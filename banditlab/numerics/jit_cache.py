@@ -127,7 +127,7 @@ def _report_once(reason: str) -> None:
     """Print why a folder is not used: once, in this process and those it starts."""
     if _REPORTED not in os.environ:
         os.environ[_REPORTED] = "1"
-        line = f"banditlab: kernels are not kept in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
+        line = f"banditlab: kernels are not saved in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
         print(line, file=sys.stderr)
 
 

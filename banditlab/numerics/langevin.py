@@ -98,7 +98,7 @@ def inside(W, B):
 
 
 @njit
-def move(chains, c, X, C, B, noise, u, ridge):
+def mala_step(chains, c, X, C, B, noise, u, ridge):
     """Try one step of chain c with standard normal noise (K, d) and uniform u; return whether it was accepted."""
     W, G, V, H, e = chains.W[c], chains.G[c], chains.V, chains.H, chains.step[0]
     K, d = W.shape
@@ -133,7 +133,7 @@ def advance(chains, X, C, B, noise, u, rounds, ridge):
         # The posterior has changed since the last round: potential and gradient anew.
         chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c], ridge)
         for s in range(noise.shape[0]):
-            accepted += move(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
+            accepted += mala_step(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
             for k in range(chains.W.shape[1]):
                 overwrite(chains.samples[s, c, k], chains.W[c, k])
     chains.tally[PROPOSALS] += u.size

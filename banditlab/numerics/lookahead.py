@@ -39,7 +39,7 @@ a product with r contexts at once. Then :math:`h_i \mathrel{+}= \sum_a \text{ste
     P_i \leftarrow P_i - \sum_a f_a f_a', \tag{5}
 
 eight rows of :math:`P_i` at a time, which the next stretch's (2) reads while they are near. With L the lower block
-triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is kept for (4): of :math:`P x = L x + L'x`
+triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4): of :math:`P x = L x + L'x`
 the second half is left to do.
 
 A model that has learnt little is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
@@ -119,7 +119,7 @@ class Ahead(NamedTuple):
 
 
 def ahead(M: int, d: int, m: int) -> Ahead:
-    """Return room for stretches of m contexts, a multiple of sixteen."""
+    """Return the arrays for stretches of m contexts, a multiple of sixteen."""
     D = width(d)
     return Ahead(
         place=np.zeros(4, np.int64),
@@ -139,10 +139,10 @@ def ahead(M: int, d: int, m: int) -> Ahead:
 
 @inline
 def read_ahead(ahead, m, q):
-    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of the round at hand, if it was looked at, and return whether
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of the current round, if it was prefetched, and return whether
     it was.
     """
-    if ahead is None:  # settled when the kernel is compiled: small models have none
+    if ahead is None:  # known when the kernel is compiled: small models have none
         return False
     if ahead.place[ACTIVE] == 0:
         return False
@@ -153,8 +153,8 @@ def read_ahead(ahead, m, q):
 
 
 @inline
-def recall_ahead(ahead, i):
-    """Return whether the round at hand was looked at, and :math:`m_i` and :math:`q_i` if it was."""
+def read_one_ahead(ahead, i):
+    """Return whether the current round was prefetched, and :math:`m_i` and :math:`q_i` if it was."""
     if ahead is None:
         return False, 0.0, 0.0
     if ahead.place[ACTIVE] == 0:
@@ -165,19 +165,19 @@ def recall_ahead(ahead, i):
 
 
 @inline
-def move_ahead(ahead, i, step, s):
-    """Let model i learn in the round at hand, if it was looked at, and return whether it was."""
+def update_ahead(ahead, i, step, s):
+    """Update model i in the current round, if it was prefetched, and return whether it was."""
     if ahead is None:
         return False
     if ahead.place[ACTIVE] == 0:
         return False
-    note(ahead, i, step, s)
+    update_stretch(ahead, i, step, s)
     return True
 
 
 @njit
-def note(ahead, i, step, s):
-    """Do (3) for the rounds to come; (1) waits."""
+def update_stretch(ahead, i, step, s):
+    """Apply (3) to the later rounds of the stretch; (1) is applied at its end."""
     t, n = ahead.place[POSITION], ahead.place[LENGTH]
     rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
     c, m = borrow(G[t]), G.shape[0]
@@ -305,7 +305,7 @@ def products(P, low, i, X, LX, rounds, pair, V):
 
 @njit(arrays="views")
 def as_lanes(X, rounds, wide, pair, D):
-    """Return the contexts of some `rounds` as columns of (D, wide), zeros behind them, and as much room, both of `pair`."""
+    """Return the contexts of some `rounds` as columns of (D, wide), then zeros, and scratch of that shape, from `pair`."""
     pair = borrow(pair)
     few, out = pair[: D * wide].reshape(D, wide), pair[D * wide : 2 * D * wide].reshape(D, wide)
     for j in range(D):

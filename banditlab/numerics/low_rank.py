@@ -54,11 +54,11 @@ from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_oute
 LARGE = 3 * 2**19
 """Bytes of a set of matrices from which on they begin as rows: about where they leave a core's own cache."""
 WHOLE = -1
-"""The rank of a matrix that is kept whole, as `packed_symmetric` does."""
+"""The rank of a matrix that is stored whole, as in `packed_symmetric`."""
 
 
 class LowRank(NamedTuple):
-    """How M matrices are kept: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
+    """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
 
     sign: -1, or 1 for :math:`p I + F'F`. Functions that are given None for it have whole matrices before them.
     Scratch: gram (m, m), :math:`X'X` of the m contexts of a stretch, what stands on and right of the diagonal.
@@ -82,13 +82,13 @@ def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -
 
 
 def whole(low: LowRank) -> LowRank:
-    """Return the same, all matrices kept whole."""
+    """Return the same, all matrices stored whole."""
     return low._replace(ranks=np.full(len(low.ranks), WHOLE))
 
 
 @inline
 def capacity(D):
-    """Return how many rows of length D stand where a D x D matrix is kept."""
+    """Return how many rows of length D stand where a D x D matrix is stored."""
     return (D + WIDTH) // (2 * WIDTH) * WIDTH
 
 
@@ -104,8 +104,8 @@ def rows(low: LowRank, P: Floats, i: int) -> Floats:
 
 @njit
 def all_forms(P, low, point, q):
-    """Write :math:`q_i = x'P_i x` into q (M,) for P (M, S), however each is kept."""
-    if low is None:  # settled when a kernel is compiled
+    """Write :math:`q_i = x'P_i x` into q (M,) for P (M, S), however each is stored."""
+    if low is None:  # known when a kernel is compiled
         forms(P, point, q)
         return
     ranks, i, M = low.ranks, 0, P.shape[0]
@@ -146,7 +146,7 @@ def squares(P, r, point):
 
 @njit
 def any_product(P, low, i, x, out):
-    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) and x (D,), however it is kept."""
+    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored."""
     if low is None:
         product(P, x, out)
         return
@@ -158,7 +158,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is kept; room (D,) is scratch."""
+    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored; room (D,) is scratch."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -205,7 +205,7 @@ def add_back(P, i, y, out):
 
 @njit
 def any_downdate(P, low, i, v, s):
-    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,): a row more, where there is room for one; s has not
+    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,): a row more, where its rank is below the largest; s has not
     the sign of `low`.
     """
     if low is None:

@@ -1,8 +1,8 @@
 """Models in a row, :math:`P_i = A_i^{-1}` and :math:`h_i`, in any form: whole matrices, diagonals, or blocks in a
 sketch, shared or their own.
 
-`read`, `recall`, `move` and `forget` choose their form by the type of `inverses` when a kernel is compiled. Their x is the
-context (d,), but for `SketchedInverses`, whose sketch is shared: there it is the sketch, which holds the context at hand.
+`read`, `read_one`, `update_one` and `reset` choose their form by the type of `inverses` when a kernel is compiled. Their x is
+the context (d,); for `SketchedInverses`, whose sketch is shared, it is the sketch with its current context.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from banditlab.numerics.sketched_inverses import SketchedInverses
 
 
 @inline
-def _move_whole(inverses, x, i, step, weight, down):
+def _update_whole(inverses, x, i, step, weight, down):
     r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    at the x of `recall`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    at the x of `read_one`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
-    class_inverses.move(inverses, i, step, weight * down)
+    class_inverses.update_one(inverses, i, step, weight * down)
 
 
 read = by_type(
@@ -33,22 +33,22 @@ read = by_type(
         OwnSketch: own_sketch.read,
     },
 )
-recall = by_type(
+read_one = by_type(
     "inverses",
     {
-        Inverses: class_inverses.recall,
-        DiagonalInverses: diagonal_inverses.recall,
-        SketchedInverses: sketched_inverses.recall,
-        OwnSketch: own_sketch.recall,
+        Inverses: class_inverses.read_one,
+        DiagonalInverses: diagonal_inverses.read_one,
+        SketchedInverses: sketched_inverses.read_one,
+        OwnSketch: own_sketch.read_one,
     },
 )
-move = by_type(
+update_one = by_type(
     "inverses",
     {
-        Inverses: _move_whole,
-        DiagonalInverses: diagonal_inverses.move,
-        SketchedInverses: sketched_inverses.move,
-        OwnSketch: own_sketch.move,
+        Inverses: _update_whole,
+        DiagonalInverses: diagonal_inverses.update_one,
+        SketchedInverses: sketched_inverses.update_one,
+        OwnSketch: own_sketch.update_one,
     },
 )
-forget = by_type("inverses", {DiagonalInverses: diagonal_inverses.forget, OwnSketch: own_sketch.forget})
+reset = by_type("inverses", {DiagonalInverses: diagonal_inverses.reset, OwnSketch: own_sketch.reset})

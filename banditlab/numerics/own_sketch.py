@@ -1,7 +1,7 @@
-"""Models in a row over a sketch of their own: the verbs of `class_inverses` for an agent with one set of models.
+"""Models in a row over a sketch of their own: the functions of `class_inverses` for an agent with one set of models.
 
-A round may read at any x; `recall` and `move` belong together, at one x, once a round. Where several models learn at one x,
-`begin_context` comes first, then `sketched_inverses`' `recall` and `move` of each, and `close` at last.
+`read` may be called at any x. `read_one` and `update_one` belong together, at one x, once a round. Where several models are
+updated at one x, call `begin_context` first, then `sketched_inverses`' `read_one` and `update_one` of each, then `close`.
 """
 
 from __future__ import annotations
@@ -11,15 +11,15 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.numerics.frequent_directions import Directions, count_context, directions, replace_basis, see, shrink
-from banditlab.numerics.frequent_directions import forget as forget_contexts
+from banditlab.numerics.frequent_directions import Directions, count_context, directions, project, replace_basis, shrink
+from banditlab.numerics.frequent_directions import reset as reset_sketch
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.jit import njit
 from banditlab.numerics.sketched_inverses import SketchedInverses, rotate, sketched_inverses, widen
-from banditlab.numerics.sketched_inverses import forget as forget_lessons
-from banditlab.numerics.sketched_inverses import move as move_one
 from banditlab.numerics.sketched_inverses import read as read_all
-from banditlab.numerics.sketched_inverses import recall as recall_one
+from banditlab.numerics.sketched_inverses import read_one as read_in_sketch
+from banditlab.numerics.sketched_inverses import reset as reset_models
+from banditlab.numerics.sketched_inverses import update_one as update_in_sketch
 
 
 class OwnSketch(NamedTuple):
@@ -37,21 +37,21 @@ def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
 @njit
 def read(inverses, x, m, q):
     """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
-    see(inverses.sketch, x)
+    project(inverses.sketch, x)
     read_all(inverses.inverses, inverses.sketch, m, q)
 
 
 @njit
 def begin_context(inverses, x):
-    """Take in the context x of lessons to come, whose direction the basis gets while there is room."""
-    see(inverses.sketch, x)
+    """Make x the current context of the next updates; the basis gets its direction while it has fewer than m rows."""
+    project(inverses.sketch, x)
     if widen_basis(inverses.sketch):
         widen(inverses.inverses, inverses.sketch)
 
 
 @njit
 def close(inverses):
-    """Let the sketch learn the context of `begin_context`; where the basis turns the models turn with it."""
+    """Update the sketch with the context of `begin_context`; where the basis rotates, rotate the models."""
     sketch = inverses.sketch
     if count_context(sketch):
         shrink(sketch)
@@ -60,25 +60,25 @@ def close(inverses):
 
 
 @njit
-def forget(inverses, scales):
-    r"""Bring sketch and models back to where they began, :math:`P_i = \text{scales}_i I`."""
-    forget_contexts(inverses.sketch)
-    forget_lessons(inverses.inverses, scales)
+def reset(inverses, scales):
+    r"""Reset sketch and models to :math:`P_i = \text{scales}_i I`."""
+    reset_sketch(inverses.sketch)
+    reset_models(inverses.inverses, scales)
 
 
 @njit
-def recall(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same x, whose direction the basis gets while there is
-    room.
+def read_one(inverses, x, i):
+    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x, whose direction the basis gets while it has
+    fewer than m rows.
     """
     begin_context(inverses, x)
-    return recall_one(inverses.inverses, inverses.sketch, i)
+    return read_in_sketch(inverses.inverses, inverses.sketch, i)
 
 
 @njit
-def move(inverses, x, i, step, weight, down):
+def update_one(inverses, x, i, step, weight, down):
     r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    in the sketch's family; the sketch learns x.
+    in the sketch's family; update the sketch with x.
     """
-    move_one(inverses.inverses, inverses.sketch, i, step, weight, down)
+    update_in_sketch(inverses.inverses, inverses.sketch, i, step, weight, down)
     close(inverses)

@@ -1,4 +1,4 @@
-r"""Symmetric matrices kept once, half of each, laid out for eight numbers at a time (see `simd`).
+r"""Symmetric matrices, of each of which one half is stored, in an order for eight numbers at a time (see `simd`).
 
 A :math:`d \times d` matrix is padded in front to :math:`D \times D`, D the next multiple of eight. Stored are its
 :math:`8 \times 8` blocks up to the diagonal, one block row after the other, each block by columns, so that a column of
@@ -8,7 +8,7 @@ a block is eight numbers in a row. For :math:`D = 24`:
     block 1   block 2         rows 8 ... 15
     block 3   block 4   block 5
 
-Diagonal blocks are kept halved. So with L the lower block triangle, :math:`A = L + L'`, and :math:`x'A x = 2 x'L x` is
+Diagonal blocks are stored halved. So with L the lower block triangle, :math:`A = L + L'`, and :math:`x'A x = 2 x'L x` is
 one sweep. A sweep reads only the columns in which the context is not zero, and no block row in which it is zero
 throughout.
 """
@@ -48,12 +48,12 @@ def single_zeros(*shape: int) -> NDArray[np.float32]:
 
 
 def size_of(D: int) -> int:
-    """Return S, the entries kept of a D x D matrix, D a multiple of eight."""
+    """Return S, the number of entries stored of a D x D matrix, D a multiple of eight."""
     return D * (D + WIDTH) // 2
 
 
 def diagonal(d: int) -> NDArray[np.int64]:
-    """Return where the entries (j, j) of a d x d matrix are kept, (d,), halved."""
+    """Return where the entries (j, j) of a d x d matrix are stored, (d,), halved."""
     j = np.arange(width(d) - d, width(d))
     block_row = j // WIDTH
     return BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH
@@ -122,13 +122,13 @@ class Point(NamedTuple):
 
 
 def point(d: int) -> Point:
-    """Return room for a context (d,)."""
+    """Return a `Point` for contexts (d,)."""
     D = width(d)
     return Point(zeros(D), np.zeros(D), np.zeros(D, np.int64), np.zeros(D // WIDTH, np.int64))
 
 
 @njit
-def lay(x, own):
+def pad(x, own):
     """Copy x (d,) behind the zeros of own (D,)."""
     x, own = borrow(x), borrow(own)
     # The first eight hold the padding and begin entry by entry, the others go eight at a time.
@@ -140,10 +140,10 @@ def lay(x, own):
 
 
 @njit
-def see(point, x):
-    """Take in the context x (d,)."""
+def set_point(point, x):
+    """Make x (d,) the context of `point`, and list its nonzero entries."""
     own, value, place, upto = borrow(point.x), borrow(point.value), borrow(point.place), borrow(point.upto)
-    lay(x, own)
+    pad(x, own)
     first, n = own.shape[0] - x.shape[0], 0
     for b in range(upto.shape[0]):
         for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
@@ -158,7 +158,7 @@ def see(point, x):
 
 @njit
 def forms(P, point, q):
-    """Write :math:`q_k = x'A_k x` for all of P (K, S): four matrices at a time, so that a look at x serves four."""
+    """Write :math:`q_k = x'A_k x` for all of P (K, S): four matrices at a time, so that x is read once for four."""
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape
@@ -248,7 +248,7 @@ def product(P, x, out):
             a = a + (low + high)
             put(out, J, eight(out, J) + totals(p0 * y, p1 * y, p2 * y, p3 * y, p4 * y, p5 * y, p6 * y, p7 * y))
             i += BLOCK
-        # The diagonal block, kept halved.
+        # The diagonal block, stored halved.
         b = all_lanes(0.0)
         for j in range(WIDTH):
             b = b + eight(P, i + WIDTH * j) * x[I + j]
@@ -263,7 +263,7 @@ def downdate(P, v, s):
     i = 0
     for I in range(0, v.shape[0], WIDTH):
         y = eight(v, I)
-        # Columns left of the diagonal block, then the block itself, kept halved.
+        # Columns left of the diagonal block, then the block itself, stored halved.
         for j in range(I):
             put(P, i, eight(P, i) - y * v[j] * s)
             i += WIDTH

@@ -35,7 +35,7 @@ def philox(c0, c1, c2, c3, k0, k1):
 
 @njit
 def digest(x):
-    """Return 64 bits that tell contexts x (d,) apart."""
+    """Return a 64-bit hash of a context x (d,)."""
     # Multiply and shift, word by word.
     bits = x.view(np.uint64)
     h = _ODD

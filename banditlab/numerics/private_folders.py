@@ -1,4 +1,4 @@
-"""Folders and files that nobody else may write: kept code is run when it is read back.
+"""Folders and files that nobody else may write: stored code is run when it is read back.
 
 On systems without owners and modes (Windows) there is nothing to ask, and everything is taken to be private.
 """

@@ -39,7 +39,7 @@ r"""Residual at which Newton's method stops: the largest excess :math:`\|W_k\|/B
 multiplier that should be 0, as a relative change of :math:`W_k`).
 """
 ROUNDING = 1e-8
-"""Below this residual D no longer tells better from worse: a step must halve the residual, or it is the last."""
+"""Below this residual D no longer distinguishes better from worse: a step must halve the residual, or it is the last."""
 STALLED = 1e-6
 """A larger residual after the last step is counted as a stall."""
 STEPS = 200

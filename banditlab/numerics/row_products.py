@@ -1,4 +1,4 @@
-"""Products of matrices kept by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
+"""Products of matrices stored by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
 
 Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that no row needs an end of its own.
 """

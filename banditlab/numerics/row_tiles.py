@@ -10,7 +10,7 @@ from banditlab.numerics.jit import inline
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
 
 TILE = 2 * WIDTH
-"""Contexts that a pass over a matrix meets at a time: as many sums as registers hold, eight rows by two times eight."""
+"""Contexts that are multiplied in one pass over a matrix: as many sums as registers hold, eight rows by two times eight."""
 GROUP = 4
 """Rows f that are taken off a packed matrix at a time."""
 
@@ -63,6 +63,6 @@ def subtract_rows_of(P, i, I, V, a):
     for _ in range(I):
         put(P, i, eight(P, i) - combined(y, V, o, D))
         i, o = i + WIDTH, o + 1
-    for _ in range(WIDTH):  # diagonal blocks are kept halved
+    for _ in range(WIDTH):  # diagonal blocks are stored halved
         put(P, i, eight(P, i) - combined(y, V, o, D) * 0.5)
         i, o = i + WIDTH, o + 1

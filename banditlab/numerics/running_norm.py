@@ -53,7 +53,7 @@ def measure(V, norms):
 
 
 @njit
-def note(V, norms, gains):
+def add_gains(V, norms, gains):
     r"""Add what an update of V adds to each :math:`\|V_k\|^2`."""
     n, worn = norms.scale.shape[0], False
     rows = gains.shape[0] // n
@@ -81,7 +81,7 @@ def descend_in_balls(V, x, r, norms, radius, gains):
         for k in range(i * rows, i * rows + rows):
             r[k] *= share  # scale V - r x' = scale (V - (r/scale) x')
     descend(V, x, r, gains)
-    note(V, norms, gains)
+    add_gains(V, norms, gains)
     least = 1.0
     for i in range(n):
         norm = norms.scale[i] * math.sqrt(norms.square[i])

@@ -85,7 +85,7 @@ def exp(z):
 
 
 @inline
-def turned(t):
+def turn_fraction(t):
     r"""Return t less the integer next to it, of lanes :math:`|t| \le 2^{50}`: the part of a turn, in [-1/2, 1/2]."""
     return t - ((t + all_lanes(ROUNDER)) - all_lanes(ROUNDER))
 

@@ -1,9 +1,9 @@
 r"""Models in a row as `class_inverses` keeps them, :math:`P_i = A_i^{-1}` and :math:`h_i`, but over a sketch of the
-contexts they all meet.
+contexts of all of them.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers and as many multiplications a
 round. Where contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), nearly all that :math:`P_i`
-says stands in these. So :math:`P_i` is kept within the family
+says stands in these. So :math:`P_i` is approximated within the family
 
 .. math::
 
@@ -16,14 +16,14 @@ Read. At a context of coordinates :math:`a = Q x`, with the squared norm `rest` 
     x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
 Learn. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
-which leaves the family. Of it the block in Q is kept as it is, and outside, where :math:`w x x'` adds
+which leaves the family. Of it the block in Q stays as it is, and outside, where :math:`w x x'` adds
 :math:`w\, \text{rest}` to the trace of :math:`A_i`, every direction gets the mean:
 
 .. math::
 
     B_i \leftarrow B_i - s u u', \; u = B_i a, \qquad 1/p_i \leftarrow 1/p_i + w\, \text{rest}/(d - m). \tag{3}
 
-When the basis turns, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new one is kept, and the trace of
+When the basis rotates, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new one is stored, and the trace of
 :math:`P_i`:
 
 .. math::
@@ -35,7 +35,7 @@ While contexts span at most m directions rest is 0, and all of this is exact: th
 
 :math:`h_i` is stored whole, as :math:`H_i + Q'E_i`: :math:`h_i \mathrel{+}= \text{step}\, v` is
 :math:`H_i \mathrel{+}= \text{step}\, p_i x` and :math:`E_i \mathrel{+}= \text{step} (u - p_i a)`, :math:`O(d)` instead
-of :math:`O(m d)`; before the basis turns :math:`E_i` is brought into :math:`H_i`.
+of :math:`O(m d)`; before the basis rotates :math:`E_i` is brought into :math:`H_i`.
 
 What the literature does instead: sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and
 adds a constant to the diagonal, robust frequent directions (Luo et al. 2019) half of what a shrink took off. With a
@@ -119,7 +119,7 @@ def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedIn
 
 
 @njit
-def forget(inverses, scales):
+def reset(inverses, scales):
     r"""Bring all models back to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`; the sketch is to have no rows."""
     clear(inverses.B)
     clear(inverses.H)
@@ -140,17 +140,17 @@ def read(inverses, sketch, m, q):
 
 
 @njit
-def recall(inverses, sketch, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `move` at the same context."""
+def read_one(inverses, sketch, i):
+    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same context."""
     product(inverses.B[i], sketch.point.x, inverses.u)
     m = inner(sketch.x, inverses.H[i]) + inner(sketch.a, inverses.E[i])
     return m, inner(sketch.a, inverses.u) + inverses.p[i] * sketch.numbers[REST]
 
 
 @njit
-def move(inverses, sketch, i, step, weight, down):
+def update_one(inverses, sketch, i, step, weight, down):
     r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    in the family (1), at the context of `recall`.
+    in the family (1), at the context of `read_one`.
 
     down is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
@@ -168,7 +168,7 @@ def widen(inverses, sketch):
     """Take over a direction that the sketch has just added: it was one of those outside."""
     place = inverses.places[sketch.counts[ROWS] - 1]
     for i in range(inverses.p.shape[0]):
-        inverses.B[i, place] = 0.5 * inverses.p[i]  # diagonal blocks are kept halved
+        inverses.B[i, place] = 0.5 * inverses.p[i]  # diagonal blocks are stored halved
 
 
 @njit

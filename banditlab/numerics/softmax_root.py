@@ -26,7 +26,7 @@ Newton's method.
 
 
 class RootScratch(NamedTuple):
-    r"""Room for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
+    r"""Scratch for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
 
     s: NDArray[np.float64]
     q: NDArray[np.float64]

@@ -27,14 +27,14 @@ from banditlab.numerics.frobenius_programme import (
 )
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.low_rank import any_product, any_step
-from banditlab.numerics.packed_symmetric import inner, lay, rows_times, step_along
+from banditlab.numerics.packed_symmetric import inner, pad, rows_times, step_along
 from banditlab.numerics.row_products import scale
 
 
 @inline
 def scores(qp, x, z):
     """Write :math:`x'W_k` into z (K,)."""
-    lay(x, qp.scratch.x)
+    pad(x, qp.scratch.x)
     rows_times(qp.W, qp.scratch.x, z)
 
 
@@ -53,7 +53,7 @@ def follow(qp, i, x, weight, step):
     """Do (1): from a minimiser to the next."""
     qp = borrow(qp)
     W, own, u, v = qp.W, qp.scratch.x, qp.scratch.mu, qp.scratch.g
-    lay(x, own)
+    pad(x, own)
     any_product(qp.N[i], qp.low_N, i, own, u)
     force = step + weight * inner(W[i], own)
     f = add_to_class(qp, i, weight)

@@ -58,7 +58,7 @@ def locked(file: Path) -> Iterator[None]:
             _unlock(opened)
 
 
-def hold(file: Path) -> BinaryIO | None:
+def try_lock(file: Path) -> BinaryIO | None:
     """Return the open file, which is made if need be, with its lock held until `release`; None where another has it.
 
     Raises
@@ -84,11 +84,11 @@ def hold(file: Path) -> BinaryIO | None:
     return opened
 
 
-def release(held: BinaryIO) -> None:
-    """Give back a lock that `hold` gave, and close its file. A process that ends gives it back as well."""
-    if not held.closed:
-        _unlock(held)
-        held.close()
+def release(locked_file: BinaryIO) -> None:
+    """Give back a lock that `try_lock` gave, and close its file. A process that ends gives it back as well."""
+    if not locked_file.closed:
+        _unlock(locked_file)
+        locked_file.close()
 
 
 def _unlock(opened: BinaryIO) -> None:

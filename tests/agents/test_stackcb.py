@@ -17,8 +17,8 @@ from banditlab.agents.stacked.softmax_stack import (
     compete,
     logit,
     rivals,
-    see_scores,
     softmax_stack,
+    write_scores,
 )
 from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, stack
 from banditlab.agents.stacked.stackcb import (
@@ -32,7 +32,7 @@ from banditlab.agents.stacked.stackcb import (
     WEAKER,
     StackCB,
 )
-from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, see_views
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, write_views
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -434,7 +434,7 @@ def test_ranks_do_not_heed_how_large_an_outlier_is():
         agent = make(3, 4, radius=1e8)
         agent.play_block(Z, y, Trace.empty(70))
         views = np.zeros(2 * 5 + 8 * 96)
-        see_views(agent.state.scale, agent.state.W, agent.state.by_rank, agent.features, as_contexts(X[0]), views)
+        write_views(agent.state.scale, agent.state.W, agent.state.by_rank, agent.features, as_contexts(X[0]), views)
         traces.append(views[10:].reshape(8, 96))
     by_rank = agent.state.by_rank
     np.testing.assert_array_equal(traces[0][by_rank], traces[1][by_rank])
@@ -527,7 +527,7 @@ def competing(n_experts=2, n_classes=3):
 def read_of(softmax, z, a):
     """Margins z (K, N) as an agent lays them out, and what is to learn of class a, as it hands it on."""
     flat, out = np.ascontiguousarray(z.T).ravel(), np.zeros(z.shape[1] + 1)
-    see_scores(softmax, flat, len(z))
+    write_scores(softmax, flat, len(z))
     rivals(softmax, flat, a, len(z), out)
     return flat, np.concatenate([z[a], out])
 

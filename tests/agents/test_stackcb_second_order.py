@@ -10,7 +10,7 @@ import pytest
 
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
-from banditlab.agents.stacked.linear_experts import LINEAR, forget_linear, linear_experts, read_linear, update_linear
+from banditlab.agents.stacked.linear_experts import LINEAR, linear_experts, read_linear, reset_linear, update_linear
 from banditlab.agents.stacked.stackcb import StackCB
 from banditlab.errors import UsageError
 from banditlab.numerics import own_sketch
@@ -92,7 +92,7 @@ def test_sketches_take_in_every_context_at_first_and_every_eighth_at_last():
     for start, apart in ((500, 2), (750, 3), (1000, 4), (2000, 8)):
         np.testing.assert_array_equal(np.flatnonzero(taken[start : start + 250]) + start, multiples(apart, start))
     assert linear.lessons[0] == 2400
-    forget_linear(linear)
+    reset_linear(linear)
     assert linear.lessons[0] == linear.ranged.sketch.numbers[WHOLE] == 0
 
 
@@ -115,10 +115,10 @@ def test_a_view_s_two_experts_are_what_they_are_over_sketches_of_their_own(sketc
             own_sketch.read(own, view, expected, form)
             np.testing.assert_allclose(found[e * M : (e + 1) * M], expected, rtol=1e-9, atol=1e-11)
             np.testing.assert_allclose(forms[e * M : (e + 1) * M], form, rtol=1e-8, atol=1e-11)
-            m_k, q = own_sketch.recall(own, view, k)
+            m_k, q = own_sketch.read_one(own, view, k)
             if fresh:
                 given[e] = aioli_root(m_k + lifted * q, q, w)
-            own_sketch.move(own, view, k, *update_terms(c, given[e], y, m_k, q))
+            own_sketch.update_one(own, view, k, *update_terms(c, given[e], y, m_k, q))
         update_linear(linear, views, m, k, y, z, fresh, settings, lifted, 0.5, 0.0)
         np.testing.assert_allclose(z, given, rtol=1e-8, atol=1e-10)
 
@@ -131,7 +131,7 @@ def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
     lessons = [(rng.standard_normal(2 * m), int(rng.integers(M)), float(rng.choice([-1, 1]))) for _ in range(40)]
     settings, said = np.array([2.0, 0.25]), []
     for each in (linear, linear, fresh):
-        forget_linear(linear)
+        reset_linear(linear)
         z, answers = np.zeros(LINEAR), []
         for views, k, y in lessons:
             update_linear(each, views, m, k, y, z, True, settings, 0.0, 0.5, 0.0)
@@ -139,7 +139,7 @@ def test_what_is_forgotten_is_as_it_was_before_anything_was_learnt(form):
         said.append(np.array(answers))
     np.testing.assert_array_equal(said[0], said[1])
     np.testing.assert_array_equal(said[0], said[2])
-    forget_linear(fresh)
+    reset_linear(fresh)
     for before, after in zip(numbers(linear), numbers(fresh), strict=True):
         assert before.shape == after.shape
 

@@ -102,7 +102,7 @@ def test_what_each_tree_draws_stays_random_in_the_parameters():
 class Table:
     """A weak learner that says the columns of a table, the second time a round as the first, and keeps its weights."""
 
-    told_label = False
+    needs_label = False
 
     def __init__(self, says, per_round):
         self.says, self.per_round, self.asked, self.weights = says, per_round, 0, []

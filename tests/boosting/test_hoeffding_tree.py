@@ -293,19 +293,19 @@ def test_a_leaf_of_one_point_closes_for_good_in_the_authors_tree():
     np.testing.assert_allclose(q, [541 / 992, 451 / 992])
 
 
-@pytest.mark.parametrize(("rows", "seats"), [(5, 1), (4, 1), (5, 0), (6, 2)])
-def test_an_example_is_learnt_only_where_what_may_come_has_room(rows, seats):
-    """A node has 3 + 2 columns, and so many nodes may come at most; a leaf that learns has a seat."""
+@pytest.mark.parametrize(("rows", "slots"), [(5, 1), (4, 1), (5, 0), (6, 2)])
+def test_an_example_is_learnt_only_where_what_may_come_has_room(rows, slots):
+    """A node has 3 + 2 columns, and so many nodes may come at most; a leaf that learns has a slot."""
     one, x = tree(Problem(1, 2, 4.0), grace_period=5), as_contexts([0.5])
     nodes, values, seen, sizes, tuning = one.state
     sizes[0] = 64 - rows
-    seen, sizes[1] = np.zeros((4, seen.shape[1])), 4 - seats
+    seen, sizes[1] = np.zeros((4, seen.shape[1])), 4 - slots
     before = [array.copy() for array in (nodes, values, seen, sizes)]
-    enough = rows >= 5 and seats >= 1
+    enough = rows >= 5 and slots >= 1
     assert learn(x, 1, 2.0, one.starts, nodes, values, seen, sizes, tuning, np.zeros((SCRATCH, 2))) is enough
     if enough:
         assert values[0, CLASS:].tolist() == [-1.0, 2.0]
-        assert sizes[1] == 5 - seats
+        assert sizes[1] == 5 - slots
     else:
         assert all(np.array_equal(old, new) for old, new in zip(before, (nodes, values, seen, sizes)))
     grown = one.state._replace(seen=seen).grown()

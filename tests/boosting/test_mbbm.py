@@ -26,7 +26,7 @@ def booster(k=3, seed=0, weak_edge=None, **settings):
 class Watched:
     """A weak learner that follows a script and keeps what it is handed."""
 
-    told_label = False
+    needs_label = False
 
     @staticmethod
     def view(context):

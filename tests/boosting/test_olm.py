@@ -25,7 +25,7 @@ from banditlab.problem import Decision, Problem
 class Script:
     """A weak learner that says what it is told to say and keeps what it is asked and taught."""
 
-    told_label = False
+    needs_label = False
 
     def __init__(self, says):
         self.says, self.asked, self.taught = iter(says), [], []

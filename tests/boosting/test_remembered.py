@@ -77,7 +77,7 @@ def test_the_table_grows_and_keeps_what_it_has(monkeypatch):
     assert len(phi._names) > 2 * len(asked)
     kept = phi._kept
     assert [phi(m, votes, label) for m, votes, label in asked] == said
-    assert phi._kept <= 1.05 * kept  # a few lose their place in a full row of seats
+    assert phi._kept <= 1.05 * kept  # a few lose their place in a full bucket
 
 
 def test_the_table_doubles_when_it_is_half_full_up_to_32_megabytes(monkeypatch):
@@ -148,7 +148,7 @@ def test_arguments_out_of_range():
 class Scripted:
     """A weak learner that follows a script and keeps the weights it gets."""
 
-    told_label, reads_costs = False, False
+    needs_label, reads_costs = False, False
 
     def __init__(self, said):
         self.said, self.weights = said, []

@@ -19,8 +19,8 @@ MADE = Arrays.of(2, 2, [3], [7.0, 0.3, 0.4, 1.0, 0.99, 0.0, 0.0])
 def whole() -> dict[str, Any]:
     """Return a tree over one nominal column of three categories and two numeric ones, and two classes.
 
-    The root splits column 1; below it a leaf in seat 0 and a split by category, with leaves for the first and the last: one
-    without a seat, one closed. Seats 1 and 2 are free, one after the other.
+    The root splits column 1; below it a leaf in slot 0 and a split by category, with leaves for the first and the last: one
+    without a slot, one closed. Slots 1 and 2 are free, one after the other.
     """
     given = {name: array.copy() for name, array in MADE._asdict().items()}
     given["nodes"][:5] = [
@@ -47,7 +47,7 @@ def chain(splits: int) -> dict[str, Any]:
 def test_trees_at_their_limits_are_trees() -> None:
     require_tree(whole(), MADE, STARTS, 3)
     full = whole()
-    full["nodes"][1, 2], full["nodes"][3, 2], full["nodes"][4, 2] = 2, 0, 1  # every seat is taken
+    full["nodes"][1, 2], full["nodes"][3, 2], full["nodes"][4, 2] = 2, 0, 1  # every slot is taken
     full["sizes"][2] = -1
     full["tuning"][:3] = 1.0, 1e-300, 1.0 - 1e-16
     full["values"][5:] = np.nan  # nothing reads what no node has
@@ -55,7 +55,7 @@ def test_trees_at_their_limits_are_trees() -> None:
     short = whole()
     short |= {"nodes": short["nodes"][:5], "values": short["values"][:5], "seen": short["seen"][:3]}
     require_tree(short, MADE, STARTS, 3)
-    first = whole()  # the first seat is the first that is free
+    first = whole()  # the first slot is the first that is free
     first["nodes"][1, 2], first["seen"][0, 0], first["seen"][1, 0], first["sizes"][2] = 2, 1.0, -1.0, 0
     require_tree(first, MADE, STARTS, 3)
     least = {name: array.copy() for name, array in MADE._asdict().items()}
@@ -89,19 +89,19 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"nodes": {(2, 4): 0}}, "its nodes are no tree"),  # the root is nobody's child
         ({"nodes": {(0, 3): 0}}, "its nodes are no tree"),
         ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are no tree"),
-        ({"nodes": {(1, 2): 3}}, "a leaf has a seat that there is not"),
-        ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a seat that there is not"),
-        ({"nodes": {(0, 2): 1}}, "a split has a seat"),
-        ({"nodes": {(0, 2): 0}}, "a split has a seat"),
-        ({"nodes": {(3, 2): 0}}, "two leaves have one seat"),
-        ({"sizes": {2: 0}}, "its free seats are no chain"),  # it is taken
-        ({"sizes": {2: 2}}, "its free seats are no chain"),  # seat 1 is forgotten
-        ({"sizes": {2: -1}}, "its free seats are no chain"),
-        ({"seen": {(2, 0): 1.0}}, "its free seats are no chain"),  # round and round
-        ({"seen": {(1, 0): 2.5}}, "its free seats are no chain"),
-        ({"seen": {(2, 0): 3.0}}, "its free seats are no chain"),
-        ({"seen": {(2, 0): -2.0}}, "its free seats are no chain"),
-        ({"seen": {(2, 0): np.nan}}, "its free seats are no chain"),
+        ({"nodes": {(1, 2): 3}}, "a leaf has a slot that there is not"),
+        ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that there is not"),
+        ({"nodes": {(0, 2): 1}}, "a split has a slot"),
+        ({"nodes": {(0, 2): 0}}, "a split has a slot"),
+        ({"nodes": {(3, 2): 0}}, "two leaves have one slot"),
+        ({"sizes": {2: 0}}, "its free slots are no chain"),  # it is taken
+        ({"sizes": {2: 2}}, "its free slots are no chain"),  # slot 1 is forgotten
+        ({"sizes": {2: -1}}, "its free slots are no chain"),
+        ({"seen": {(2, 0): 1.0}}, "its free slots are no chain"),  # round and round
+        ({"seen": {(1, 0): 2.5}}, "its free slots are no chain"),
+        ({"seen": {(2, 0): 3.0}}, "its free slots are no chain"),
+        ({"seen": {(2, 0): -2.0}}, "its free slots are no chain"),
+        ({"seen": {(2, 0): np.nan}}, "its free slots are no chain"),
         ({"sizes": {0: 0}}, "sizes are beyond its arrays"),
         ({"sizes": {0: 65}}, "sizes are beyond its arrays"),
         ({"sizes": {1: -1, 2: -1}}, "sizes are beyond its arrays"),

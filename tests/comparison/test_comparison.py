@@ -18,7 +18,7 @@ from banditlab.comparison import (
     default_folder,
     prepared,
 )
-from banditlab.comparison._faults import _mended, command, refuse_faults
+from banditlab.comparison._faults import _fixed, command, refuse_faults
 from banditlab.comparison._sweep import _about_file
 from banditlab.errors import FaultError, UsageError
 from banditlab.problem import Problem
@@ -175,11 +175,11 @@ def test_a_fault_that_nothing_mends_leaves_no_command() -> None:
 def test_an_option_mends_a_setting(
     settings: dict[str, Any], options: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
-    assert _mended("y", settings, [FaultError("x", *options)]) == ("y", expected)
+    assert _fixed("y", settings, [FaultError("x", *options)]) == ("y", expected)
 
 
 def test_a_label_mends_the_label() -> None:
-    assert _mended("y", {"a": 1}, [FaultError("x", "--label", "z")]) == ("z", {"a": 1})
+    assert _fixed("y", {"a": 1}, [FaultError("x", "--label", "z")]) == ("z", {"a": 1})
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ from banditlab.numerics.frequent_directions import (
     SQUARE,
     count_context,
     directions,
+    project,
     replace_basis,
-    see,
     share_outside,
     shrink,
     widen,
@@ -24,7 +24,7 @@ from banditlab.numerics.frequent_directions import (
 
 def learn(sketch, x):
     """Let the sketch learn x (d,), as agents do."""
-    see(sketch, x)
+    project(sketch, x)
     widen(sketch)
     if count_context(sketch):
         shrink(sketch)
@@ -129,7 +129,7 @@ def test_odd_contexts():
     for x in contexts(40, d, d, 0.0):
         learn(sketch, x)
         learn(sketch, np.zeros(d))
-    see(sketch, np.full(d, 1e-200))
+    project(sketch, np.full(d, 1e-200))
     assert sketch.numbers[SQUARE] == 0.0
     Q = caught(sketch, d)[0]
     np.testing.assert_allclose(Q @ Q.T, np.eye(m), rtol=0, atol=1e-12)

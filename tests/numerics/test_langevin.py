@@ -12,7 +12,7 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.numerics.langevin import (
     Chains,
     effective_sample_size,
-    move,
+    mala_step,
     potential,
 )
 
@@ -55,15 +55,15 @@ def test_a_step_is_accepted_with_the_probability_of_metropolis_and_hastings(ridg
                 W[None].copy(), np.array([U(W)]), gradient(W)[None], np.zeros((1, 1, 3, 2)), np.array([e]),
                 np.zeros(2, np.int64), np.zeros((3, 2)), np.zeros((3, 2)), np.zeros(3)
             )  # fmt: skip
-            assert move(chains, 0, X, C, math.inf, noise, u, ridge) == expected
+            assert mala_step(chains, 0, X, C, math.inf, noise, u, ridge) == expected
             np.testing.assert_allclose(chains.W[0], V if expected else W, rtol=1e-12)
             assert chains.U[0] == pytest.approx(U(V) if expected else U(W), rel=1e-12)
             np.testing.assert_allclose(chains.G[0], gradient(V if expected else W), atol=1e-12)
             # Outside of the ball it is not, whatever the coin.
             longest = np.linalg.norm(V, axis=1).max()
             chains.W[0], chains.U[0], chains.G[0] = W, U(W), gradient(W)
-            assert not move(chains, 0, X, C, 0.999 * longest, noise, 1e-300, ridge)
-            assert move(chains, 0, X, C, 1.001 * longest, noise, 1e-300, ridge)
+            assert not mala_step(chains, 0, X, C, 0.999 * longest, noise, 1e-300, ridge)
+            assert mala_step(chains, 0, X, C, 1.001 * longest, noise, 1e-300, ridge)
         seen.add(chance > 0.0)
     assert seen == {True, False}
 

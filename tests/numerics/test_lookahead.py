@@ -32,7 +32,12 @@ def rounds(models, X, behind, Y, chosen, targets, weights, m, q, ms, qs):
     module_prefetch(models, X, X.shape[0], behind)
 
 
-module_prefetch, module_read, module_recall, module_move = module.prefetch, module.read, module.recall, module.move
+module_prefetch, module_read, module_recall, module_move = (
+    module.prefetch,
+    module.read,
+    module.read_one,
+    module.update_one,
+)
 
 
 class Direct:

@@ -54,7 +54,7 @@ def test_any_number_of_lessons_is_the_explicit_inverse(d, r, sparse):
     point, q, v = packed.point(d), np.zeros(1), packed.zeros(packed.width(d))
     for share in (1.0, 0.2, 0.0):
         x = rng.standard_normal(d) * (rng.random(d) < share)
-        packed.see(point, as_contexts(x[None])[0])
+        packed.set_point(point, as_contexts(x[None])[0])
         low_rank.all_forms(P, low, point, q)
         low_rank.any_product(P[0], low, 0, padded(x), v)
         np.testing.assert_allclose(q[0], x @ exact @ x, rtol=1e-11, atol=1e-13)

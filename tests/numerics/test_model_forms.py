@@ -6,9 +6,17 @@ import numpy as np
 import pytest
 
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
-from banditlab.numerics.frequent_directions import ROWS, SHRINKS, count_context, directions, replace_basis, see, shrink
+from banditlab.numerics.frequent_directions import (
+    ROWS,
+    SHRINKS,
+    count_context,
+    directions,
+    project,
+    replace_basis,
+    shrink,
+)
 from banditlab.numerics.frequent_directions import widen as widen_basis
-from banditlab.numerics.model_forms import move, read, recall
+from banditlab.numerics.model_forms import read, read_one, update_one
 from banditlab.numerics.packed_symmetric import dense, zeros
 from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, widen
 
@@ -35,7 +43,7 @@ class Direct:
             more = np.trace(outside @ (old + weight * np.outer(x, x))) / (len(x) - len(Q))
             self.P[i] = Q.T @ (Q @ self.P[i] @ Q.T) @ Q + outside / more
 
-    def project(self, Q):
+    def restrict(self, Q):
         """Keep the block in the span of Q (r, d) and the trace."""
         d, r = Q.shape[1], len(Q)
         for i, P in enumerate(self.P):
@@ -52,12 +60,12 @@ def contexts(T, d, rank, noise, seed=0):
 
 def learn(models, sketch, i, x, target, weight):
     """Let model i learn, and the sketch, as agents do; whether the basis turned."""
-    see(sketch, x)
+    project(sketch, x)
     if widen_basis(sketch):
         widen(models, sketch)
-    m, q = recall(models, sketch, i)
+    m, q = read_one(models, sketch, i)
     s = weight / (1.0 + weight * q)
-    move(models, sketch, i, s * (target - m), weight, s / weight)
+    update_one(models, sketch, i, s * (target - m), weight, s / weight)
     if not count_context(sketch):
         return False
     shrink(sketch)
@@ -81,7 +89,7 @@ def test_a_sketch_is_the_projection_of_full_matrices(d, m):
     sketch, models, direct = directions(d, m), sketched_inverses(SCALES, d, m), Direct(d)
     ms, qs, turned = zeros(8), zeros(8), 0
     for x in X:
-        see(sketch, x)
+        project(sketch, x)
         read(models, sketch, ms, qs)
         np.testing.assert_allclose(ms[:3], direct.h @ x, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(qs[:3], np.einsum("i,kij,j->k", x, direct.P, x), rtol=1e-9, atol=1e-9)
@@ -91,7 +99,7 @@ def test_a_sketch_is_the_projection_of_full_matrices(d, m):
         turned += turns
         direct.learn(i, x, target, weight, before if full else None)
         if turns:
-            direct.project(sketch.Q[:m, -d:])
+            direct.restrict(sketch.Q[:m, -d:])
         P, h = matrices(models, sketch, d)
         np.testing.assert_allclose(P, direct.P, rtol=0, atol=1e-9 * SCALES.max())
         np.testing.assert_allclose(h, direct.h, rtol=0, atol=1e-9)
@@ -109,10 +117,10 @@ def test_diagonals_equal_the_slow_form(d):
         np.testing.assert_allclose(ms[:3], direct.h @ x, rtol=1e-9, atol=1e-9)
         np.testing.assert_allclose(qs[:3], np.einsum("i,kij,j->k", x, direct.P, x), rtol=1e-9, atol=1e-9)
         i, target, weight = int(rng.integers(3)), rng.normal(), rng.uniform(0.1, 3.0)
-        m, q = recall(models, x, i)
+        m, q = read_one(models, x, i)
         assert (m, q) == pytest.approx((ms[i], qs[i]), rel=1e-12)
         s = weight / (1.0 + weight * q)
-        move(models, x, i, s * (target - m), weight, s / weight)
+        update_one(models, x, i, s * (target - m), weight, s / weight)
         direct.h[i] += s * (target - m) * direct.P[i] @ x
         direct.P[i] = np.diag(1.0 / (1.0 / np.diag(direct.P[i]) + weight * x**2))
     np.testing.assert_allclose(models.P[:, -d:], np.einsum("kjj->kj", direct.P), rtol=1e-9)

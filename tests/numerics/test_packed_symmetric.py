@@ -46,7 +46,7 @@ def test_forms_equal_full_matrices(K, d, share):
     A, P = matrices(K, d)
     point, q = packed.point(d), np.full(K, np.nan)
     for x in contexts(d, share):
-        packed.see(point, x)
+        packed.set_point(point, x)
         packed.forms(P, point, q)
         np.testing.assert_allclose(q, np.einsum("i,kij,j->k", x, A, x), rtol=1e-12, atol=1e-300)
 
@@ -62,8 +62,8 @@ def test_matrices_in_float32_are_read_as_float64(K, d):
     point, found = packed.point(d), np.full((2, K), np.nan)
     own, products = packed.zeros(packed.width(d)), packed.zeros(2, packed.width(d))
     for x in contexts(d, 0.3):
-        packed.see(point, x)
-        packed.lay(x, own)
+        packed.set_point(point, x)
+        packed.pad(x, own)
         for i, kept in enumerate((single, rounded)):
             packed.forms(kept, point, found[i])
             packed.product(kept[0], own, products[i])
@@ -80,7 +80,7 @@ def test_products_and_downdates_equal_full_matrices(K, d):
     own, v = packed.zeros(packed.width(d)), packed.zeros(packed.width(d))
     for t, x in enumerate(contexts(d, 0.3, 40)):
         k = t % K
-        packed.lay(x, own)
+        packed.pad(x, own)
         packed.product(P[k], own, v)
         np.testing.assert_allclose(v[-d:], A[k] @ x, rtol=1e-9, atol=1e-12 * np.abs(A[k]).max())
         s = 1.0 / (1.0 + x @ v[-d:])

@@ -7,7 +7,7 @@ import pytest
 
 from banditlab.numerics.jit import njit
 from banditlab.numerics.simd import eight, put
-from banditlab.numerics.simd_math import cosine, exp, expm1, exponentials, sine, turned
+from banditlab.numerics.simd_math import cosine, exp, expm1, exponentials, sine, turn_fraction
 
 
 @njit(cache=False)
@@ -68,7 +68,7 @@ def test_the_exponential_is_numpys_to_two_units():
 @njit(cache=False)
 def circled(t, c, s):
     for i in range(0, t.shape[0], 8):
-        part = turned(eight(t, i))
+        part = turn_fraction(eight(t, i))
         put(c, i, cosine(part))
         put(s, i, sine(part))
 

@@ -93,12 +93,12 @@ def test_a_lock_is_free_after_an_error_and_after_a_death(tmp_path: Path) -> None
 
 def test_a_lock_is_free_though_a_forked_child_has_its_file_open(tmp_path: Path) -> None:
     """A plug-in's child lives on: whoever waits for its parent's lock would wait as long as the child lives."""
-    held = system.hold(tmp_path / "lock")
+    held = system.try_lock(tmp_path / "lock")
     assert held is not None
     child = os.dup(held.fileno())  # as a forked process has it
-    assert system.hold(tmp_path / "lock") is None
+    assert system.try_lock(tmp_path / "lock") is None
     system.release(held)
-    again = system.hold(tmp_path / "lock")
+    again = system.try_lock(tmp_path / "lock")
     assert again is not None
     system.release(again)
     os.close(child)
@@ -108,8 +108,8 @@ def test_a_lock_is_free_though_a_forked_child_has_its_file_open(tmp_path: Path) 
         if flock:
             system.fcntl.flock = lambda number, how: opened.append(os.dup(number)) or flock(number, how)
         with system.locked(tmp_path / "lock"):
-            assert system.hold(tmp_path / "lock") is None
-        again = system.hold(tmp_path / "lock")
+            assert system.try_lock(tmp_path / "lock") is None
+        again = system.try_lock(tmp_path / "lock")
         assert again is not None
     finally:
         if flock:

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.argmax import runner_up
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.model_forms import move, read, recall
+from banditlab.numerics.model_forms import read, read_one, update_one
 from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
@@ -75,7 +75,7 @@ def margins(models, x, z):
 @njit
 def margin(models, x, i):
     """Return the margin model i predicts at x, and :math:`m = x'h_i` and :math:`q = x'P_i x`."""
-    m, q = recall(models.inverses, x, i)
+    m, q = read_one(models.inverses, x, i)
     return aioli_root(m, q, models.w[0]), m, q
 
 
@@ -98,15 +98,15 @@ def update_terms(c, z, y, m, q):
 
 @inline
 def update_model(models, x, i, z, y, m, q):
-    """Teach model i the outcome y = +-1 at the x of `recall`, which returned m and q, expanded at the margin z."""
+    """Teach model i the outcome y = +-1 at the x of `read_one`, which returned m and q, expanded at the margin z."""
     step, weight, down = update_terms(models.c[i], z, y, m, q)
-    move(models.inverses, x, i, step, weight, down)
+    update_one(models.inverses, x, i, step, weight, down)
 
 
 @inline
 def learn(models, x, k, z, y):
     """Teach model k the outcome y = +-1 at the margin z."""
-    m, q = recall(models.inverses, x, k)
+    m, q = read_one(models.inverses, x, k)
     update_model(models, x, k, z, y, m, q)
 
 
@@ -117,6 +117,6 @@ def learn_all(models, x, k, z, y):
     if y < 0.0:
         return
     j = runner_up(z, k, z.shape[0])
-    m, q = recall(models.inverses, x, j)
+    m, q = read_one(models.inverses, x, j)
     if q <= LARGEST_VARIANCE:
         update_model(models, x, j, z[j], -1.0, m, q)

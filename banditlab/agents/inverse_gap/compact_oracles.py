@@ -18,23 +18,23 @@ from banditlab.agents.inverse_gap.oracles import (
     scales_of,
 )
 from banditlab.numerics.diagonal_inverses import diagonal_inverses
-from banditlab.numerics.frequent_directions import Directions, count_context, directions, replace_basis, see, shrink
+from banditlab.numerics.frequent_directions import Directions, count_context, directions, project, replace_basis, shrink
 from banditlab.numerics.frequent_directions import widen as widen_basis
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, widen
 
 
 @inline(arrays="views")
-def seen(state, x):
+def sketched_context(state, x):
     """Return the sketch of an agent's state with x (d,) and the intercept as its current context."""
-    see(state.sketch, own_context(state, x))
+    project(state.sketch, own_context(state, x))
     return borrow(state.sketch)
 
 
 @njit(arrays="views")
-def seen_to_learn(state, x):
+def widened_context(state, x):
     """Return the same; the basis has got the context's own direction, where there was room for one."""
-    sketch, winner = seen(state, x), state.winner[0]
+    sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:
             widen(state.oracle.inverses, sketch)
@@ -44,7 +44,7 @@ def seen_to_learn(state, x):
 
 
 @njit
-def learnt(state):
+def update_sketch(state):
     """Update the sketch with the current context; where the basis rotates, rotate the models that still play."""
     sketch, winner = state.sketch, state.winner[0]
     if count_context(sketch):
@@ -68,9 +68,9 @@ class DiagonalAIOLI(PerClassAIOLI):
 class SketchedAIOLI(PerClassAIOLI):
     """One AIOLI per class over a sketch of the contexts."""
 
-    context_kernel = seen
-    lesson_kernel = seen_to_learn
-    close_kernel = learnt
+    context_kernel = sketched_context
+    begin_kernel = widened_context
+    close_kernel = update_sketch
 
     @staticmethod
     def shared(n_features: int, settings: dict[str, Any]) -> Directions:

@@ -77,7 +77,7 @@ class SketchState(NamedTuple):
 
 
 context_kernel: Any = None
-lesson_kernel: Any = None
+begin_kernel: Any = None
 close_kernel: Any = None
 """Names for `bind` to give an oracle's kernels to: see `oracles.Oracle`."""
 
@@ -120,7 +120,7 @@ def score(points, winner, first, second, action):
 
 def learn(state, x, action, p, payload, correct):
     """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
-    x_own, K, winner, y = lesson_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
+    x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
         learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
     if winner != 0:
@@ -389,7 +389,7 @@ def _bound_learn(kind: type[Oracle]) -> Any:
     return bind(
         learn,
         f"{__name__} over {kind.__name__}",
-        lesson_kernel=kind.lesson_kernel,
+        begin_kernel=kind.begin_kernel,
         learn_class_kernel=kind.learn_kernel,
         learn_challenger_kernel=kind.challenger_kernel,
         close_kernel=kind.close_kernel,

@@ -78,8 +78,8 @@ class Oracle(ABC):
     """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.prefetch`."""
     context_kernel: ClassVar[Any] = own_context
     """(agent's state, x): what margins_kernel takes for its x."""
-    lesson_kernel: ClassVar[Any] = own_context
-    """(agent's state, x): the same before an update, which may change the shared state."""
+    begin_kernel: ClassVar[Any] = own_context
+    """(agent's state, x): the same at the start of an update, which may change the shared state."""
     close_kernel: ClassVar[Any] = nothing
     """(agent's state): the last step of an update."""
 

@@ -79,7 +79,7 @@ def initial_state(
     return State(chains, deviation, gamma, eta, np.zeros(2, np.int64), np.zeros(K), np.zeros(K), decoding)
 
 
-def move_on(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
+def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
     """Move every chain on the posterior with contexts X (m, d) and summed weights of their labels C (m, K)."""
     noise = rng.standard_normal(state.chains.samples.shape)
     u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]

@@ -209,7 +209,7 @@ class ObamaLite(KernelAgent):
     def kernels(self) -> tuple[Any, Any]:
         """Return (act_kernel, learn_kernel) of the sampler; the chains' second is a method, which draws."""
         if self.sampler == "mala":
-            return mala.act_kernel, self._move_chains
+            return mala.act_kernel, self._run_chains
         module: Any = laplace if self.sampler == "laplace" else net
         return module.act_kernel, module.learn_kernel
 
@@ -217,13 +217,11 @@ class ObamaLite(KernelAgent):
         """Return a name unique to these kernels."""
         return f"{super().kernel_owner()}.{'net' if self.sampler == 'grid' else self.sampler}"
 
-    def _move_chains(
-        self, state: mala.State, x: Floats, action: int, p: Floats, payload: Floats, correct: bool
-    ) -> None:
+    def _run_chains(self, state: mala.State, x: Floats, action: int, p: Floats, payload: Floats, correct: bool) -> None:
         if not correct:  # L_t = 0
             return
         self._past.count(x, action, hit_weight(state.eta, state.hits, p[action]))
-        mala.move_on(state, self._past.X, self._past.C, self._stream)
+        mala.run_chains(state, self._past.X, self._past.C, self._stream)
 
     def _play(self, X: Any, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
         play = KernelAgent._play if self.plays_blocks else RoundAgent._play  # the chains draw, round by round

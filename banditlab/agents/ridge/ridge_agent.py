@@ -28,7 +28,7 @@ from banditlab.agents.second_order import Form, least_bytes, sketch_diagnostics
 from banditlab.numerics.class_inverses import prefetch
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, WORD, Limits
-from banditlab.numerics.model_forms import move, read, recall
+from banditlab.numerics.model_forms import read, read_one, update_one
 from banditlab.numerics.own_sketch import OwnSketch
 from banditlab.players.agent import KernelAgent
 from banditlab.players.rounds import no_prefetch
@@ -120,12 +120,12 @@ def predict(state, x):
 def regress(state, k, x, target, low, high):
     """Update class k with the outcome `target` at x, :math:`w_k` projected onto the slab [low, high] first."""
     state.tally[0] += 1
-    m, q = recall(state.inverses, x, k)
+    m, q = read_one(state.inverses, x, k)
     if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
-    move(state.inverses, x, k, (c - m) / q + (target - c) * down, 1.0, down)
+    update_one(state.inverses, x, k, (c - m) / q + (target - c) * down, 1.0, down)
 
 
 @njit

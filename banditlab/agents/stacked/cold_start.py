@@ -1,10 +1,10 @@
 r"""How StackCB begins: its first rounds, fewer than the contexts have columns. Not from a paper.
 
-There every linear model fits every outcome, likelihoods tell experts apart by chance, and the stack is a mean of margins that
-differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400 columns
-half of all mistakes were made so. Three things, of which nothing is left after d rounds but what was learnt sooner:
+There every linear model fits every outcome, likelihoods distinguish experts by chance only, and the stack is a mean of margins
+that differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400
+columns half of all mistakes were made there. Three things are done, which end after d rounds:
 
-* **What a miss is worth.** Exactly one of K classes is right. Told by the corners of a simplex (Y. Mroueh, T. Poggio, L.
+* **The target of a miss.** Exactly one of K classes is right. Coded by the corners of a simplex (Y. Mroueh, T. Poggio, L.
   Rosasco, J.-J. Slotine. Multiclass learning with simplex coding. NIPS 2012), so that the classes' mean is 0, it is 1 for the
   right one and :math:`-1/(K-1)` for each other. Of that the ridge expert (`ridge_expert`) learns
 
@@ -13,24 +13,24 @@ half of all mistakes were made so. Three things, of which nothing is left after 
       r = 1 \text{ of a hit}, \qquad r = -\max(0, 1 - n/d) / (K - 1) \text{ of a miss}, \tag{1}
 
   n the rounds learnt before. After d rounds r is the bit, and what was learnt is learnt again so with the next new
-  scale: kept for good, (1) made 2 points more mistakes on waveforms among 200 columns. Where two classes share a model
+  scale: used for ever, (1) made 2 pp more mistakes on waveforms among 200 columns. Where two classes share a model
   r, 1/2 or -1/2, says the same at any n.
-* **Where to look.** In rounds 1 to the lesser of :math:`d/2` and `LONGEST` times K the stacks' logits are joined by the
-  ridge expert's upper confidence bounds, in units of the logit's slope at 1/2,
+* **Exploration by upper confidence bounds.** In rounds 1 to the lesser of :math:`d/2` and `LONGEST` times K the ridge expert's
+  upper confidence bounds are added to the stacks' logits, in units of the logit's slope at 1/2,
 
   .. math::
 
       \zeta_k \mathrel{+}= 4 (m_k + \min(3, 3 K/10) \sqrt{q_k}), \qquad m_k = h_k'x,\; q_k = x'A_k^{-1}x, \tag{2}
 
   as in LinUCB (`ridge.linucb`): a class that missed in this direction is less unknown there, so another is tried, and
-  one that hit is played. The stacks keep their say: where one class is right in nine rounds of ten they know it long
-  before directions tell anything. Where two classes share a model there is no width to compare, and m is :math:`2 h'x`:
+  one that hit is played. The stacks still count: where one class is right in nine rounds of ten they predict it long
+  before directions are informative. Where two classes share a model there is no width to compare, and m is :math:`2 h'x`:
   1 and -1 for its r.
 * **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
   While :math:`n \le d` they are taken anew twice as often.
 
-A change called begins it again. With fewer than `COLUMNS` K columns guessing has fewer hits than that in d rounds, and nothing
-is found sooner: there nothing is different.
+A detected change starts it again. With fewer than `COLUMNS` K columns uniform play has fewer hits than that in d rounds, and
+none of the three helps: there they are not used.
 """
 
 from __future__ import annotations
@@ -69,8 +69,8 @@ def is_due(n, d):
 
 
 @inline
-def join_bounds(lifted_m, q, lifted, first, n, d, zeta):
-    r"""Add (2) to :math:`\zeta` (K,) in round n; the lifted means :math:`m_k + \text{lifted}\, q_k`, as the room has
+def add_bounds(lifted_m, q, lifted, first, n, d, zeta):
+    r"""Add (2) to :math:`\zeta` (K,) in round n; the lifted means :math:`m_k + \text{lifted}\, q_k`, as the scratch has
     them, and :math:`q_k` stand from `first` on.
     """
     K = zeta.shape[0]
@@ -83,7 +83,7 @@ def join_bounds(lifted_m, q, lifted, first, n, d, zeta):
 
 
 @inline
-def join_shared(m, place, n, d, zeta):
+def add_shared_margin(m, place, n, d, zeta):
     r"""Add (2) to class 0's :math:`\zeta` in round n, where its model, whose :math:`h'x` is `m[place]`, serves class 1, too."""
     if 2 * n <= d and n <= 2 * LONGEST:
         zeta[0] += SLOPE * 2.0 * m[place]

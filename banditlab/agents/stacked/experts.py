@@ -23,11 +23,11 @@ from banditlab.numerics.packed_symmetric import (
     downdate,
     forms,
     inner,
-    lay,
+    pad,
     point,
     product,
     rows_times,
-    see,
+    set_point,
     single_zeros,
     size_of,
     step_along,
@@ -71,7 +71,7 @@ def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
 
 
 @njit
-def forget(bank):
+def reset_bank(bank):
     """Bring all models back to :math:`A_0`."""
     N, K, S = bank.P.shape
     for e in range(N):
@@ -85,35 +85,34 @@ def forget(bank):
 
 
 @inline
-def read_expert(bank, e, view, m, q, share, scouted):
-    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and :math:`x'P_k x` into q (K,), or the scouted
-    ones (K,).
+def read_expert(bank, e, view, m, q, share, shared_q):
+    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and :math:`x'P_k x` into q (K,), or where
+    `share` the given shared_q (K,).
     """
     if share:
-        lay(view, bank.point.x)
+        pad(view, bank.point.x)
         for k in range(q.shape[0]):
-            q[k] = scouted[k]
+            q[k] = shared_q[k]
     else:
-        see(bank.point, view)
+        set_point(bank.point, view)
         forms(bank.P[e], bank.point, q)
     rows_times(bank.H[e], bank.point.x, m)
 
 
 @njit
-def update_expert(bank, e, view, k, y, z, fresh, scouted, settings, lifted):
-    r"""Teach class k of expert e the outcome :math:`y = \pm 1` at its view; return the margin it was taught at and its
-    own q.
+def update_expert(bank, e, view, k, y, z, fresh, shared_q, settings, lifted):
+    r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return the margin it used and its own q.
 
-    The margin is z, or where that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at the q scouted, its
-    own where that is below 0.
+    The margin is z, or where that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at q = shared_q, its
+    own q where that is below 0.
     """
     own, v, w, c = bank.point.x, bank.v, settings[0], settings[1]
-    lay(view, own)
+    pad(view, own)
     product(bank.P[e, k], own, v)
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
     if fresh:
-        scouted = q if scouted < 0.0 else scouted
-        z = aioli_root(m + lifted * scouted, scouted, w)
+        shared_q = q if shared_q < 0.0 else shared_q
+        z = aioli_root(m + lifted * shared_q, shared_q, w)
     # As `class_models.update_model`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
     curvature = c * sigmoid(z) * sigmoid(-z)
     g = -y * sigmoid(-y * z)

@@ -5,7 +5,7 @@ Whole matrices are an `experts.Bank`, whose fifth expert, if it has one, is the 
 other forms a view's two experts are one row of models, `Compact`: M with :math:`\lambda`, then M with the larger one.
 Over a sketch they share that of their view, so that a round takes its coordinates once.
 
-`read_linear`, `update_linear` and `forget_linear` choose by the type of `linear` when a kernel is compiled.
+`read_linear`, `update_linear` and `reset_linear` choose by the type of `linear` when a kernel is compiled.
 """
 
 from __future__ import annotations
@@ -17,15 +17,15 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.second_order import Form
-from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, update_expert
+from banditlab.agents.stacked.experts import Bank, bank, read_expert, reset_bank, update_expert
 from banditlab.agents.stacked.ridge_expert import update_ridge
 from banditlab.numerics.contexts import by_type
 from banditlab.numerics.diagonal_inverses import DiagonalInverses
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.limits import COUNT, Limits
-from banditlab.numerics.model_forms import forget as forget_view
-from banditlab.numerics.model_forms import move, recall
 from banditlab.numerics.model_forms import read as read_view
+from banditlab.numerics.model_forms import read_one, update_one
+from banditlab.numerics.model_forms import reset as reset_view
 from banditlab.numerics.own_sketch import OwnSketch, begin_context, close
 from banditlab.numerics.tanh_root import aioli_root
 
@@ -82,12 +82,12 @@ def update_view_models(inverses, x, k, y, z, fresh, settings, lifted):
     """
     apart = inverses.H.shape[0] // 2
     for i in range(2):
-        m, q = recall(inverses, x, k + i * apart)
+        m, q = read_one(inverses, x, k + i * apart)
         q = max(0.0, q)
         if fresh:
             z[i] = aioli_root(m + lifted * q, q, settings[0])
         step, weight, down = update_terms(settings[1], z[i], y, m, q)
-        move(inverses, x, k + i * apart, step, weight, down)
+        update_one(inverses, x, k + i * apart, step, weight, down)
 
 
 @inline
@@ -130,31 +130,31 @@ def _read_compact(linear, views, size, m, q):
     read_view(linear.ranged, views[size : 2 * size], m[n : 2 * n], q[n : 2 * n])
 
 
-def _update_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
-    """Update model k of every expert with the outcome y = +-1; z (4 or 5,): the margins, written if fresh; worth: see there."""
+def _update_whole(linear, views, size, k, y, z, fresh, settings, lifted, middle, penalty):
+    """Update model k of every expert with y = +-1; z (4 or 5,): the margins, written if fresh; penalty: see `update_ridge`."""
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = update_expert(linear, e, view, k, y, z[e], fresh, -1.0, settings, lifted)
     if linear.P.shape[0] > LINEAR:
         centred = views[VIEWS * size : (VIEWS + 1) * size]
-        z[LINEAR] = update_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle, worth)
+        z[LINEAR] = update_ridge(linear, LINEAR, centred, k, y, z[LINEAR], fresh, settings[0], lifted, middle, penalty)
 
 
-def _update_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle, worth):
+def _update_compact(linear, views, size, k, y, z, fresh, settings, lifted, middle, penalty):
     sketched = is_in_sketch(linear.lessons[0])
     linear.lessons[0] += 1
     update_view(linear.standardised, views[:size], k, y, z[:2], fresh, settings, lifted, sketched)
     update_view(linear.ranged, views[size : 2 * size], k, y, z[2:4], fresh, settings, lifted, sketched)
 
 
-def _forget_whole(linear):
+def _reset_whole(linear):
     """Reset all models."""
-    forget(linear)
+    reset_bank(linear)
 
 
-def _forget_compact(linear):
-    forget_view(linear.standardised, linear.start)
-    forget_view(linear.ranged, linear.start)
+def _reset_compact(linear):
+    reset_view(linear.standardised, linear.start)
+    reset_view(linear.ranged, linear.start)
     linear.lessons[0] = 0
 
 
@@ -169,5 +169,5 @@ def _count_compact(linear):
 
 read_linear = by_type("linear", {Bank: _read_whole, Compact: _read_compact})
 update_linear = by_type("linear", {Bank: _update_whole, Compact: _update_compact})
-forget_linear = by_type("linear", {Bank: _forget_whole, Compact: _forget_compact})
+reset_linear = by_type("linear", {Bank: _reset_whole, Compact: _reset_compact})
 count_linear = by_type("linear", {Bank: _count_whole, Compact: _count_compact}, inlined=True)

@@ -2,9 +2,9 @@ r"""The ridge expert of StackCB: per class a ridge regression of the bit on stan
 behind them.
 
 A round in which the class was played adds :math:`x x'` to A and :math:`r x` to b, where :math:`r = 1` for a hit and 0
-for a miss; :math:`h = A^{-1} b`, :math:`A_0 = \text{ridge}\, I`. So a miss draws :math:`h'x` to 0 where :math:`h'x` was
-not there already, and says nothing else: classes are told apart by the directions of their hits. With a constant in x
-the regression would say first that what is played is mostly right, and what is not played never. As a margin, with
+for a miss; :math:`h = A^{-1} b`, :math:`A_0 = \text{ridge}\, I`. So a miss draws :math:`h'x` to 0
+and does nothing else: classes differ by the directions of their hits. With a constant in x
+the regression would mostly learn that the class played is often right and others never are. As a margin, with
 :math:`m = h'x`, :math:`q = x'A^{-1}x` and two virtual labels of weight w between them that are yes with probability
 :math:`\pi`, as for the others (`stackcb`): :math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`; 4 is the slope of the logit
 at 1/2.
@@ -22,7 +22,7 @@ sign.
 from __future__ import annotations
 
 from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.packed_symmetric import downdate, inner, lay, product, step_along
+from banditlab.numerics.packed_symmetric import downdate, inner, pad, product, step_along
 
 SLOPE = 4.0
 
@@ -34,18 +34,18 @@ def ridge_margin(lifted_m, q, w, middle):
 
 
 @njit
-def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, worth):
-    """Teach class k of expert e the outcome y = +-1 at its view; return the margin it had: z, or its own where fresh.
+def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, penalty):
+    """Update class k of expert e with the outcome y = +-1 at its view; return its margin before: z, or its own where fresh.
 
-    worth: how far a miss is below 0, or below -1/2 of one model for two classes.
+    penalty: how far the target of a miss is below 0, or below -1/2 of one model for two classes.
     """
     own, v = bank.point.x, bank.v
-    lay(view, own)
+    pad(view, own)
     product(bank.P[e, k], own, v)
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
     if fresh:
         z = ridge_margin(m + lifted * q, q, w, middle)
     down = 1.0 / (1.0 + q)
-    step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else worth) - m) * down, v)
+    step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else penalty) - m) * down, v)
     downdate(bank.P[e, k], v, down)
     return z

@@ -73,7 +73,7 @@ def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
 @njit
 def begin(softmax, stack):
     """Begin where the other two are now."""
-    if softmax is None:  # settled when a kernel is compiled
+    if softmax is None:  # known when a kernel is compiled
         return
     N = softmax.theta.shape[0]
     softmax.behind[0] = HANDICAP
@@ -92,7 +92,7 @@ def share(softmax, stack):
 
 
 @njit
-def see_scores(softmax, z, K):
+def write_scores(softmax, z, K):
     r"""Write :math:`s_k = \theta'z_k` of all classes into the scratch; z: margins, an expert's K in a row."""
     if softmax is None:
         return
@@ -104,10 +104,10 @@ def see_scores(softmax, z, K):
 
 @njit
 def compete(softmax, stack, z, K, zeta):
-    r"""Make :math:`\zeta` (K,), of the other two, that of all three, in proportion to their weights; z as in `see_scores`."""
+    r"""Make :math:`\zeta` (K,), of the other two, that of all three, in proportion to their weights; z as in `write_scores`."""
     if softmax is None:
         return
-    see_scores(softmax, z, K)
+    write_scores(softmax, z, K)
     s, weight = softmax.s, share(softmax, stack)
     best = argmax(s, K)
     total = exponentials(s, 1.0, s[best], K, softmax.e)

@@ -21,16 +21,16 @@ from banditlab.agents.second_order import (
     sketch_diagnostics,
 )
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.cold_start import COLUMNS, is_due, join_bounds, join_shared, target_of_a_miss
-from banditlab.agents.stacked.experts import Bank, bank, forget, read_expert, update_expert
+from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, add_shared_margin, is_due, target_of_a_miss
+from banditlab.agents.stacked.experts import Bank, bank, read_expert, reset_bank, update_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
     VIEWS,
     Compact,
     count_linear,
-    forget_linear,
     linear_experts,
     read_linear,
+    reset_linear,
     update_linear,
 )
 from banditlab.agents.stacked.ridge_expert import ridge_margin
@@ -41,18 +41,18 @@ from banditlab.agents.stacked.softmax_stack import (
     learn_softmax,
     logit,
     rivals,
-    see_scores,
     softmax_stack,
+    write_scores,
 )
 from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, least_loss, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
+    empty_scale,
     frequencies,
     measure,
     reads_ranks,
-    see_views,
     size_of_views,
-    unseen,
+    write_views,
 )
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
@@ -68,9 +68,9 @@ from banditlab.validation import at_least, nonnegative, number, positive, true_o
 MEMORY = 2048
 """Rounds that are stored for replay."""
 LAST_REBUILD = 512
-r"""The scale is taken anew at :math:`n = 2, 4, 8, \dots` until here."""
-KEPT = 2000
-"""Most rounds that outlive a change."""
+r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
+MOST_AFTER_CHANGE = 2000
+"""Most of the last rounds that are counted as learnt after a change."""
 ALARM = 14.0
 """G above which a change is called."""
 FLOOR = 100
@@ -90,7 +90,7 @@ LATELY = 500
 AT_FIRST = 100
 """Pseudo-rounds that it begins with, half of them hits: misses of the first trials carry little information."""
 NEUTRAL = np.array([0.5, 0.5])
-"""`State.hope` of an agent whose virtual labels are as often yes as no, whatever it hits."""
+"""`State.hope` of an agent whose virtual labels are yes and no in equal shares, whatever its share of hits."""
 WARM = np.zeros(1, np.bool_)
 """`State.cold` of an agent without a cold start."""
 
@@ -170,7 +170,7 @@ def act_kernel(state, x, u, p, payload):
     scratch, E, K, settings = state.scratch, experts_of(state), p.shape[0], state.settings
     M, read = state.fourier.P.shape[1], 1 + scratch.margins.shape[0]
     views = payload[read:]
-    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
+    write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
     read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
     # zeta_k = theta'(z_1k, ..., z_Ek, 1)
@@ -200,9 +200,9 @@ def begin_cold(state, n, d):
     if state.cold[0]:
         scratch, M = state.scratch, state.fourier.P.shape[1]
         if shares_a_model(state):
-            join_shared(scratch.m, LINEAR * M, n, d, scratch.zeta)
+            add_shared_margin(scratch.m, LINEAR * M, n, d, scratch.zeta)
         else:
-            join_bounds(scratch.m, scratch.q, lift(state), LINEAR * M, n, d, scratch.zeta)
+            add_bounds(scratch.m, scratch.q, lift(state), LINEAR * M, n, d, scratch.zeta)
 
 
 @inline
@@ -216,7 +216,7 @@ def at_least_once_in(n, best, p):
 
 @njit
 def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into the room; Fourier experts of odd number take the q of the one before."""
+    """Write m and q of every expert and model into the scratch; Fourier experts of odd number take the q of the one before."""
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
@@ -228,7 +228,7 @@ def read_experts(state, views, m, M):
 
 @njit
 def margins_of(state):
-    """Write :math:`z_{ek}` of every expert and model into the room."""
+    """Write :math:`z_{ek}` of every expert and model into the scratch."""
     scratch, lifted = state.scratch, lift(state)
     if lifted != 0.0:
         for i in range(scratch.m.shape[0]):
@@ -262,10 +262,10 @@ def lift(state):
 
 
 @inline
-def worth_of(state):
-    """Return how far below 0 a miss is to the ridge expert now."""
+def miss_penalty(state):
+    """Return how far below 0 the ridge expert's target of a miss is now."""
     K = state.scratch.zeta.shape[0]
-    if not state.cold[0] or K == 2:  # one model tells two classes as it is; two are kept where both may fail
+    if not state.cold[0] or K == 2:  # two classes: one model separates them, and of two models both may be wrong
         return 0.0
     return target_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
 
@@ -274,17 +274,17 @@ def worth_of(state):
 def learn_kernel(state, x, action, p, payload, correct):
     read = 1 + state.scratch.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
-        said = update_models(state, payload[read:], payload[1:read], action, correct, False)
+        predicted = update_models(state, payload[read:], payload[1:read], action, correct, False)
     else:  # the action was taken under another scale
-        said = learn_late(state, x, action, correct)
+        predicted = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
     # Page's test, then a new scale where one is due.
-    state.G[0] = cusum(state.G[0], said, correct)
+    state.G[0] = cusum(state.G[0], predicted, correct)
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
     state.hope[HITS] += ((1.0 if correct else 0.0) - state.hope[HITS]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
     if state.G[0] > state.settings[THRESHOLD]:
-        state.counts[ROUNDS] = min(n, min(state.counts[SINCE], KEPT))
+        state.counts[ROUNDS] = min(n, min(state.counts[SINCE], MOST_AFTER_CHANGE))
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
         rebuild(state, True)
@@ -294,7 +294,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def update_models(state, views, z, action, correct, fresh):
-    """Update all experts and the stacks with the outcome; z, as `Room.margins`, is known or its margins are written (fresh).
+    """Update all experts and the stacks with the outcome; z, as `Scratch.margins`, is given, or written where `fresh`.
 
     Return the predicted p.
     """
@@ -304,28 +304,29 @@ def update_models(state, views, z, action, correct, fresh):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    update_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), worth_of(state))
+    update_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), miss_penalty(state))
     for b in range(n_blocks):
         e = count_linear(state.linear) + b
-        view, scouted = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
-        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, scouted, settings, lifted)
-    said, before, hit = sigmoid(logit(state.softmax, state.stack, z, E)), least_loss(state.stack), 1.0 if right else 0.0
+        view, shared_q = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
+        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, settings, lifted)
+    predicted = sigmoid(logit(state.softmax, state.stack, z, E))
+    before, hit = least_loss(state.stack), 1.0 if right else 0.0
     learn_stack(state.stack, z[:E], hit)
     learn_softmax(state.softmax, state.stack, before, z, E, hit)
-    return said if right == correct else 1.0 - said
+    return predicted if right == correct else 1.0 - predicted
 
 
 @njit
 def learn_late(state, x, action, correct):
     """Update with the outcome of a context that was played under another scale; return the p predicted under this one."""
     scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
-    see_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
+    write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     if state.softmax is None:
         return update_models(state, scratch.views, scratch.margins, action, correct, True)
-    # Classes compete: everybody has to look.
+    # The third stack compares classes: all margins are needed.
     read_experts(state, scratch.views, x.shape[0] + 1, M)
     margins_of(state)
-    see_scores(state.softmax, scratch.z, M)
+    write_scores(state.softmax, scratch.z, M)
     rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
     for e in range(E):
         scratch.margins[e] = scratch.z[e * M + action]
@@ -352,14 +353,14 @@ def rebuild(state, changed):
     margins = state.scratch.margins[: experts_of(state)]
     first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
     measure(state.scale, memory.X, first, n)
-    forget_linear(state.linear)
-    forget(state.fourier)
+    reset_linear(state.linear)
+    reset_bank(state.fourier)
     reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
     if changed:
         begin(state.softmax, state.stack)
     for i in range(n):
         t = (first + i) % N
-        see_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
+        write_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
         update_models(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
@@ -390,7 +391,7 @@ class StackCB(KernelAgent):
     learnt. Then the played class's models learn the bit, and the stacks by online Newton on the log loss, which
     weighs them, too.
 
-    Two classes: exactly one class is right, so a bit tells the label whichever was played. With `complement` one
+    Two classes: exactly one class is right, so a bit gives the label whichever was played. With `complement` one
     model serves both, :math:`z_{e1} = -z_{e0}` and :math:`\zeta_1 = -\zeta_0`, and learns from every round; nothing
     is learnt by exploring, so that only the floor :math:`1 / (2 (n + 100))` is left of it. Leave it off where both of
     two actions may fail, or both succeed.
@@ -447,7 +448,7 @@ class StackCB(KernelAgent):
     virtual_weight
         w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`.
     second_order
-        What is kept of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent
+        What is stored of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent
         directions of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at
         most sketch_size directions (one more for the constant), "sketch" is "full" at `ridge = 0`, to rounding. "auto"
         is "full" where :math:`K d^2` is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
@@ -557,7 +558,7 @@ class StackCB(KernelAgent):
             fourier=fourier_experts,
             W=W,
             by_rank=reads_ranks(self.blocks),
-            scale=unseen(d, MEMORY),
+            scale=empty_scale(d, MEMORY),
             stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=_scratch(K, E * M, read, size),

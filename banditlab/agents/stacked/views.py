@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, how_many, how_many_below, put
-from banditlab.numerics.simd_math import cosine, sine, turned
+from banditlab.numerics.simd_math import cosine, sine, turn_fraction
 
 Floats = NDArray[np.float64]
 
@@ -72,7 +72,7 @@ NORM, PER_MEDIAN, PER_MEDIAN_RANK = 0, 1, 2
 """Places in `Scale.whole`."""
 
 
-def unseen(d: int, memory: int) -> Scale:
+def empty_scale(d: int, memory: int) -> Scale:
     """Return the scale of an empty memory of this size: every column counts as constant."""
     mean, per_sd, low, per_range, mean_rank, per_sd_rank, v, ranks = (np.zeros(d) for _ in range(8))
     return Scale(
@@ -234,22 +234,22 @@ def angles(W, i, v, d):
 
 
 @njit
-def see_views(scale, W, by_rank, size, x, views):
+def write_views(scale, W, by_rank, size, x, views):
     """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), one behind the other; see the module.
 
     by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views has room for the centred one.
     """
     n_blocks = by_rank.shape[0]
     start = views.shape[0] - n_blocks * size
-    see_columns(scale, x, n_blocks, scale.v, scale.ranks, views[:start])
+    write_linear_views(scale, x, n_blocks, scale.v, scale.ranks, views[:start])
     for block in range(n_blocks):
         columns = scale.ranks if by_rank[block] else scale.v
         for g in range(size // (2 * WIDTH)):
-            see_features(W, block, g, columns, size, views, start + block * size)
+            write_features(W, block, g, columns, size, views, start + block * size)
 
 
 @njit
-def see_columns(scale, x, n_blocks, v, ranks, views):
+def write_linear_views(scale, x, n_blocks, v, ranks, views):
     """Write the linear views of x (d,) into views (V (d + 1),), and what Fourier blocks read: v and ranks (d,)."""
     x, v, ranks, views = borrow(x), borrow(v), borrow(ranks), borrow(views)
     d, norm = x.shape[0], scale.whole[NORM]
@@ -269,7 +269,7 @@ def see_columns(scale, x, n_blocks, v, ranks, views):
 
 
 @inline
-def see_features(W, block, g, v, size, views, start):
+def write_features(W, block, g, v, size, views, start):
     """Write eight cosines and eight sines, group g of a block, whose view begins at `start`; v (d,) are its columns."""
     v, d = borrow(v), v.shape[0]
     put_features(angles(W, (block * (size // (2 * WIDTH)) + g) * d * WIDTH, v, d), g, size, views, start)
@@ -279,7 +279,7 @@ def see_features(W, block, g, v, size, views, start):
 def put_features(turns, g, size, views, start):
     """Write the cosines and sines of group g of a block, whose view begins at `start`."""
     views, norm, groups = borrow(views), 1.0 / math.sqrt(0.5 * size), size // (2 * WIDTH)
-    t = turned(turns)
+    t = turn_fraction(turns)
     put(views, start + WIDTH * g, cosine(t) * norm)
     put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
     if g == groups - 1:
@@ -287,5 +287,5 @@ def put_features(turns, g, size, views, start):
 
 
 def size_of_views(d: int, n_blocks: int, size: int, centred: bool = False) -> int:
-    """Return how many numbers `see_views` writes."""
+    """Return how many numbers `write_views` writes."""
     return (3 if centred else 2) * (d + 1) + n_blocks * size

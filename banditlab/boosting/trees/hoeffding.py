@@ -17,7 +17,7 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     LEAF,
     NODES_USED,
     SCRATCH,
-    SEATS_USED,
+    SLOTS_USED,
     learn,
     shares,
 )
@@ -68,7 +68,7 @@ class Arrays(NamedTuple):
         if sizes[NODES_USED] + nodes.shape[1] > len(nodes):
             nodes = np.concatenate([nodes, np.full_like(nodes, -1)])
             values = np.concatenate([values, np.full_like(values, -1.0)])
-        if sizes[SEATS_USED] + 1 > len(seen):
+        if sizes[SLOTS_USED] + 1 > len(seen):
             seen = np.concatenate([seen, np.zeros_like(seen)])
         return Arrays(nodes, values, seen, sizes, tuning)
 

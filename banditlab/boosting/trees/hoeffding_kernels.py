@@ -2,12 +2,12 @@
 
 A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
 
-    nodes (M, 3 + V) int64      what the node is, its feature, its seat in `seen`; then its V children, -1 where none
+    nodes (M, 3 + V) int64      what the node is, its feature, its slot in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
     seen (S, K + 5 K d + K c)   of a leaf that learns: each class's weight; means, sums of squares, least and largest of the
                                 d numeric columns for each class; weights of the c categories for each class; variances
                                 at the last attempt
-    sizes (3,)                  nodes and seats in use, the first seat that is free again or -1; node 0 is the root
+    sizes (3,)                  nodes and slots in use, the first slot that is free again or -1; node 0 is the root
 
 and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's, and
 whether splits are.
@@ -23,17 +23,17 @@ from banditlab.numerics.dense import overwrite
 from banditlab.numerics.jit import inline, njit
 
 LEAF, NUMERIC, NOMINAL = range(3)
-KIND, FEATURE, SEAT, CHILD = range(4)
+KIND, FEATURE, SLOT, CHILD = range(4)
 THRESHOLD, ATTEMPT, CLASS = range(3)
 GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
-NODES_USED, SEATS_USED, FREE_SEAT = range(3)
+NODES_USED, SLOTS_USED, FREE_SLOT = range(3)
 MEANS, SQUARES, LEASTS, LARGESTS, CATEGORIES = range(5)
 """Parts of a leaf's record after its K weights, K d numbers each but the last: number B of class k and column f stands at
 :math:`K + B K d + k d + f`."""
 AT_LEAF, LEFT, RIGHT, LEFT_BEST, LEFT_CHOSEN, SCRATCH = range(6)
 """Rows of scratch, weights (K,): the leaf's; either side of a threshold; left of a column's best, and of the best column's."""
 CLOSED = -2
-"""The seat of a leaf that never learns of features again."""
+"""The slot of a leaf that never learns of features again."""
 POINTS = 10
 """Thresholds that are tried for a numeric feature, evenly between its least and largest value at the leaf."""
 LEAST_BRANCH = 0.01
@@ -45,7 +45,7 @@ def plant(node, nodes, values):
     """Make a node an empty leaf."""
     nodes[node, KIND] = LEAF
     nodes[node, FEATURE] = -1
-    nodes[node, SEAT] = -1
+    nodes[node, SLOT] = -1
     nodes[node, CHILD:] = -1
     values[node, THRESHOLD] = 0.0
     values[node, ATTEMPT] = 0.0
@@ -208,7 +208,7 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
     A class is known to a leaf unless all its examples lie on the other side.
     """
     K = values.shape[1] - CLASS
-    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NUMERIC, f, -1
+    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NUMERIC, f, -1
     values[leaf, THRESHOLD] = at
     for side in range(2):
         child = sizes[NODES_USED]
@@ -233,7 +233,7 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
     The authors' code gives these leaves to the column's first categories, as many as have been seen.
     """
     K, named = values.shape[1] - CLASS, 0
-    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SEAT] = NOMINAL, f, -1
+    nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NOMINAL, f, -1
     for v in range(first, end):
         child = -1
         for k in range(K):
@@ -283,11 +283,11 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
     # the Hoeffding bound (KDD 2000, (1)) of a gain in information, whose range is log2 of the number of classes
     bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))
     if coded and chosen < 0:
-        nodes[leaf, SEAT] = CLOSED
+        nodes[leaf, SLOT] = CLOSED
         values[leaf, CLASS:] = -1.0
     elif best - second > bound or bound < tuning[TIE]:
         if chosen < 0:
-            nodes[leaf, SEAT] = -1
+            nodes[leaf, SLOT] = -1
         elif chosen < nominal:
             split_nominal(leaf, chosen, starts[chosen], starts[chosen + 1], record, d, c, coded, nodes, values, sizes)
         else:
@@ -318,16 +318,16 @@ def count(x, y, weight, starts, d, K, coded, record):
 
 
 @inline
-def take_seat(seen, sizes):
-    """Return a free seat, cleared; a free seat's first entry is the next free one."""
-    seat = sizes[FREE_SEAT]
-    if seat >= 0:
-        sizes[FREE_SEAT] = int(seen[seat, 0])
+def take_slot(seen, sizes):
+    """Return a free slot, cleared; a free slot's first entry is the next free one."""
+    slot = sizes[FREE_SLOT]
+    if slot >= 0:
+        sizes[FREE_SLOT] = int(seen[slot, 0])
     else:
-        seat = sizes[SEATS_USED]
-        sizes[SEATS_USED] += 1
-    seen[seat] = 0.0
-    return seat
+        slot = sizes[SLOTS_USED]
+        sizes[SLOTS_USED] += 1
+    seen[slot] = 0.0
+    return slot
 
 
 @njit
@@ -335,7 +335,7 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     """Update with an example and return True; return False, without an update, where the arrays may be too small."""
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     d = x.shape[0] - nominal
-    if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SEATS_USED] + 1 > seen.shape[0]:
+    if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SLOTS_USED] + 1 > seen.shape[0]:
         return False
     # where the example belongs; a category that is new at a split gets a leaf
     node, new = 0, False
@@ -351,12 +351,12 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     if values[node, CLASS + y] < 0.0:
         values[node, CLASS + y] = tuning[PRIOR]
     values[node, CLASS + y] += weight
-    if nodes[node, SEAT] == CLOSED:
+    if nodes[node, SLOT] == CLOSED:
         return True
-    if nodes[node, SEAT] < 0:
-        nodes[node, SEAT] = take_seat(seen, sizes)
-    seat = nodes[node, SEAT]
-    record = seen[seat]
+    if nodes[node, SLOT] < 0:
+        nodes[node, SLOT] = take_slot(seen, sizes)
+    slot = nodes[node, SLOT]
+    record = seen[slot]
     count(x, y, weight, starts, d, K, coded, record)
     # after a grace period's weight, an attempt to split, unless one class has nearly all of it
     total, most, kinds = 0.0, 0.0, 0
@@ -367,9 +367,9 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     if total - values[node, ATTEMPT] >= tuning[GRACE] and (coded or not new):
         values[node, ATTEMPT] = total
         if kinds > 1 and most > tuning[LARGEST] * total:
-            nodes[node, SEAT] = -1
+            nodes[node, SLOT] = -1
         elif kinds > 1:
             attempt(node, total, tuning, starts, d, nodes, values, record, sizes, scratch)
-    if nodes[node, SEAT] < 0:  # a leaf no more, or one that forgets: its seat is free
-        record[0], sizes[FREE_SEAT] = sizes[FREE_SEAT], seat
+    if nodes[node, SLOT] < 0:  # a leaf no more, or one that forgets: its slot is free
+        record[0], sizes[FREE_SLOT] = sizes[FREE_SLOT], slot
     return True

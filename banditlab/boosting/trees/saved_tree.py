@@ -13,15 +13,15 @@ from banditlab.boosting.trees.hoeffding_kernels import (
     CLASS,
     CLOSED,
     FEATURE,
-    FREE_SEAT,
+    FREE_SLOT,
     KIND,
     LEAF,
     NODES_USED,
     NOMINAL,
     NUMERIC,
     PRIOR,
-    SEAT,
-    SEATS_USED,
+    SLOT,
+    SLOTS_USED,
 )
 from banditlab.errors import UsageError
 from banditlab.players.saved import same
@@ -44,10 +44,10 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
     (grace, *chances), settings = given["tuning"][:PRIOR], slice(PRIOR, None)  # the first three may be drawn
     right = 1.0 <= grace < np.inf and all(0.0 < chance < 1.0 for chance in chances)
     _demand(right and same(made.tuning[settings], given["tuning"][settings]), "tuning is not what the settings make it")
-    used, seats, free = (int(sizes[slot]) for slot in (NODES_USED, SEATS_USED, FREE_SEAT))
-    _demand(1 <= used <= len(nodes) and 0 <= seats <= len(seen) and -1 <= free < seats, "sizes are beyond its arrays")
+    used, slots, free = (int(sizes[slot]) for slot in (NODES_USED, SLOTS_USED, FREE_SLOT))
+    _demand(1 <= used <= len(nodes) and 0 <= slots <= len(seen) and -1 <= free < slots, "sizes are beyond its arrays")
     _require_nodes(nodes[:used], starts, columns)
-    _require_seats(nodes[:used], seen[:seats, 0], seats, free)
+    _require_slots(nodes[:used], seen[:slots, 0], slots, free)
     _demand(not np.isnan(values[:used, CLASS:]).any(), "a weight is no number")
 
 
@@ -71,21 +71,21 @@ def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns:
     _demand(depth.max() <= DEEPEST, f"it is deeper than {DEEPEST} splits")
 
 
-def _require_seats(nodes: NDArray[np.int64], first: NDArray[np.float64], seats: int, free: int) -> None:
-    """Demand that leaves sit in seats of their own, and that the others are a chain, each naming the next free one."""
-    taken = nodes[:, SEAT]
-    _demand((taken >= CLOSED).all() and (taken < seats).all(), "a leaf has a seat that there is not")
-    _demand((taken[nodes[:, KIND] != LEAF] < 0).all(), "a split has a seat")
+def _require_slots(nodes: NDArray[np.int64], first: NDArray[np.float64], slots: int, free: int) -> None:
+    """Demand that leaves have slots of their own, and that the others are a chain, each naming the next free one."""
+    taken = nodes[:, SLOT]
+    _demand((taken >= CLOSED).all() and (taken < slots).all(), "a leaf has a slot that there is not")
+    _demand((taken[nodes[:, KIND] != LEAF] < 0).all(), "a split has a slot")
     occupied = taken[taken >= 0]
-    left = set(range(seats)) - set(occupied.tolist())
-    _demand(len(left) == seats - len(occupied), "two leaves have one seat")
+    left = set(range(slots)) - set(occupied.tolist())
+    _demand(len(left) == slots - len(occupied), "two leaves have one slot")
     while free >= 0:
-        _demand(free in left, "its free seats are no chain")
+        _demand(free in left, "its free slots are no chain")
         left.remove(free)
         following = float(first[free])
-        _demand(following.is_integer() and -1.0 <= following < seats, "its free seats are no chain")
+        _demand(following.is_integer() and -1.0 <= following < slots, "its free slots are no chain")
         free = int(following)
-    _demand(not left, "its free seats are no chain")
+    _demand(not left, "its free slots are no chain")
 
 
 def _demand(right: Any, otherwise: str) -> None:

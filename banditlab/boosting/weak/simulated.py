@@ -61,7 +61,7 @@ class Simulated(WeakLearner):
     """
 
     id = "simulated"
-    told_label = True
+    needs_label = True
     summary = "observes the label, with a known edge over a guess; for testing theorems"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Definition 1"
 

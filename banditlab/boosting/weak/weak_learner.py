@@ -29,7 +29,7 @@ class WeakLearner(Player, ABC):
 
     kind: ClassVar[str] = "weak_learners"
     feedback = "label"
-    told_label: ClassVar[bool] = False
+    needs_label: ClassVar[bool] = False
     """Whether the booster passes it the label by `peek` before it predicts: a simulated learner of known edge."""
     rng: np.random.Generator
 
@@ -46,7 +46,7 @@ class WeakLearner(Player, ABC):
         return context
 
     def peek(self, label: int) -> None:
-        """Observe the label of the next context; only learners with `told_label` are."""
+        """Observe the label of the next context; only learners with `needs_label` are."""
         raise UsageError(f"{self.id}: is not shown the label before it predicts")
 
     @abstractmethod

@@ -36,6 +36,7 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
+    # W += (1[right] e_action / P(action) - e_yhat) x'
     add(state.W, int(payload[0]), -1.0, x)
     if correct:
         add(state.W, action, 1.0 / p[action], x)

@@ -43,9 +43,9 @@ class State(NamedTuple):
 def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     scores(state.V, x, z)
-    best = argmax(z, K)
-    payload[K] = exponentials(z, state.settings[1], z[best], K, payload)
-    return greedy_or_uniform(best, gamma, u, p)
+    best = argmax(z, K)  # best = argmax_k (W x)_k
+    payload[K] = exponentials(z, state.settings[1], z[best], K, payload)  # e^v and its sum
+    return greedy_or_uniform(best, gamma, u, p)  # P = (1 - gamma) e_best + gamma/K
 
 
 @njit

@@ -43,18 +43,18 @@ class State(NamedTuple):
 def act_kernel(state, x, u, p, payload):
     gamma, z, K = state.settings[0], state.z, p.shape[0]
     if gamma < 0.0:
-        gamma = min(1.0, math.sqrt(K / (state.rounds[0] + 1.0)))
+        gamma = min(1.0, math.sqrt(K / (state.rounds[0] + 1.0)))  # "anytime": min(1, sqrt(K/t))
     scores(state.V, x, z)
     best = argmax(z, K)
-    action, explored = greedy_or_uniform(best, gamma, u, p)
-    payload[0] = state.settings[1] * z[action]
+    action, explored = greedy_or_uniform(best, gamma, u, p)  # P = (1 - gamma) e_best + gamma/K
+    payload[0] = state.settings[1] * z[action]  # w_k'x of the class played
     return action, explored
 
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
     y = 1.0 if correct else -1.0
-    r = -y / (1.0 + math.exp(y * payload[0]))  # the loss's derivative; an overflow gives 0
+    r = -y / (1.0 + math.exp(y * payload[0]))  # g = r x, r = -y sigmoid(-y w_k'x); an overflow gives 0
     adagrad(state.V, state.G, action, r, x)
     state.rounds[0] += 1
 

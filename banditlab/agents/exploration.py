@@ -58,7 +58,7 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
         p_true[t] = probability_right(y, t, p)
         if not is_valid_decision(a, p):
             return t
-        if explored[t] and hit:
+        if explored[t] and hit:  # Algorithm 2: the forecaster is updated after an explored hit only
             update_kernel(state, row(X, t), a, z)  # type: ignore[name-defined]  # noqa: F821
     return y.shape[0]
 

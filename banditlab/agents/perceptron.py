@@ -25,7 +25,7 @@ class State(NamedTuple):
 @inline
 def act_kernel(state, x, u, p, payload):
     scores(state.W, x, state.z)
-    y_hat = argmax(state.z, p.shape[0])
+    y_hat = argmax(state.z, p.shape[0])  # argmax_k (W x)_k
     p[:] = 0.0
     p[y_hat] = 1.0
     return y_hat
@@ -35,6 +35,7 @@ def act_kernel(state, x, u, p, payload):
 def learn_kernel(state, x, action, p, payload, label):
     if action == label:
         return
+    # W += (e_y - e_yhat) x'
     add(state.W, label, 1.0, x)
     add(state.W, action, -1.0, x)
 

@@ -57,6 +57,7 @@ def mix_experts(mistakes, choices, fading, v, p):
     for k in range(p.shape[0]):
         p[k] = 0.0
     total = 0.0
+    # p_k, the sum of v_i over the experts whose label is k
     for i in range(choices.shape[0]):
         if v[i] > 0.0:
             p[int(choices[i])] += v[i]

@@ -107,8 +107,8 @@ def costs_with_odds(scratch, i, C):
     K = C.shape[0]
     for r in range(K):
         for l in range(K):
-            C[r, l] = scratch.own.odds[l] * scratch.own.pairs[r, l]
-        C[r, r] = -scratch.mass[i, r]
+            C[r, l] = scratch.own.odds[l] * scratch.own.pairs[r, l]  # (9): e^{s_l} / (e^{s_r} + e^{s_l})
+        C[r, r] = -scratch.mass[i, r]  # a row sums to 0
 
 
 @inline
@@ -170,7 +170,7 @@ def step_with_costs(loss, alpha, scratch, i, l, S):
 
 @inline
 def begin_kernel(rule, scratch):
-    """Line 4."""
+    """Line 4: :math:`s^0 = 0`, with the costs there."""
     if rule.in_odds:
         begin_with_odds(scratch)
     else:
@@ -179,7 +179,7 @@ def begin_kernel(rule, scratch):
 
 @inline
 def costs_kernel(rule, scratch, i, C):
-    """Line 6."""
+    """Line 6: write :math:`C^i`, the gradients (9) at :math:`s^{i-1}`, into C (K, K)."""
     if rule.in_odds:
         costs_with_odds(scratch, i, C)
     else:
@@ -190,7 +190,7 @@ def costs_kernel(rule, scratch, i, C):
 
 @inline
 def vote_kernel(rule, scratch, i, l, S):
-    """Line 7, given the prediction."""
+    r"""Line 7, given the prediction l: :math:`s^i = s^{i-1} + \alpha^i e_l`."""
     if rule.in_odds:
         step_with_odds(rule.alpha[i], scratch, i, l, S)
     else:

@@ -168,11 +168,12 @@ def adapt(states, scratch, i, l, y, root, S):
 
 @njit
 def recall(states, scratch, i, l, p):
-    """Write what regression i made of a class l and votes whose softmax is p (K,) into seen once more."""
+    """Write the forecast of regression i for a class l and votes whose softmax is p (K,) into seen again."""
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
             others += p[k]
+    # its context (1/2) ln(p_l / sum_{k != l} p_k), as in `vote`
     forecast(states, i, 0.5 * math.log(p[l] / others), scratch.own.seen[i])
 
 

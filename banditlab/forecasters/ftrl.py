@@ -38,7 +38,7 @@ UPHILL = 1e-9
 class State(NamedTuple):
     """W (K, d) the leader; total (1,) the loss suffered.
 
-    L (Kd, Kd) the Cholesky factor of a Hessian at an earlier leader, kept while it serves; factored (1,) how many were
+    L (Kd, Kd) the Cholesky factor of a Hessian at an earlier leader, used while steps shrink; factored (1,) how many were
     computed; unsolved (1,) the leaders that Newton's method did not reach. g, trial (Kd,), z, s (K,) are scratch.
     """
 
@@ -179,8 +179,8 @@ def damped_step(state, X, C, lam, value):
     overwrite(step, state.g)
     forward(state.L, K * d, step)
     for i in range(K * d):
-        slope += step[i] * step[i]  # g'H^{-1} g
-    backward(state.L, K * d, step)
+        slope += step[i] * step[i]  # g'H^{-1} g, from L^{-1} g
+    backward(state.L, K * d, step)  # step = H^{-1} g
     size, length = largest(step), 1.0
     if slope > 1.0:  # far from the minimum: where losses are flat or straight, the Hessian allows steps of any length
         reach = farthest(step, X, d)
@@ -188,8 +188,9 @@ def damped_step(state, X, C, lam, value):
     for i in range(K * d):
         W[i // d, i % d] -= length * step[i]
     now = objective(state, X, C, lam)
+    # Halve a until F(W - a step) <= F(W) - (a/4) g'H^{-1} g (Armijo's rule).
     # Near the minimum rounding hides what F loses; there a full Newton step is safe. A small slope alone does not say that
-    # the minimum is near: where the Hessian has hardly any curvature, F itself tells.
+    # the minimum is near: where the Hessian has hardly any curvature, F itself decides.
     tiny = not slope > 1e-10 * (1.0 + abs(value))
     while (
         not now <= value - 0.25 * length * slope
@@ -227,7 +228,7 @@ def lead(state, X, C, lam):
 
 @njit(arrays="new")
 def learn(state, X, C, row, y, lam):
-    """Suffer the loss at X[row] with label y, whose count is already in C, and move to the next leader."""
+    """Add the loss at X[row] with label y, whose count is already in C, and find the next leader."""
     logits(state.W, X[row], state.z)
     state.total[0] += loss_of(state.z, state.s, y)
     lead(state, X, C, lam)

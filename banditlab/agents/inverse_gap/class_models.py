@@ -67,7 +67,7 @@ def margins(models, x, z):
     :math:`\mathrm{sigmoid}(z_i)`.
     """
     read(models.inverses, x, models.m, models.q)  # m_i = x'h_i, q_i = x'P_i x
-    aioli_roots(models.m, models.q, models.w[0], models.z)
+    aioli_roots(models.m, models.q, models.w[0], models.z)  # z = m - (w/2) q tanh(z/2)
     for i in range(models.c.shape[0]):
         z[i] = models.z[i]
 
@@ -76,7 +76,7 @@ def margins(models, x, z):
 def margin(models, x, i):
     """Return the margin model i predicts at x, and :math:`m = x'h_i` and :math:`q = x'P_i x`."""
     m, q = read_one(models.inverses, x, i)
-    return aioli_root(m, q, models.w[0]), m, q
+    return aioli_root(m, q, models.w[0]), m, q  # z = m - (w/2) q tanh(z/2)
 
 
 @inline
@@ -98,14 +98,14 @@ def update_terms(c, z, y, m, q):
 
 @inline
 def update_model(models, x, i, z, y, m, q):
-    """Teach model i the outcome y = +-1 at the x of `read_one`, which returned m and q, expanded at the margin z."""
+    """Update model i with the outcome y = +-1 at the x of `read_one`, which returned m and q, expanded at the margin z."""
     step, weight, down = update_terms(models.c[i], z, y, m, q)
     update_one(models.inverses, x, i, step, weight, down)
 
 
 @inline
 def learn(models, x, k, z, y):
-    """Teach model k the outcome y = +-1 at the margin z."""
+    """Update model k with the outcome y = +-1 at the margin z."""
     m, q = read_one(models.inverses, x, k)
     update_model(models, x, k, z, y, m, q)
 
@@ -118,5 +118,5 @@ def learn_all(models, x, k, z, y):
         return
     j = runner_up(z, k, z.shape[0])
     m, q = read_one(models.inverses, x, j)
-    if q <= LARGEST_VARIANCE:
+    if q <= LARGEST_VARIANCE:  # the j of the largest z_j but the played one learns y = -1 where q_j <= 1
         update_model(models, x, j, z[j], -1.0, m, q)

@@ -101,7 +101,7 @@ def act(state, x, u, p, payload):
         margins_kernel(state.rival, x_own, payload[K:])  # type: ignore[name-defined]  # noqa: F821
         weights_kernel(payload[K:], g, state.both)  # type: ignore[name-defined]  # noqa: F821
         for k in range(K):
-            p[k] = state.both[k] if winner == 1 else 0.5 * (p[k] + state.both[k])
+            p[k] = state.both[k] if winner == 1 else 0.5 * (p[k] + state.both[k])  # the mean of both, in a duel
     return draw(p, u[1]), False
 
 
@@ -113,13 +113,14 @@ def score(points, winner, first, second, action):
     if a == b or (action != a and action != b):
         return
     points[0 if action == a else 1] += 1
+    # The first to lead by more than 2.5 sqrt(points + 1) plays on alone.
     lead = points[1] - points[0]
     if abs(lead) > DUEL_LEAD * math.sqrt(points[0] + points[1] + 1.0):
         winner[0] = 1 if lead > 0 else 0
 
 
 def learn(state, x, action, p, payload, correct):
-    """Template: teach the played class's model the outcome, at the margin it was played at; in a duel, both."""
+    """Template: update the played class's model with the outcome, at the margin it was played at; in a duel, both."""
     x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
         learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821

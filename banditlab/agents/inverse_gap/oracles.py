@@ -240,9 +240,9 @@ def grid_margins(state, x, z):
     for k in range(K):
         for i in range(N):
             state.Z[i, 0], state.Z[i, 1] = state.z[k * N + i], 0.0
-            log_softmax(state.Z[i])
-        mix(state.w[k], state.Z, state.both)
-        z[k] = state.both[0] - state.both[1]
+            log_softmax(state.Z[i])  # ln sigmoid(z_i), ln sigmoid(-z_i)
+        mix(state.w[k], state.Z, state.both)  # ln of the means by the weights w_i
+        z[k] = state.both[0] - state.both[1]  # the mixture's log-odds
 
 
 @njit
@@ -253,7 +253,7 @@ def grid_learn(state, x, k, z, y):
         update_model(state.models, x, k * N + i, own, y, m, q)
         state.Z[i, 0], state.Z[i, 1] = own, 0.0
         log_softmax(state.Z[i])
-    reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)
+    reweigh(state.w[k], state.Z, 0 if y > 0.0 else 1)  # w_i sigmoid(y z_i), normalised
 
 
 @njit
@@ -337,8 +337,8 @@ def logistic_learn(state, x, k, z, y):
     for j in range(x.shape[0]):
         g = slope * x[j]
         if g != 0.0:
-            state.G[k, j] += g * g
-            state.W[k, j] -= state.step[0] * g / math.sqrt(state.G[k, j])
+            state.G[k, j] += g * g  # G_k += g^2
+            state.W[k, j] -= state.step[0] * g / math.sqrt(state.G[k, j])  # w_k -= step g / sqrt(G_k)
 
 
 class LogisticOracle(Oracle):

@@ -62,8 +62,9 @@ def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    logit_law(state.posterior, x)
+    logit_law(state.posterior, x)  # the logits' law N(z0, Sigma)
     law = state.posterior.law
+    # qbar = E softmax(n), n ~ N(z0, Sigma), by antithetic nodes
     mean_softmax(law.z0, law.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)
     return answer(state.qbar, state.decoding, state.gamma, u, p)
 

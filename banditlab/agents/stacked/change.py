@@ -20,4 +20,5 @@ HIGHEST = 0.95
 def cusum(G, p, correct):
     """Return the new G, at least 0."""
     r = min(HIGHEST, p)
+    # G + ln(1/2) after a hit, G + ln((1 - r/2) / (1 - r)) after a miss
     return max(0.0, G + (math.log(0.5) if correct else math.log((1.0 - 0.5 * r) / (1.0 - r))))

@@ -41,11 +41,12 @@ def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, penalty):
     """
     own, v = bank.point.x, bank.v
     pad(view, own)
-    product(bank.P[e, k], own, v)
-    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
+    product(bank.P[e, k], own, v)  # v = A^{-1} x
+    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))  # m = h'x, q = x'A^{-1} x
     if fresh:
         z = ridge_margin(m + lifted * q, q, w, middle)
     down = 1.0 / (1.0 + q)
+    # h += (r - m) v / (1 + q), r as in (1) of `cold_start`; A^{-1} -= v v' / (1 + q)
     step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else penalty) - m) * down, v)
     downdate(bank.P[e, k], v, down)
     return z

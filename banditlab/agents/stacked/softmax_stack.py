@@ -156,7 +156,7 @@ def logit(softmax, stack, read, N):
     zeta = margin(stack.theta, read[:N])
     if softmax is None or read.shape[0] == N:
         return zeta
-    return zeta + share(softmax, stack) * (own_logit(softmax, read, N) - zeta)
+    return zeta + share(softmax, stack) * (own_logit(softmax, read, N) - zeta)  # the mean by weights
 
 
 @njit
@@ -176,4 +176,4 @@ def learn_softmax(softmax, stack, before, read, N, y):
         return
     zeta = own_logit(softmax, read, N)
     own = learn_one(softmax.theta, softmax.S, softmax.f, zeta, y, softmax.v)
-    softmax.behind[0] += own - (least_loss(stack) - before)
+    softmax.behind[0] += own - (least_loss(stack) - before)  # its loss less that of the better of the two

@@ -54,7 +54,7 @@ def stack(n_experts: int, priors: tuple[float, float], spare: int = -1) -> Stack
 
 @njit
 def reset(stack, spare):
-    """Go back to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's)."""
+    """Reset to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's)."""
     n = stack.theta.shape[0]
     of_each = 1.0 / (n - 1 if spare < 0 else n - 2)
     for i in range(n):
@@ -68,12 +68,13 @@ def reset(stack, spare):
 
 @njit
 def learn_stack(stack, z, y):
-    """Learn the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,)."""
+    """Update with the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,)."""
     for s in range(2):
         theta = stack.thetas[s]
         stack.loss[s] += learn_one(theta, stack.S[s], z, margin(theta, z), y, stack.v)
     # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
     first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (stack.loss[0] - stack.loss[1]))
+    # theta, the mean of the two by their weights
     for i in range(stack.theta.shape[0]):
         stack.theta[i] = first * stack.thetas[0, i] + (1.0 - first) * stack.thetas[1, i]
 
@@ -102,6 +103,7 @@ def learn_one(theta, S, z, zeta, y, v):
     """
     n, N, p = theta.shape[0], z.shape[0], sigmoid(zeta)
     c, q = p * (1.0 - p), 0.0
+    # v = S f, q = f'v
     for i in range(n):
         v[i] = S[i, N] if n > N else 0.0
         for j in range(N):
@@ -109,7 +111,7 @@ def learn_one(theta, S, z, zeta, y, v):
         q += v[i] * (z[i] if i < N else 1.0)
     down = 1.0 / (1.0 + c * q)
     for i in range(n):
-        theta[i] += v[i] * (y - p) * down
+        theta[i] += v[i] * (y - p) * down  # theta += v (y - p) / (1 + c q)
         for j in range(n):
-            S[i, j] -= c * down * v[i] * v[j]
+            S[i, j] -= c * down * v[i] * v[j]  # S -= c v v' / (1 + c q)
     return -math.log(max(LEAST, p if y == 1.0 else 1.0 - p))

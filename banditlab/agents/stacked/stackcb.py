@@ -233,6 +233,7 @@ def margins_of(state):
     if lifted != 0.0:
         for i in range(scratch.m.shape[0]):
             scratch.m[i] += lifted * max(0.0, scratch.q[i])
+    # z = m + w q (pi - sigmoid(z)), in m the term w (pi - 1/2) q of `lift`
     aioli_roots(scratch.m, scratch.q, state.settings[WEIGHT], scratch.z)
     M, middle = state.fourier.P.shape[1], middle_of(state)
     for i in range(LINEAR * M, count_linear(state.linear) * M):
@@ -278,7 +279,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     else:  # the action was taken under another scale
         predicted = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
-    # Page's test, then a new scale where one is due.
+    # Page's test (`stacked.change`), then a new scale where one is due.
     state.G[0] = cusum(state.G[0], predicted, correct)
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
@@ -347,7 +348,7 @@ def remember(state, x, action, correct):
 def rebuild(state, changed):
     """Estimate the scale from the rounds since the last change, reset, and replay them under it.
 
-    But for the third stack, which forgets where a change was called, and else stays as it is.
+    The third stack is reset only where a change was detected.
     """
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
     margins = state.scratch.margins[: experts_of(state)]

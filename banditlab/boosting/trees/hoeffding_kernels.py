@@ -109,7 +109,7 @@ def shares(x, nodes, values, tuning, q):
 
 @inline
 def entropy(sums):
-    """Return the entropy in bits of the classes' weights (K,)."""
+    r"""Return the entropy in bits of weights w (K,), :math:`-\sum_k p_k \log_2 p_k` with :math:`p = w / \sum_k w_k`."""
     below, total = 0.0, 0.0
     for k in range(sums.shape[0]):
         if sums[k] > 0.0:
@@ -120,7 +120,10 @@ def entropy(sums):
 
 @inline
 def gaussian_share(at, n, mean, squares, least, largest):
-    """Return the share of a class's examples that are expected to be at most `at`; its weight is n."""
+    r"""Return the expected share of a class's examples up to `at`, :math:`\Phi((\text{at} - \text{mean})/\text{sd})`.
+
+    n is the class's weight.
+    """
     if at < least:
         return 0.0
     if at >= largest:
@@ -175,7 +178,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
                     left[k] = n * gaussian_share(at, n, mean, squares, low, high)
                 right[k] = n - left[k]
                 on_left += left[k]
-        gain = -np.inf
+        gain = -np.inf  # the gain in information: H(before) less the mean of H(left) and H(right) by weight
         if min(on_left, total - on_left) > LEAST_BRANCH * total:
             gain = before - (on_left * entropy(left) + (total - on_left) * entropy(right)) / total
         if gain > best or math.isnan(chosen):
@@ -198,7 +201,7 @@ def category_gain(record, first, end, K, d, c, before, sums):
             here += sums[k]
         ways += here > LEAST_BRANCH * total
         after += here * entropy(sums)
-    return before - after / total if ways >= 2 else -np.inf
+    return before - after / total if ways >= 2 else -np.inf  # H(before) less the mean of H(branch) by weight
 
 
 @njit

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from banditlab.distributions import VERSION, report_others
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.analysis.report import write_report as write_report
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from banditlab.problem import Problem as Problem
     from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
 
-_PLACES = {
+_MODULES = {
     "BanditlabError": "banditlab.errors",
     "Decision": "banditlab.problem",
     "OnlineClassifier": "banditlab.estimator",
@@ -53,4 +53,4 @@ __version__ = VERSION
 report_others()
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -169,8 +169,8 @@ BOUND_STEPS: dict[str, Callable[[Tree], object]] = {
 
 EVERY_PLAYER = [
     "tests/test_registry.py::test_every_algorithm_file_is_registered",
-    "tests/test_doors.py::test_every_class_with_an_id_is_in_its_rooms_table[agents]",
-    "tests/test_doors.py::test_type_checkers_read_the_same_table[banditlab.agents]",
+    "tests/test_lazy.py::test_every_class_with_an_id_is_in_its_rooms_table[agents]",
+    "tests/test_lazy.py::test_type_checkers_read_the_same_table[banditlab.agents]",
     "tests/test_imports.py::test_no_circle",
     "tests/test_imports.py::test_modules_make_no_circle",
     "tests/test_imports.py::test_few_types_are_ignored",
@@ -186,7 +186,7 @@ EVERY_PLAYER = [
 """Tests that hold for every player, as far as they compile nothing."""
 BY_NAME = [
     "tests/test_registry.py",
-    "tests/test_doors.py",
+    "tests/test_lazy.py",
     "tests/test_imports.py",
     "tests/cli/test_listing.py",
     "tests/test_asked_before_built.py",

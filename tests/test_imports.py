@@ -1,4 +1,4 @@
-"""The floors of the house: imports run one way, no private module is used from another package, the doors are light."""
+"""The floors of the house: imports run one way, no private module is used from another package, packages import lazily."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ import banditlab
 PACKAGE = Path(banditlab.__file__).parent
 ROOT = PACKAGE.parent
 BASE = {"errors", "problem", "validation", "losses"}
-FLOOR = BASE | {"numerics", "players", "kernels", "bounds", "doors"}
+FLOOR = BASE | {"numerics", "players", "kernels", "bounds", "lazy"}
 
 ALLOWED: dict[str, set[str]] = {
     "errors": set(),
-    "doors": set(),
+    "lazy": set(),
     "distributions": {"errors"},
     "problem": {"errors"},
     "validation": {"errors"},
@@ -35,14 +35,14 @@ ALLOWED: dict[str, set[str]] = {
     "forecasters": FLOOR | {"forecasters"},
     "agents": FLOOR | {"agents", "distributions", "forecasters", "registry"},
     "boosting": FLOOR | {"boosting", "agents", "distributions", "forecasters", "registry"},
-    "comparators": BASE | {"comparators", "numerics", "doors"},
-    "envs": BASE | {"envs", "numerics", "doors"},
+    "comparators": BASE | {"comparators", "numerics", "lazy"},
+    "envs": BASE | {"envs", "numerics", "lazy"},
     "checks": FLOOR | {"checks", "registry"},
     "results": {"results", "errors", "disk"},
     "engine": BASE
     | {
         "engine",
-        "doors",
+        "lazy",
         "distributions",
         "children",
         "registry",
@@ -52,9 +52,9 @@ ALLOWED: dict[str, set[str]] = {
         "results",
         "envs",
     },
-    "analysis": {"analysis", "errors", "validation", "results", "doors"},
+    "analysis": {"analysis", "errors", "validation", "results", "lazy"},
     "estimator": BASE | {"numerics", "players", "registry"},
-    "regression": BASE | {"regression", "doors", "bounds", "players", "numerics", "estimator"},
+    "regression": BASE | {"regression", "lazy", "bounds", "players", "numerics", "estimator"},
     "comparison": {
         "comparison",
         "engine",
@@ -70,7 +70,7 @@ ALLOWED: dict[str, set[str]] = {
     | {
         "policy",
         "disk",
-        "doors",
+        "lazy",
         "distributions",
         "numerics",
         "registry",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door, places
+from banditlab.lazy import lazy_names, modules_of
 
 if TYPE_CHECKING:
     from banditlab.agents.banditron import Banditron as Banditron
@@ -99,4 +99,4 @@ _OTHERS = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))

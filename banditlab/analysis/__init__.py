@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.analysis.joins import relative as relative
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from banditlab.analysis.tables import Results as Results
     from banditlab.analysis.tables import load as load
 
-_PLACES = {
+_MODULES = {
     "Results": "banditlab.analysis.tables",
     "load": "banditlab.analysis.tables",
     "relative": "banditlab.analysis.joins",
@@ -27,4 +27,4 @@ _PLACES = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.comparators.along import comparators_along as comparators_along
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from banditlab.comparators.frobenius import best_in_frobenius_ball as best_in_frobenius_ball
     from banditlab.comparators.frobenius import project_frobenius as project_frobenius
 
-_PLACES = {
+_MODULES = {
     "Comparator": "banditlab.comparators.ball",
     "ComparatorError": "banditlab.comparators.ball",
     "FrobeniusComparator": "banditlab.comparators.frobenius",
@@ -40,4 +40,4 @@ _PLACES = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.engine.making import make_agent as make_agent
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from banditlab.engine.sweep import Result as Result
     from banditlab.engine.sweep import Sweep as Sweep
 
-_PLACES = {
+_MODULES = {
     "Estimate": "banditlab.engine.sweep",
     "Played": "banditlab.engine.runner",
     "Progress": "banditlab.engine.progress",
@@ -36,4 +36,4 @@ _PLACES = {
 }
 
 if not TYPE_CHECKING:  # with __getattr__ a type checker would accept any name
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import after_import, door, places
+from banditlab.lazy import after_import, lazy_names, modules_of
 
 if TYPE_CHECKING:
     from banditlab.envs._adaptive import AdaptiveEnv as AdaptiveEnv
@@ -47,7 +47,7 @@ _OTHERS = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, places(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))
 
 
 def _register() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.policy.choice import Choice as Choice
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from banditlab.policy.status import verify_log as verify_log
     from banditlab.policy.training import train as train
 
-_PLACES = {
+_MODULES = {
     "Choice": "banditlab.policy.choice",
     "LogStatus": "banditlab.policy.status",
     "Policy": "banditlab.policy.policy",
@@ -24,4 +24,4 @@ _PLACES = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

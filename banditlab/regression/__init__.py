@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.doors import door
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from banditlab.regression.losses import Huber as Huber
     from banditlab.regression.losses import Squared as Squared
 
-_PLACES = {
+_MODULES = {
     "GaussianRegression": "banditlab.regression.gaf",
     "Huber": "banditlab.regression.losses",
     "OnlineRegressor": "banditlab.regression.estimator",
@@ -20,4 +20,4 @@ _PLACES = {
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = door(__name__, _PLACES)
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

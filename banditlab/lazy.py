@@ -8,7 +8,7 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # importing it takes as long as all else that a door needs
+if TYPE_CHECKING:  # importing it takes as long as the rest of this module
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
 
@@ -16,12 +16,14 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 """By kind ("agents", "envs" ...), for each public class its id and its module."""
 
 
-def places(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
+def modules_of(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
     """Return the module of every public name: the classes of a table, and what has no id (contracts, records)."""
     return {name: module for kind in built_in.values() for name, (_, module) in kind.items()} | dict(others)
 
 
-def door(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
+def lazy_names(
+    package: str, modules: Mapping[str, str]
+) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`: the names in `modules`, before they are imported.
 
     `dir` lists these, the submodules imported so far, and Python's own names: nothing that the package only uses.

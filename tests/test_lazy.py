@@ -1,4 +1,4 @@
-"""The front doors: every public name is where its table says, for Python, for tab completion and for type checkers."""
+"""Lazy public names: every public name is where its table says, for Python, for tab completion and for type checkers."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ from typing import Any
 import pytest
 
 import banditlab
-from banditlab.doors import after_import, door, places
+from banditlab.lazy import after_import, lazy_names, modules_of
 from banditlab.registry import KINDS, classes_of, registry
 
 ROOT = Path(banditlab.__file__).parents[1]
 DOORS = sorted(
     ".".join(file.relative_to(ROOT).parts[:-1])
     for file in (ROOT / "banditlab").rglob("__init__.py")
-    if "import door" in file.read_text("utf-8") or "door, places" in file.read_text("utf-8")
+    if "import lazy_names" in file.read_text("utf-8") or "lazy_names, modules_of" in file.read_text("utf-8")
 )
 
 
 def table(name: str) -> dict[str, str]:
-    """Return a door's own table: for every public name its module."""
+    """Return a package's own table: for every public name its module."""
     module = importlib.import_module(name)
-    return places(module.BUILT_IN, module._OTHERS) if hasattr(module, "BUILT_IN") else dict(module._PLACES)
+    return modules_of(module.BUILT_IN, module._OTHERS) if hasattr(module, "BUILT_IN") else dict(module._MODULES)
 
 
 NAMES = [(package, name) for package in DOORS for name in table(package)]
@@ -95,7 +95,9 @@ def test_all_and_dir_hold_the_table(package: str) -> None:
     module = importlib.import_module(package)
     assert sorted(module.__all__) == sorted(table(package))
     assert set(module.__all__) <= set(dir(module))
-    inner = {"TYPE_CHECKING", "door", "places"} & set(dir(module))  # a module of that name is none of the door's own
+    inner = {"TYPE_CHECKING", "lazy_names", "modules_of"} & set(
+        dir(module)
+    )  # a module of that name is none of the package's own
     assert all(inspect.ismodule(getattr(module, name)) for name in inner), "noise in tab completion"
 
 
@@ -171,7 +173,7 @@ def test_a_wrong_name_is_an_import_error(package: str) -> None:
 def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
     room = ModuleType("room")
     monkeypatch.setitem(sys.modules, "room", room)
-    load, names, all_ = door("room", {"Path": "pathlib"})
+    load, names, all_ = lazy_names("room", {"Path": "pathlib"})
     assert all_ == ["Path"]
     assert names() == sorted({*vars(ModuleType("room")), "Path"})
     assert load("Path") is Path
@@ -180,7 +182,7 @@ def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_table_that_names_a_wrong_module_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "room", ModuleType("room"))
-    load, _, _ = door("room", {"Path": "json"})
+    load, _, _ = lazy_names("room", {"Path": "json"})
     with pytest.raises(AttributeError, match="module 'json' has no attribute 'Path'"):
         load("Path")
 

@@ -164,8 +164,8 @@ class Arena:
         for (label,), at in groups_of(final, VARIANT[:1]).items():
             settings, repetitions, values = (column[at] for column in columns.values())
             names = [str(name) for name in dict.fromkeys(settings)]
-            seat = {name: i for i, name in enumerate(names)}
-            _, across, table = matrix([seat[str(name)] for name in settings], repetitions, values)
+            number = {name: i for i, name in enumerate(names)}
+            _, across, table = matrix([number[str(name)] for name in settings], repetitions, values)
             choice = choose(table, np.isin(across, self.halves[0]))
             reported = {int(r): names[i] for r, i in zip(across, choice.reported, strict=True)}
             found[label] = Pick(names[choice.index], reported, choice.among, choice.held_out, choice.agree)
@@ -173,9 +173,9 @@ class Arena:
 
     def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
         """Return, of every player and repetition, the rows at the settings it is reported at."""
-        seats = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
+        runs = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
         reported = {label: pick.reported for label, pick in chosen.items()}
-        mine = [label in reported and reported[label].get(r) == settings for label, r, settings in seats]
+        mine = [label in reported and reported[label].get(r) == settings for label, r, settings in runs]
         return rows[np.array(mine, dtype=bool)]
 
 

@@ -37,7 +37,7 @@ class Columns:
     """The rows of a board as columns; texts that repeat are numbers into `names`."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
-    seats: dict[str, dict[str, int]] = field(default_factory=dict)
+    numbers: dict[str, dict[str, int]] = field(default_factory=dict)
     data: dict[str, list[Any]] = field(default_factory=dict)
 
     def add(self, name: str, value: Any) -> None:
@@ -46,11 +46,11 @@ class Columns:
 
     def add_name(self, name: str, text: str) -> None:
         """Add a text to a column, as its number."""
-        seats, names = self.seats.setdefault(name, {}), self.names.setdefault(name, [])
-        if text not in seats:
-            seats[text] = len(names)
+        numbers, names = self.numbers.setdefault(name, {}), self.names.setdefault(name, [])
+        if text not in numbers:
+            numbers[text] = len(names)
             names.append(text)
-        self.add(name, seats[text])
+        self.add(name, numbers[text])
 
 
 def write_board(

@@ -25,8 +25,8 @@ COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#c
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
 MARKERS = "osD^vPX*"
 THIN = (0, (4, 3))
-SEATS = (
-    # players that often meet stand in one row of eight, which differ in colour
+ORDER = (
+    # players often compared stand in one row of eight, which differ in colour
     *("linucb", "banditron", "fastcb", "newtron", "obama-lite", "exploration(ogd)", "gaptron", "uniform"),
     *(
         "exploration(folklore)",
@@ -87,33 +87,33 @@ class Style(NamedTuple):
 def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
     """Return one style per label, the same in every figure, report and board: it depends on the label only.
 
-    Players that come with banditlab stand in `SEATS`; the seat of others is drawn by a hash of the label, the next free one
-    where two labels of a figure meet. References are grey and dashed.
+    Players that come with banditlab have their place in `ORDER` as their number; that of others is a hash of the label, or the
+    next free number where two labels of a figure have the same. References are grey and dashed.
     """
     looks: dict[str, Style] = {}
-    taken = {SEATS.index(label) for label in labels if label in SEATS}
+    taken = {ORDER.index(label) for label in labels if label in ORDER}
     for label in labels:
         if label not in references:
-            seat = SEATS.index(label) if label in SEATS else _free_seat(label, taken)
-            taken.add(seat)
-            looks[label] = _style(seat)
+            number = ORDER.index(label) if label in ORDER else _free_number(label, taken)
+            taken.add(number)
+            looks[label] = _style(number)
     grey = enumerate(label for label in labels if label in references)
     return looks | {label: Style(FAINT, DASHES[1 + i % 3], MARKERS[i % len(MARKERS)]) for i, label in grey}
 
 
-def _free_seat(label: str, taken: Container[int]) -> int:
-    """Return a seat by the label's hash, or the next that is free; beyond every colour and dash with another marker."""
+def _free_number(label: str, taken: Container[int]) -> int:
+    """Return a number by the label's hash, or the next that is free; beyond every colour and dash with another marker."""
     n = len(COLOURS) * len(DASHES)
-    seat = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
-    seats = ((seat + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
-    return next((s for s in seats if s not in taken), seat)
+    number = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
+    numbers = ((number + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
+    return next((s for s in numbers if s not in taken), number)
 
 
-def _style(seat: int) -> Style:
-    """Return the style of a seat: a colour, from the ninth on with another dash, and with another marker."""
-    n, rows = len(COLOURS), seat // len(COLOURS)
-    marker = (seat + 3 * rows + rows // len(DASHES)) % len(MARKERS)
-    return Style(COLOURS[seat % n], DASHES[rows % len(DASHES)], MARKERS[marker])
+def _style(number: int) -> Style:
+    """Return the style of a number: a colour, from the ninth on with another dash, and with another marker."""
+    n, rows = len(COLOURS), number // len(COLOURS)
+    marker = (number + 3 * rows + rows // len(DASHES)) % len(MARKERS)
+    return Style(COLOURS[number % n], DASHES[rows % len(DASHES)], MARKERS[marker])
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:

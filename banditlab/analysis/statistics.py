@@ -339,11 +339,11 @@ def rank(
 
     places: list[tuple[int, int, Interval, Interval]] = []
     head, unsure = -1, set()
-    for seat, i in enumerate(order, start=1):
+    for nth, i in enumerate(order, start=1):
         behind_first = behind(i, order[0])
         if head < 0:
             behind_first = behind_first.cut(0.0, 0.0)
-            position, head, gap = seat, i, behind_first
+            position, head, gap = nth, i, behind_first
         else:
             gap = behind(i, head)
             alike = gap.contains(0.0) or gap.mean == 0.0
@@ -351,7 +351,7 @@ def rank(
             if alike:
                 position = places[-1][1]
             else:
-                position, head = seat, i
+                position, head = nth, i
         places.append((i, position, behind_first, gap))
     taken = [position for _, position, _, _ in places]
     doubtful = {position for i, position, _, _ in places if i in unsure}

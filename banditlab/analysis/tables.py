@@ -151,9 +151,9 @@ def load(out: str | os.PathLike[str]) -> Results:
         damage = f" ({', '.join(damaged)}: damaged)" if damaged else ""
         raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
     runs = _as_objects(table.to_pandas(use_threads=False))
-    seat = {run_id: i for i, run_id in enumerate(wanted)}
-    runs = runs.assign(_seat=runs["run_id"].map(seat)).sort_values(["_seat", "round"], kind="stable")
-    runs = _with_ranked(with_settings(runs.drop(columns="_seat").reset_index(drop=True)))
+    order = {run_id: i for i, run_id in enumerate(wanted)}
+    runs = runs.assign(_order=runs["run_id"].map(order)).sort_values(["_order", "round"], kind="stable")
+    runs = _with_ranked(with_settings(runs.drop(columns="_order").reset_index(drop=True)))
     done = set(runs["run_id"])
     streams = set(plan["streams"])
     # comparators of an adaptive stream bear the id of its run, which is done

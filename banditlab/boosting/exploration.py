@@ -47,8 +47,8 @@ class BoostedExploration(RoundAgent):
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], another decoding, a booster or a setting that does not exist, or weak learners that are
-        told the label.
+        `gamma` outside [0, 1], another decoding, a booster or a setting that does not exist, or weak learners that
+        need the label before they predict.
     IncompatibleError
         The booster does not support the problem.
 

@@ -32,7 +32,7 @@ class OnlineMBBM(Booster):
     most votes is played; of equals one, uniformly. Learner i then gets the label y with the weight
     :math:`w^i / w^{i^*}`, :math:`w^i = \sum_l C(y, l)`, in [0, 1].
 
-    Guarantee (Theorem 2): where each learner meets the online weak learning condition with edge :math:`\gamma` and
+    Guarantee (Theorem 2): where each learner satisfies the online weak learning condition with edge :math:`\gamma` and
     excess loss S, with probability :math:`1 - \delta` each, :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with
     probability :math:`1 - N \delta`, ties counted as mistakes. Lemma 9:
     :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. It is `banditlab.bounds`' "mbbm_mistakes". S is the learners' and

@@ -49,7 +49,7 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are kept as odds; a step
+    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are stored as odds; a step
     is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
     :math:`\pm \text{limit}`.
     """

@@ -106,7 +106,7 @@ def row_kernel(tables, m, lead, row, degrees):
     slack = lead.sum()
     for c in range(max(0, -least), m + 1):
         M = m - c
-        if slack + n * c < M:  # even the loose caps lead_l + c leave no room for M votes
+        if slack + n * c < M:  # even the loose caps lead_l + c cannot hold M votes
             continue
         pmf = tables.poisson[M]
         weight = tables.binomial[m, c] / tables.total[M]
@@ -191,7 +191,7 @@ class ExactPotentials(Potentials):
     r"""The potentials exactly, and memoised.
 
     Potentials are symmetric in the wrong classes: a row is computed for the sorted differences :math:`s_r - s_l` and
-    kept, up to `MEMO` rows. What is remembered changes no number.
+    stored, up to `MEMO` rows. Storing them changes no number.
 
     Cost: one row :math:`\phi(s + e_l)`, all l, takes :math:`O(k m^3)` multiplications; :math:`N^2 + k N` numbers of
     tables.

@@ -167,7 +167,7 @@ class AIOLI(KernelForecaster):
     with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`: the proof before anything is
     bounded, valid for any w.
 
-    Rounding: up to :math:`R^2 / \lambda = 10^{7}` :math:`A^{-1}` itself is kept, beyond it C with
+    Rounding: up to :math:`R^2 / \lambda = 10^{7}` :math:`A^{-1}` itself is stored, beyond it C with
     :math:`A^{-1} = C C'` (Potter's update), which loses half as many digits: margins stay right to about 1e-9 up to
     :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
 

@@ -181,8 +181,8 @@ class FOLKLORE(QuadraticForecaster):
     linear_term
         "corrected", or "printed" for Algorithm 1 as it stands in the paper: no bound, no certificate.
     form
-        "primal" keeps :math:`A^{-1}` over the d coordinates, "dual" over the span of the contexts learnt, which are
-        kept too: the same forecasts, to rounding or, where contexts are nearly dependent, about 1e-8. "auto" is
+        "primal" stores :math:`A^{-1}` over the d coordinates, "dual" over the span of the contexts learnt, which are
+        stored too: the same forecasts, to rounding or, where contexts are nearly dependent, about 1e-8. "auto" is
         primal from the start where that takes at most 64 MiB (d up to 379 at :math:`K = 10`): small problems have one
         form. Others begin dual, and go over to the primal form once, when the span exceeds seven eighths of the
         space, if `max_memory` allows. The dual form takes sparse blocks as they are, and stays dual once it has: a

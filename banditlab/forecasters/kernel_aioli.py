@@ -81,7 +81,7 @@ class KernelAIOLI(Forecaster):
     bounds the regret against the ball of that space.
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an
-    update costs two solves); :math:`n^2 / 2` numbers. The arrays grow (their room doubles), which compiled loops
+    update costs two solves); :math:`n^2 / 2` numbers. The arrays grow (their capacity doubles), which compiled loops
     cannot do, so rounds go one at a time. For long streams with the gaussian kernel use `fourier-aioli`, of fixed
     size.
 
@@ -151,7 +151,7 @@ class KernelAIOLI(Forecaster):
         self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):

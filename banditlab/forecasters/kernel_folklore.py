@@ -18,8 +18,8 @@ class KernelFOLKLORE(KernelSpanForecaster):
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
     Update rule: `folklore`'s with :math:`\phi(x)` for x, in the coordinates of the span of the features learnt; with
-    the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are kept and others are
-    seen through their projection onto the span (Nystroem): a round then costs the same for ever.
+    the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are stored and others are
+    replaced by their projection onto the span (Nystroem): a round then costs the same for ever.
 
     Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` of
     the bounds). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`, :math:`\|f_k\| \le B`,
@@ -29,8 +29,8 @@ class KernelFOLKLORE(KernelSpanForecaster):
     dimension of the space or the rounds, where that is less. A gaussian kernel's space holds no linear function:
     `bound` is None and `certificate` NaN.
 
-    Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, r the contexts kept:
-    :math:`K^3 r^2 / 2`. The arrays grow (their room doubles), so rounds go one at a time.
+    Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, r the contexts stored:
+    :math:`K^3 r^2 / 2`. The arrays grow (their capacity doubles), so rounds go one at a time.
 
     Parameters
     ----------
@@ -46,7 +46,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
     regularization, curvature
         As for `folklore`, with :math:`R = \sup \sqrt{k(x, x)}`.
     landmarks
-        m, the most contexts that are kept; 0 for all that stand out.
+        m, the most contexts that are stored; 0 for all that stand out.
     tolerance
         Least distance of a feature from the span, as a part of R, for which it is stored.
 

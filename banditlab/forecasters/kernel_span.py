@@ -1,11 +1,11 @@
 r"""A learner on quadratic surrogates in the span of kernel features: :math:`K > 2` classes, exact or by a Nystroem
 projection.
 
-With X (r, d) the contexts kept and :math:`L L'` their Gram matrix (Cholesky), :math:`\phi(x)` has the coordinates
+With X (r, d) the contexts stored and :math:`L L'` their Gram matrix (Cholesky), :math:`\phi(x)` has the coordinates
 :math:`\xi = L^{-1} k(X, x)` in their span and one more, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`, along what sets it apart.
-The learner's own kernels play on these coordinates: it sees contexts through inner products only. A context is kept
+The learner's own kernels play on these coordinates: it uses contexts through inner products only. A context is stored
 where it stands out by more than `tolerance` times the largest norm of a feature, and while fewer than `landmarks` are
-kept; of another one the learner sees the projection onto the span, in forecast and update alike. What that leaves out
+stored; of another one the learner uses the projection onto the span, in forecast and update alike. What that leaves out
 of the comparators is bounded by its length, which is summed up.
 """
 
@@ -32,7 +32,7 @@ from banditlab.validation import at_least, nonnegative, one_of, positive
 
 KERNELS = ("linear", "gaussian", "polynomial")
 FIRST = 16
-"""Coordinates there is room for at first; the capacity doubles."""
+"""Coordinates at first; the capacity doubles."""
 
 
 class Span(NamedTuple):

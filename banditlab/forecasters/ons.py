@@ -114,7 +114,7 @@ class ONS(KernelForecaster):
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
     Morrison); the projection is solved to 1e-12 in its K multipliers.
 
-    Guarantee (Theorem 2 of 2007 with its constants kept): the loss is :math:`\alpha`-exp-concave on the ball exactly
+    Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball exactly
     for :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
     :math:`\{W : \|W_k\| \le B\}` is at most
 

@@ -96,7 +96,7 @@ class Ahead(NamedTuple):
     (M, m, m): of row t what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as
     columns, sixteen after sixteen, of the last stretch and, in the other half, of the one before. LX (M, D, m):
     :math:`L X` of every model that is whole. Scratch: V (m, D), the :math:`v_a`, then the :math:`f_a`, of one model;
-    room; pair (2 D 16,), contexts as columns and their products.
+    scratch, for any use; pair (2 D 16,), contexts as columns and their products.
     """
 
     place: NDArray[np.int64]

@@ -158,7 +158,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored; room (D,) is scratch."""
+    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored; scratch (D,)."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:

@@ -1,7 +1,7 @@
 """AIOLI oracles for long dense contexts: of each class's matrix a diagonal, or a block in a sketch that all classes share.
 
-Kernels over the sketch read it from the agent's state, so that the two sets of a duel meet a context, and turn with the basis,
-together.
+Kernels over the sketch read it from the agent's state, so that both sets of a duel use one projection of
+the context and rotate with one basis.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sketched_context(state, x):
 
 @njit(arrays="views")
 def widened_context(state, x):
-    """Return the same; the basis has got the context's own direction, where there was room for one."""
+    """Return the same after the basis got the context's own direction, where it had fewer than m rows."""
     sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:

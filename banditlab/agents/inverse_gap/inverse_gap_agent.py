@@ -214,7 +214,7 @@ class InverseGapAgent(KernelAgent):
         w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
     challenger
         The second set's :math:`\lambda` in units of the first's; 0 for a single set, no duel: half the memory, 5 %
-        fewer mistakes on tables of few columns, a sixth more where hundreds of dense columns meet noisy labels. Of
+        fewer mistakes on tables of few columns, a sixth more with hundreds of dense columns and noisy labels. Of
         "aioli".
     second_order
         What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".

@@ -156,7 +156,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: contextualbandits' own, as it comes: an intercept is added, matrices are in single precision,
-    inverses are kept by the Sherman-Morrison formula. Class k holds
+    inverses are updated by the Sherman-Morrison formula. Class k holds
     :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
     rounds it was played in; the class with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the
     first of equals; of classes not played yet, whose bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`,
@@ -211,7 +211,7 @@ class ContextualBanditsLinTS(LinearAgent):
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: contextualbandits' own with `sample_from = "ci"`, `method = "sm"` and `beta_prior = "auto"`: an
-    intercept is added, matrices are in double precision, inverses are kept by the Sherman-Morrison formula. Class k
+    intercept is added, matrices are in double precision, inverses are updated by the Sherman-Morrison formula. Class k
     holds :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}`
     over the rounds it was played in; the class with the highest score is played, scores drawn from
     :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right and wrong more than twice

@@ -26,7 +26,7 @@ class RiverLinUCB(PeerAgent):
 
     Update rule: river's own. Class k's bound is :math:`\mu_k + \sigma_k`, mean and standard deviation of the
     predictive normal law, :math:`\sigma_k^2 = 1/\beta + x'S_k x`, :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}`
-    over the rounds k was played in. Equals are settled by river's generator, seeded from ours, so probabilities are
+    over the rounds k was played in. Ties are broken by river's generator, seeded from ours, so probabilities are
     one-hot given that draw.
 
     river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse: at :math:`\alpha` other than 1

@@ -46,7 +46,7 @@ class VW(PickledBySettings, PeerAgent):
     Features: Vowpal Wabbit writes the class into the low bits of a feature's index, over what stands there. Features
     named 0, 1, 2, ... thus share their weights in groups of S, the power of two above K: on Digits-v0 80 % mistakes
     instead of 41 % in the first 5,000 rounds. Here feature j stands at :math:`j S`, the constant feature (Vowpal
-    Wabbit's own, on by default) at :math:`d S`, and the table has room for all: nothing collides.
+    Wabbit's own, on by default) at :math:`d S`, and the table is large enough: nothing collides.
 
     Guarantee: none is claimed here; `bound` returns None.
 
@@ -91,7 +91,7 @@ class VW(PickledBySettings, PeerAgent):
 
     id = "vw"
     requires = ("vowpalwabbit",)
-    summary = "Vowpal Wabbit: --cb_explore K, epsilon-greedy unless told otherwise"
+    summary = "Vowpal Wabbit: --cb_explore K, epsilon-greedy by default"
     reference = "Vowpal Wabbit; Bietti, Agarwal and Langford, JMLR 2021"
 
     def __init__(

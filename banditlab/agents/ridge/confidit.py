@@ -50,7 +50,7 @@ class Confidit(RidgeAgent):
     :math:`-\alpha` that makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
     Contexts of another norm: the paper has :math:`\|x\| = 1`. Here x stands for :math:`x/R`, R the problem's radius,
-    hence norms up to 1 (kept as a ridge of :math:`(1 + \alpha)^2 R^2`, which gives the same numbers); other units of
+    hence norms up to 1 (equivalently, a ridge of :math:`(1 + \alpha)^2 R^2`, which gives the same numbers); other units of
     x change no action.
 
     Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above and

@@ -237,7 +237,7 @@ def angles(W, i, v, d):
 def write_views(scale, W, by_rank, size, x, views):
     """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), one behind the other; see the module.
 
-    by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views has room for the centred one.
+    by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views includes the centred one.
     """
     n_blocks = by_rank.shape[0]
     start = views.shape[0] - n_blocks * size

@@ -1,11 +1,11 @@
 """Compiled trees by address: a kernel plays all of a booster's learners in one call, and they stay learners of their own.
 
 The trees' arrays and generators stay where they are; a kernel gets a table of their addresses. So nothing is copied or
-kept twice, whatever is drawn is drawn from the learner's own generator, and a learner can be asked, saved or pickled by
+stored twice, whatever is drawn is drawn from the learner's own generator, and a learner can predict, be saved or pickled by
 itself between two calls. A learner here is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
 
-Other learners that estimate probabilities are asked for their estimates one by one, in Python; their table has no trees,
-and what follows from the estimates is the same kernel's.
+Other learners that estimate probabilities return their estimates one by one, in Python; their table has no trees,
+and the same kernel does the rest.
 """
 
 from __future__ import annotations

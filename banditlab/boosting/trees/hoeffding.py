@@ -202,7 +202,7 @@ class HoeffdingTree(ProbableLearner):
         self._nominal = [group for group in groups if group not in self._ordered]
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with the room it has."""
+        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
         given = fields_of(state["state"]) or {}
         columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
         require_tree(given, self.state, self.starts, columns)

@@ -17,10 +17,10 @@ class Simulated(WeakLearner):
 
     Problem: none that occurs; it takes the place of a weak learner where a booster's theorem is to be measured.
 
-    Prediction, y the label told and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
+    Prediction, y the label given and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
     and :math:`\gamma` more on y:
 
-    * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It meets Definition 1 of the paper for every
+    * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It satisfies Definition 1 of the paper for every
       edge below :math:`\gamma`, with the excess loss `banditlab.bounds` gives as "simulated_excess".
     * "adversarial": the class that costs most, :math:`l = \arg\max_l D(y, l)` (of equals one at random), :math:`D(y)`
       the booster's costs less that of y over their sum. So it is as long as the account
@@ -98,7 +98,7 @@ class Simulated(WeakLearner):
         """Return a class for the context whose label was passed."""
         y, K, u = self._label, self.problem.n_classes, self.rng.random()
         if y < 0:
-            raise UsageError("simulated: predicts a context whose label it was not told; call peek(label) first")
+            raise UsageError("simulated: needs the label of a context before it predicts; call peek(label) first")
         self._label = -1
         if self.behaviour == "random":
             return y if u < self.own_edge else min(int((u - self.own_edge) / (1.0 - self.own_edge) * K), K - 1)
@@ -111,7 +111,7 @@ class Simulated(WeakLearner):
         return l
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Settle the account of the last prediction."""
+        """Update the balance of costs by the last prediction."""
         if self.behaviour == "adversarial":
             self.account += weight * (self._fair - self._cost)
 

@@ -22,8 +22,8 @@ TUNED = ("grace_period", "split_confidence", "tie_threshold")
 class Tuning:
     """What is drawn for N learners: anew from the booster's generators, or, given a seed, always the same.
 
-    Given a seed, it is what the code of Jung, Goetz and Tewari draws from it (`gen_weaklearners`, which sets it to 1 unless
-    told otherwise, so that all orders of a data set meet the same trees). From numpy's Mersenne Twister come, for each tree,
+    Given a seed, it is what the code of Jung, Goetz and Tewari draws from it (`gen_weaklearners`, which sets it to 1 by
+    default, so that all orders of a data set get the same trees). From numpy's Mersenne Twister come, for each tree,
     the confidence, the grace period, a real number, and the tie threshold, then all weights' factors.
 
     Raises

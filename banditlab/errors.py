@@ -20,12 +20,12 @@ class ClusterError(BanditlabError):
 
 
 class FaultError(UsageError):
-    """One fault of a table. Several are collected before they are told, with the command that mends them all.
+    """One fault of a table. Several are collected before they are reported, with the command that corrects them all.
 
     Attributes
     ----------
     options
-        The command line's options that mend it: ("--drop-column", "id"); empty where none does.
+        The command line's options that correct it: ("--drop-column", "id"); empty where none does.
     """
 
     def __init__(self, message: str, *options: str) -> None:

@@ -160,10 +160,10 @@ class Registry:
         if lab in self._labs:
             return
         found = []
-        for folder_kind in LAB_FOLDERS:
-            for file in sorted((lab / folder_kind).glob("*.py")):
+        for kind in LAB_FOLDERS:
+            for file in sorted((lab / kind).glob("*.py")):
                 if not file.name.startswith("_"):
-                    found += self._read(file, folder_kind)
+                    found += self._read(file, kind)
         before = {kind: dict(table) for kind, table in self._entries.items()}
         try:
             for entry in found:
@@ -177,7 +177,7 @@ class Registry:
         """Return the lab folders opened so far, as absolute paths."""
         return [str(lab) for lab in self._labs]
 
-    def _read(self, file: Path, folder_kind: str) -> list[Entry]:
+    def _read(self, file: Path, kind: str) -> list[Entry]:
         """Return the entries of a lab file; one that fails to import is listed with its reason."""
         source = ""
         try:
@@ -188,8 +188,8 @@ class Registry:
             raise
         except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
             reason = " ".join(f"{type(error).__name__}: {_said(error, str)}".split())
-            ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[folder_kind] else file.name]
-            return [Entry(id_, folder_kind, None, str(file), source, reason) for id_ in ids]
+            ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[kind] else file.name]
+            return [Entry(id_, kind, None, str(file), source, reason) for id_ in ids]
         return [Entry(cls.id, kind, cls, str(file), source) for kind, cls in classes_of(module)]
 
 
@@ -220,8 +220,8 @@ def refuse_exposed(lab: Path) -> None:
 def _entries(lab: Path) -> Iterator[Path]:
     """Yield a lab's mark, its folders of plug-ins, and all that is in them."""
     yield from (lab / name for name in (MARK, *LAB_FOLDERS) if os.path.lexists(lab / name))
-    for folder_kind in LAB_FOLDERS:
-        for folder, folders, files in os.walk(lab / folder_kind, onerror=_raise):
+    for kind in LAB_FOLDERS:
+        for folder, folders, files in os.walk(lab / kind, onerror=_raise):
             yield from (Path(folder, name) for name in (*folders, *files))
 
 

@@ -1,4 +1,4 @@
-"""What `banditlab check` prints: a line each, up to the first broken contract, and how to mend it."""
+"""What `banditlab check` prints: a line each, up to the first broken contract, and how to fix it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
                 out.print(escape(f"          the contract: {r.contract}"))
             if not every:
                 out.print(
-                    f"{passed} passed or excluded with a reason, then this; mend it and check again (--all goes on)"
+                    f"{passed} passed or excluded with a reason, then this; fix it and check again (--all goes on)"
                 )
                 return 1
         else:

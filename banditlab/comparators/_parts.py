@@ -86,7 +86,7 @@ def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, 
 
 
 def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
-    """Return the part's Newton direction, its Hessian mended by what the steps so far saw of the whole's.
+    """Return the part's Newton direction, its Hessian corrected by the steps so far over the whole.
 
     This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian in the place of :math:`H_0`.
     """

@@ -1,4 +1,4 @@
-"""All faults of a table in one error, with the command that mends them."""
+"""All faults of a table in one error, with the command that corrects them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from banditlab.envs.survey import Survey
 from banditlab.errors import FaultError, UsageError
 
 ROUNDS_OF_FIXES = 4
-"""What mends one fault may show another: so often the mended table is looked at again."""
+"""How often the corrected table is checked again: the correction of one fault may uncover another."""
 SETTINGS = (
     "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "max_categories",
     "order", "group", "missing", "scaling",
@@ -20,14 +20,14 @@ HEADER = {"yes": "--header", "no": "--no-header"}
 
 
 class FaultyTableError(UsageError):
-    """All faults of a table, and the command that mends them.
+    """All faults of a table, and the command that corrects them.
 
     Attributes
     ----------
     faults
         One line each.
     command
-        The corrected `banditlab compare ...`; "" where some fault has no option that mends it.
+        The corrected `banditlab compare ...`; "" where some fault has no option that corrects it.
     """
 
     def __init__(self, faults: Sequence[str], command: str) -> None:

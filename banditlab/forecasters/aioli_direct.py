@@ -1,4 +1,4 @@
-"""AIOLI as Algorithm 2 has it, mended: a Cholesky factor, and gradient descent in two dimensions (COLT 2020)."""
+"""AIOLI as Algorithm 2 has it, corrected: a Cholesky factor, and gradient descent in two dimensions (COLT 2020)."""
 
 from __future__ import annotations
 

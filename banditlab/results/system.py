@@ -85,7 +85,7 @@ def try_lock(file: Path) -> BinaryIO | None:
 
 
 def release(locked_file: BinaryIO) -> None:
-    """Give back a lock that `try_lock` gave, and close its file. A process that ends gives it back as well."""
+    """Release a lock of `try_lock`, and close its file. A process that ends releases it as well."""
     if not locked_file.closed:
         _unlock(locked_file)
         locked_file.close()

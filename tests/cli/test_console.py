@@ -211,7 +211,7 @@ def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
 @pytest.mark.parametrize(
     ("every", "code", "last"),
     [
-        (False, 1, "2 passed or excluded with a reason, then this; mend it and check again (--all goes on)"),
+        (False, 1, "2 passed or excluded with a reason, then this; fix it and check again (--all goes on)"),
         (True, 1, "3 passed or excluded with a reason, 2 failed"),
     ],
 )

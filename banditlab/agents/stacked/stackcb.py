@@ -371,17 +371,19 @@ class StackCB(KernelAgent):
 
     Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
 
-    Update rule: expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`): two
-    with :math:`\lambda` and :math:`100 \lambda` on standardised columns, two on columns by their range, `blocks` on
-    random Fourier features of all columns or of half of them, standardised or by rank; one more is a ridge regression
-    of the bit (`stacked.ridge_expert`). AIOLI says :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`,
-    :math:`m = x_e'h_{ek}`, :math:`q = x_e'P_{ek} x_e`; every second Fourier expert takes the q of the one before.
-    :math:`\pi` is the share of hits of about the last 500 rounds (1/2 at first), but at least `optimism` and at most
-    1/2, AIOLI's: the prior mean of an untried class is the recent hit rate instead of 1/2, which is too optimistic
-    where there are many classes. :math:`\zeta_k` is a mean of
-    :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks, and of a third one's
-    :math:`s_k - \ln \sum_{j \ne k} \exp(s_j)`, in which classes compete (`stacked.stack`, `stacked.softmax_stack`).
-    With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for
+    Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two experts,
+    with :math:`\lambda` and :math:`100 \lambda`, read standardised columns; two read columns scaled by their range; `blocks`
+    read random Fourier features of all columns or of half of them, standardised or by rank. One more is a ridge regression
+    of the bit (`stacked.ridge_expert`).
+
+    AIOLI's margin is the root of :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`, :math:`m = x_e'h_{ek}`,
+    :math:`q = x_e'P_{ek} x_e`. Every second Fourier expert uses the q of the one before. :math:`\pi` is the share of hits of
+    about the last 500 rounds (1/2 at first), at least `optimism` and at most 1/2, AIOLI's. So the prior mean of an untried
+    class is the recent hit rate instead of 1/2, which is too optimistic where there are many classes.
+
+    The logit :math:`\zeta_k` is a mean of :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks
+    (`stacked.stack`), and of :math:`s_k - \ln \sum_{j \ne k} \exp(s_j)` of a third stack, a softmax over the classes
+    (`stacked.softmax_stack`). With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for
     :math:`k \ne \text{best}`,
 
     .. math::
@@ -389,44 +391,42 @@ class StackCB(KernelAgent):
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
     the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{\text{growth}}`, :math:`n - 1` the number of outcomes
-    learnt. Then the played class's models learn the bit, and the stacks by online Newton on the log loss, which
-    weighs them, too.
+    learnt. Then the played class's models are updated with the bit. The stacks are updated by online Newton on the log loss,
+    by which they are also weighted.
 
     Two classes: exactly one class is right, so a bit gives the label whichever was played. With `complement` one
-    model serves both, :math:`z_{e1} = -z_{e0}` and :math:`\zeta_1 = -\zeta_0`, and learns from every round; nothing
-    is learnt by exploring, so that only the floor :math:`1 / (2 (n + 100))` is left of it. Leave it off where both of
-    two actions may fail, or both succeed.
+    model serves both, :math:`z_{e1} = -z_{e0}` and :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Exploration
+    then has no use, and only its floor :math:`1 / (2 (n + 100))` is left. Leave it off where both of two actions may be
+    wrong, or both right.
 
-    Columns' means, spreads and ranges and the median distance are those of the contexts seen: at
-    :math:`n = 2, 4, 8, \dots, 512` they are taken anew, and the rounds since are learnt again under them from the
-    start. From then on they stay.
+    Columns' means, spreads and ranges and the median distance are estimated from the contexts so far at
+    :math:`n = 2, 4, 8, \dots, 512`. Each time all models are reset, and updated again under the new scale with
+    the rounds since the last change. After :math:`n = 512` the scale is fixed.
 
-    With `cold_start` and :math:`d \ge 4 K`, while fewer contexts were met than they have columns, a miss counts
-    against its class, confidence bounds of the ridge expert are added to :math:`\zeta`, and scales are taken more
-    often (`stacked.cold_start`).
+    With `cold_start` and :math:`d \ge 4 K`, in the first d rounds a miss counts against its class, confidence bounds of the
+    ridge expert are added to :math:`\zeta`, and scales are estimated more often (`stacked.cold_start`).
 
-    With `changes = true` a CUSUM compares hits with what was said of them (`stacked.change`). Where it passes 14 what
-    was learnt before is forgotten: the rounds since it was last 0, at most 2,000, are learnt again, and n counts from
-    there.
+    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14 the
+    models are reset and updated with the rounds since it was last 0, at most 2,000. n counts from there.
 
     Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for :math:`K > 2`; `bound` is
     None. What holds for every stream, adversarial ones included, is that every class is played infinitely often:
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
     Borel-Cantelli lemma). That floor alone costs at most :math:`\ln(1 + T/100)` rounds in T as long as no change is
-    called. It does not bound how long a wrong class may be the best.
+    detected. It does not bound how long a wrong class may be the best.
 
     Units: a column in another unit or with another zero, :math:`x_j \to a_j x_j + b_j`, :math:`a_j > 0`, gives the
-    same play, to rounding, from the first rebuild on, and before it contexts count for nothing. R is not used.
+    same play, to rounding, from the first estimate of the scale on. Before it contexts are not used. R is not used.
 
     Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
-    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to read them,
-    :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that learns, :math:`\text{blocks}\, F d / 2` for the features,
+    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to predict with all,
+    :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that is updated, :math:`\text{blocks}\, F d / 2` for the features,
     :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2, 4, \dots, 512`, with `cold_start` at 3, 6, 12, ... up
-    to d, too, and one that calls a change take as long as learning n rounds again. Memory:
+    to d, too, and one that detects a change take as long as n updates. Memory:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
     In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and :math:`8 M m` numbers of eight
-    bytes; a sketch of r rows :math:`4 M (m + r^2 / 2) + 2 r m` and as many numbers :math:`(+ 4 r m)`, its turns
-    :math:`4 M (m + r^2)` a round in the mean at first, later an eighth: it takes in every eighth context then.
+    bytes; a sketch of r rows :math:`4 M (m + r^2 / 2) + 2 r m` and as many numbers :math:`(+ 4 r m)`. Its rotations
+    take :math:`4 M (m + r^2)` a round in the mean at first, later an eighth of that, when it uses every eighth context.
 
     Parameters
     ----------
@@ -438,10 +438,10 @@ class StackCB(KernelAgent):
         :math:`\lambda` of the first linear expert on each view, whose entries have squares of mean 1 (standardised),
         1e-6 or above; the second's is a hundred times that.
     blocks
-        Number of Fourier experts, 0 or above; bandwidths and columns take turns (`stacked.views.BANDWIDTHS`).
+        Number of Fourier experts, 0 or above; bandwidths and columns alternate (`stacked.views.BANDWIDTHS`).
     features
         F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
-        up to a multiple of 16: there is time for them.
+        up to a multiple of 16, as the round is cheaper.
     fourier_regularization
         :math:`\lambda` of the Fourier experts, whose views have norm 1, 1e-6 or above.
     curvature
@@ -462,10 +462,10 @@ class StackCB(KernelAgent):
         :math:`\lambda` of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none. Its
         weight in the stack begins at 0. Of `second_order = "full"`: elsewhere there is none.
     softmax
-        Whether there is a third stack, in which classes compete; where one model serves both of two classes
+        Whether there is a third stack, a softmax over the classes; where one model serves both of two classes
         there is none.
     cold_start
-        Whether the first d rounds are played for what they are, where :math:`d \ge 4 K` and there is a ridge expert.
+        Whether the first d rounds are played as `stacked.cold_start` says, where :math:`d \ge 4 K` and there is a ridge expert.
     changes
         Whether to reset the models when the agent is right much less often than it predicts.
     complement

@@ -1,9 +1,9 @@
 r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) per class: each predicts whether its class would be correct.
 
-Model i is held as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss of the margin z at the outcome
+Model i is stored as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss of the margin z at the outcome
 :math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`; w is the weight of the two virtual labels, one of each sign, at the
 context to predict. :math:`P_i` and :math:`h_i` are in one of the forms of `numerics.model_forms`, whose x is the
-context or the sketch that holds it.
+context or the sketch with it.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def new_models(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: f
 
 
 LARGEST_VARIANCE = 1.0
-"""The largest :math:`q = x'P x` at which a challenger's class takes another class's hit for a miss of its own."""
+"""The largest :math:`q = x'P x` at which the challenger updates a class with another class's hit as a miss."""
 
 
 @inline

@@ -91,7 +91,7 @@ class Oracle(ABC):
     @staticmethod
     @abstractmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Any:
-        """Return the new_models state for K classes from resolved settings."""
+        """Return the state before any update, for K classes, from resolved settings."""
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:

@@ -1,9 +1,9 @@
 """Banks of AIOLI models: N experts of K classes each, over views of one size.
 
-Expert e is `class_models` once more: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. What differs is
-where :math:`q_k = x'P_{ek} x` comes from: an expert's own matrices, or those of a neighbour whose view is of the same
-kind (the `scout`), so that a round reads K matrices for several experts. Only the class that was played is read in all
-of them. Matrices are stored in float32 and all sums are of float64: a round of many columns waits for memory.
+Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. The difference is
+:math:`q_k = x'P_{ek} x`: an expert takes it from its own matrices, or from those of the expert before, whose view is of the
+same kind (`shared_q`). So a forecast reads K matrices for two experts; an update reads that of the class played for each.
+Matrices are stored in float32 and all sums are of float64: with many columns a round takes as long as reading memory.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Bank(NamedTuple):
 
 
 def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
-    r"""Return new_models experts over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
+    r"""Return experts before any update, over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
     N = len(regularizations)
     made = Bank(
         P=single_zeros(N, n_classes, size_of(width(m))),

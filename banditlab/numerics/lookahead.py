@@ -1,15 +1,16 @@
-r"""A stretch of contexts looked at together: packed matrices :math:`P_i` and vectors :math:`h_i` read once for m
+r"""A stretch of contexts prefetched together: packed matrices :math:`P_i` and vectors :math:`h_i` read once for m
 rounds, not once a round.
 
-Problem. Models :math:`i = 1, \dots, M` keep :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
-reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all of them, and moves a few: with :math:`v = P_i x_t`
+Problem. Models :math:`i = 1, \dots, M` store :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
+reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all of them, and updates a few: with :math:`v = P_i x_t`
 
 .. math::
 
     h_i \leftarrow h_i + \text{step}\, v, \qquad P_i \leftarrow P_i - s v v', \quad s \ge 0. \tag{1}
 
-Once the :math:`M d^2/2` numbers fit in no near cache, a round waits for memory. The next :math:`n \le m` contexts, the
-columns of X (d, n), are known, and nothing in these rounds leaves their span. What is read and moved is
+Where the :math:`M d^2/2` numbers exceed the near caches, a round takes as long as reading them from memory. The next
+:math:`n \le m` contexts, the columns of X (d, n), are known, and nothing in these rounds leaves their span. What is read and
+updated is
 
 .. math::
 
@@ -22,14 +23,14 @@ Multiplied by :math:`X'` from the left and X from the right, (1) has no :math:`d
 
     g_i \leftarrow g_i + \text{step}\, c, \qquad G_i \leftarrow G_i - s c c'. \tag{3}
 
-Only the rounds to come are needed of it: row t stays as it was in round t. After the stretch, model i, which has learnt
-in the rounds :math:`t_1 < \dots < t_r`, is brought up to date. The :math:`v_a` of (1) follow from the :math:`P_i` of
+Only later rounds need it: row t stays as it was in round t. After the stretch, model i, which was updated in
+the rounds :math:`t_1 < \dots < t_r`, is brought up to date. The :math:`v_a` of (1) follow from the :math:`P_i` of
 the beginning,
 
 .. math::
 
     v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad
-    (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ as it was left standing}, \tag{4}
+    (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ as it was in round } t_b, \tag{4}
 
 a product with r contexts at once. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
 :math:`f_a = \sqrt{s_a} v_a`,
@@ -42,14 +43,14 @@ eight rows of :math:`P_i` at a time, which the next stretch's (2) reads while th
 triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4): of :math:`P x = L x + L'x`
 the second half is left to do.
 
-A model that has learnt little is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
+A model with few updates is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
 :math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is a product with F twice, and (5) appends the rows :math:`f_a`.
 
-Exact but for rounding. q is a difference: where a context comes again it falls from :math:`\|x\|^2/\lambda` to about 1,
+Exact but for rounding. q is a difference: where a context is repeated it falls from :math:`\|x\|^2/\lambda` to about 1,
 in (3) as in :math:`x'P x` with P from (1). Either way the error is a few units of rounding of the q it fell from.
 
 Cost of a round: :math:`d^2 + 2 n d` operations a model for (2), as a matrix product, and :math:`2 d^2` a model that
-learns. Of memory, :math:`P_i` is read once in n rounds, once more for every sixteen contexts that it learnt from (or
+is updated. Of memory, :math:`P_i` is read once in n rounds, once more for every sixteen contexts of its updates (or
 one or two left over), and written once.
 """
 

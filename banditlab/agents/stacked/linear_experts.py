@@ -56,8 +56,9 @@ class Compact(NamedTuple):
 def linear_experts(
     regularizations: NDArray[np.float64], n_models: int, m: int, form: Form, ridge: float = 0.0
 ) -> Bank | Compact:
-    r"""Return experts before any update, on views of m numbers, :math:`A_0 = \lambda I`: regularizations (2,), of each view's two
-    experts.
+    r"""Return experts before any update, on views of m numbers, :math:`A_0 = \lambda I`.
+
+    regularizations (2,): :math:`\lambda` of each view's two experts.
 
     ridge: that of the ridge expert; 0: there is none.
     """

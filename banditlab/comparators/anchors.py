@@ -25,7 +25,13 @@ def best_single_action(right: Any) -> int:
 
 
 def best_action_per_value(right: Any, values: Any) -> int:
-    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round."""
+    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round.
+
+    Raises
+    ------
+    UsageError
+        right is not of shape (n, K), or values is not of shape (n,).
+    """
     right, values = _checked(right), np.asarray(values)
     if values.shape != (len(right),):
         raise UsageError(f"values must be of shape ({len(right)},), one for every round, got {values.shape}")

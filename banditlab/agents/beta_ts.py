@@ -84,7 +84,7 @@ class BetaTS(KernelAgent):
 
     The probabilities are those given the draws: one-hot, and expected mistakes carry no more information than mistakes.
 
-    Cost: 2 K Gamma draws a round; 2 K numbers for each value of the column. With `per`, :math:`O(d)` more to find the value.
+    Cost: 2 K Gamma draws per round; 2 K numbers for each value of the column. With `per`, :math:`O(d)` more to find the value.
 
     Parameters
     ----------

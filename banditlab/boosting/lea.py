@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.errors import UsageError
 from banditlab.validation import at_least
 
 Floats = NDArray[np.float64]
@@ -32,7 +33,7 @@ class ExpertAdvice:
     Raises
     ------
     UsageError
-        A setting below 1.
+        A setting below 1, or costs that are not (N,), finite and at least 0.
 
     References
     ----------
@@ -50,5 +51,8 @@ class ExpertAdvice:
         return v / v.sum()
 
     def update(self, costs: Floats) -> None:
-        """Add the round's weighted costs (N,) of the experts' predictions."""
+        """Add the round's weighted costs (N,) of the experts' predictions; the guarantee needs them in [0, 1]."""
+        costs = np.asarray(costs, dtype=np.float64)
+        if costs.shape != self.costs.shape or not ((costs >= 0.0) & (costs < np.inf)).all():
+            raise UsageError(f"costs must be of shape {self.costs.shape}, finite and at least 0, got {costs}")
         self.costs += costs

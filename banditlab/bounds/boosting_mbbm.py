@@ -124,7 +124,7 @@ def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) 
     r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that Theorem 4 makes a booster need for an error rate of
     :math:`\epsilon`.
 
-    Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster errs with probability
+    Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster makes a mistake with probability
     :math:`1 - 1/k`; they meet Definition 1 where :math:`S \ge k \ln(1/\delta)/\gamma`.
     """
     return (n_classes - 1) * excess / (4.0 * edge * error_rate)

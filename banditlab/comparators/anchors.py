@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.comparators.ball import TOLERANCE, best_in_ball
 from banditlab.errors import UsageError
+from banditlab.numerics.right_actions import are_right
 
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
@@ -25,7 +26,7 @@ def best_single_action(right: Any) -> int:
 
 
 def best_action_per_value(right: Any, values: Any) -> int:
-    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round.
+    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round, NaN as one of them.
 
     Raises
     ------
@@ -35,7 +36,8 @@ def best_action_per_value(right: Any, values: Any) -> int:
     right, values = _checked(right), np.asarray(values)
     if values.shape != (len(right),):
         raise UsageError(f"values must be of shape ({len(right)},), one for every round, got {values.shape}")
-    return sum(best_single_action(right[values == value]) for value in np.unique(values))
+    found, places = np.unique(values, return_inverse=True)
+    return sum(best_single_action(right[places == i]) for i in range(len(found)))
 
 
 def none_right(right: Any) -> int:
@@ -96,7 +98,7 @@ def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float 
         weights,
         losses=np.array([model.loss for model in found]),
         gaps=np.array([model.gap for model in found]),
-        mistakes=int(np.count_nonzero(~right[np.arange(len(right)), action])),
+        mistakes=int(np.count_nonzero(~are_right(right, action))),
     )
 
 

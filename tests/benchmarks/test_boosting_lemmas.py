@@ -59,6 +59,12 @@ def test_algorithm_3_refuses(rounds: int, experts: int, named: str) -> None:
         ExpertAdvice(rounds, experts)
 
 
+@pytest.mark.parametrize("costs", [[0.5], [0.5, np.inf], [0.5, np.nan], [-1e-200, 0.0], 1.0])
+def test_costs_outside_the_algorithm_are_refused(costs):
+    with pytest.raises(UsageError, match=r"^costs must be of shape \(2,\), finite and at least 0"):
+        ExpertAdvice(2, 2).update(costs)
+
+
 def test_the_rich_expert_meets_12_at_every_round() -> None:
     rng = np.random.default_rng(0)
     weights = rng.uniform(0.3, 1.0, 50)

@@ -26,6 +26,7 @@ def test_choices_that_look_at_no_context_are_the_best_of_their_kind(rounds):
     by_value = {v: min(sum(not right[t, a] for t in range(n) if values[t] == v) for a in range(K)) for v in range(4)}
     assert best_action_per_value(right, values) == sum(by_value.values())
     assert best_action_per_value(right, np.array(list("uvwx"))[values]) == sum(by_value.values())
+    assert best_action_per_value(right, np.where(values == 3, np.nan, values)) == sum(by_value.values())
     assert best_action_per_value(right, np.zeros(n)) == best_single_action(right)
     assert none_right(right) == best_action_per_value(right, np.arange(n)) == sum(not any(bits) for bits in right)
 

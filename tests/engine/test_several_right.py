@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from banditlab.agents import Agent
 from banditlab.checks import run_checks
 from banditlab.engine import Sweep, make_spec, play
 from banditlab.envs._dataset import DataSetEnv
@@ -17,8 +16,9 @@ from banditlab.envs._recipe import Rows
 from banditlab.errors import IncompatibleError, UsageError
 from banditlab.players.agent import Trace
 from banditlab.players.inputs import as_block
-from banditlab.problem import Decision, Problem
+from banditlab.problem import Problem
 from banditlab.registry import registry
+from tests.engine.test_adaptive_bounds import Covered
 
 K = 4
 QUICK = {"banditron", "beta-ts", "uniform"}
@@ -215,31 +215,9 @@ def test_players_that_observe_labels_say_that_they_need_one(kind: str, id_: str,
         play(env, player, seed=0, path=path)
 
 
-class Promising(Agent):
-    """An agent whose theorem holds for any adversary."""
-
-    id = "promising"
-    bound_unit = "nats"
-    bound_adversary = "adaptive"
-    explores = False
-
-    def act(self, context: Any) -> Decision:
-        self.rng.random(2)
-        return Decision(0, np.eye(self.problem.n_classes)[0])
-
-    def learn(self, context: Any, decision: Decision, correct: bool) -> None:
-        pass
-
-    def bound(self, rounds: int) -> float:
-        return 7.0
-
-    def certificate(self) -> float:
-        return 5.0
-
-
 def test_theorems_assume_one_right_action() -> None:
     env = Given()
-    played = play(env, Promising(env.problem, np.random.default_rng(0)), seed=1)
+    played = play(env, Covered(env.problem, np.random.default_rng(0)), seed=1)
     assert played.no_bound == "its theorem assumes one right action"
     assert np.isnan([*played.bound, *played.certificate]).all()
     silent = play(env, make("banditron", env.problem), seed=1)

@@ -53,8 +53,11 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
-    y = 1.0 if correct else -1.0
-    r = -y / (1.0 + math.exp(y * payload[0]))  # g = r x, r = -y sigmoid(-y w_k'x); an overflow gives 0
+    y, z = 1.0 if correct else -1.0, payload[0]
+    if math.isnan(z):  # another class was put in the place of the one chosen
+        scores(state.V, x, state.z)
+        z = state.settings[1] * state.z[action]
+    r = -y / (1.0 + math.exp(y * z))  # g = r x, r = -y sigmoid(-y w_k'x); an overflow gives 0
     adagrad(state.V, state.G, action, r, x)
     state.rounds[0] += 1
 

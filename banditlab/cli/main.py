@@ -293,7 +293,9 @@ def merge(
 @app.command()
 @_reads_a_table
 def train(
-    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
+    data: Annotated[
+        Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")
+    ] = None,
     label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
     agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
@@ -302,6 +304,10 @@ def train(
         Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
+    floor: Annotated[float, typer.Option(help="The policy's least probability of any allowed action.")] = 0.0,
+    schema: Annotated[
+        Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
+    ] = None,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -313,7 +319,8 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after}
-    train_(data, label, out, agent, settings or [], best_of, seed, table)
+    table |= {"agent": agent, "best_of": best_of, "seed": seed, "floor": floor}
+    train_(data, label, out, schema, settings or [], table)
 
 
 @app.command()
@@ -338,6 +345,9 @@ def serve(
     extra: Annotated[
         str, typer.Option(help="What happens to a key of a row that is no column: refuse the row, or ignore the key.")
     ] = "refuse",
+    floor: Annotated[
+        float | None, typer.Option(help="The least probability of any allowed action, from now on.")
+    ] = None,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -346,7 +356,8 @@ def serve(
     _open_labs(lab)
     from banditlab.cli.policies import serve as serve_
 
-    serve_(policy, log, host, port, token_file, person, extra, unanswered=unanswered, after=after)
+    rule = {"unanswered": unanswered, "after": after, "floor": floor}
+    serve_(policy, log, host, port, token_file, person, extra, **rule)
 
 
 @log_.command()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shlex
 import sys
@@ -19,26 +20,37 @@ from banditlab.errors import UsageError
 
 
 def train(
-    data: Path,
-    label: str,
-    out: Path,
-    agent: str,
-    settings: list[str],
-    best_of: Path | None,
-    seed: int,
-    table: dict[str, Any],
+    data: Path | None, label: str, out: Path, schema: Path | None, settings: list[str], given: dict[str, Any]
 ) -> None:
-    """Train a policy, write it, and say how it went."""
+    """Train a policy, write it, and say how it went; of a schema, one that has learnt nothing."""
+    from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
-    from banditlab.policy.training import train as train_
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    policy = train_(
-        data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
-    )
-    typer.echo(plain(summary_line(policy.describe()["trained"])))
+    given = {name: value for name, value in given.items() if value not in (None, "")} | {
+        "settings": _settings(settings)
+    }
+    if (data is None) == (schema is None) or (label and schema):
+        raise UsageError("train needs a table of labelled rows, or --schema where there are none, without --label")
+    if schema is not None:
+        Policy.new(*_schema(schema), **given).save(out)
+        typer.echo(f"{schema}: nothing learnt yet")
+    else:
+        policy = Policy.train(data, label, **given)
+        policy.save(out)
+        typer.echo(plain(summary_line(policy.describe()["trained"])))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
+
+
+def _schema(file: Path) -> tuple[Any, Any]:
+    """Return the columns and actions that a file names."""
+    try:
+        found = json.loads(file.read_bytes())
+        return found["columns"], found["actions"]
+    except (OSError, ValueError, LookupError, TypeError):
+        example = '{"columns": {"age": [18, 80], "plan": ["free", "pro"]}, "actions": ["call", "gift"]}'
+        raise UsageError(f"--schema {file}: must be a file such as {example}") from None
 
 
 def _settings(written: list[str]) -> dict[str, Any]:

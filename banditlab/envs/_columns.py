@@ -7,6 +7,7 @@ import math
 import re
 import unicodedata
 from dataclasses import dataclass
+from decimal import Decimal
 from numbers import Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
@@ -129,6 +130,12 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
             "--role",
             f"{name}=time",
         )
+    if pd.api.types.is_object_dtype(dtype) and series.map(np.ndim).any():
+        raise FaultError(
+            f"{source} holds lists, which have no rule; leave it out with drop_columns (--drop-column), or give each entry of "
+            "them a column of its own",
+            *("--drop-column", name),
+        )
     text = series.map(category_text, na_action="ignore").astype("str") if numbers else series.astype("str")
     codes, names = pd.factorize(text, sort=True)
     check_nominal(text, len(names), int((codes >= 0).sum()), max_categories, source, asked=role == "nominal")
@@ -229,12 +236,12 @@ def is_gap(value: object) -> bool:
     """Return whether a value stands for a missing entry: None, NaN, an infinite number, pandas' NA and NaT."""
     if value is None:
         return True
-    if isinstance(value, Real):
+    if isinstance(value, Real | Decimal):
         try:
             return not math.isfinite(value)
-        except OverflowError:  # an integer beyond every float
+        except (OverflowError, ValueError):  # an integer beyond every float, a signalling NaN
             return True
-    return type(value).__name__ in ("NAType", "NaTType")
+    return type(value).__name__ in ("NAType", "NaTType") or (isinstance(value, np.datetime64) and bool(np.isnat(value)))
 
 
 def number_of(key: str, value: object, role: str) -> float:
@@ -247,13 +254,15 @@ def number_of(key: str, value: object, role: str) -> float:
     """
     if role == "time":
         return _day(key, value)
-    if isinstance(value, Real | np.bool_) or (isinstance(value, str) and NUMBER.fullmatch(value)):
+    if isinstance(value, Real | Decimal | np.bool_) or (isinstance(value, str) and NUMBER.fullmatch(value)):
         return float(value)
     raise UsageError(f"key {key!r} must be a number, got {_shown(value)}")
 
 
 def _day(key: str, value: object) -> float:
     try:
+        if isinstance(value, np.datetime64):
+            value = value.astype("datetime64[us]").item()
         if isinstance(value, str):
             value = datetime.datetime.fromisoformat(value)
         if isinstance(value, datetime.datetime):
@@ -271,7 +280,7 @@ def category_text(value: object) -> str:
     """Return how a number or a truth value is written as a category: "True", "3", "0.5"."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
-    if isinstance(value, Real):
+    if isinstance(value, Real | Decimal):
         x = float(value)
         return str(int(x)) if x.is_integer() else repr(x)
     return str(value)
@@ -291,7 +300,7 @@ def spellings(key: str, value: object) -> tuple[str, ...]:
         return (
             (value,) if value.isascii() else (value, *(unicodedata.normalize(form, value) for form in ("NFC", "NFD")))
         )
-    if isinstance(value, Real | np.bool_):
+    if isinstance(value, Real | Decimal | np.bool_):
         text = category_text(value)
         number, truth = (str(int(float(value))), str(bool(value))) if value in (0, 1) else (str(value), text)
         return (text, number, truth, truth.lower(), truth.upper())

@@ -45,6 +45,9 @@ def are_alike(one: Name, other: Name) -> bool:
 
 def unknown_class(name: Any, classes: list[Name]) -> UsageError:
     """Return the error for a name that no class has: one line, however long the names are."""
+    if (other := next((each for each in classes if str(each) == str(name)), None)) is not None:
+        kind = "text" if isinstance(other, str) else "number" if type(other) is not bool else "truth value"
+        return UsageError(f"no class is called {short(name)}; did you mean the {kind} {short(other)}?")
     known = [" ".join(str(known).split())[:60] for known in classes[:TOLD]]
     more = f", and {len(classes) - TOLD:,} more" if len(classes) > TOLD else ""
     return UsageError(f"no class is called {short(name)}{nearest(str(name)[:60], known, keep_order=True)}{more}")

@@ -24,6 +24,8 @@ from banditlab.registry import registry
 
 FORMAT: Literal[1] = 1
 ENCODER, STATE = "encoder", "state"
+SQLITE = b"SQLite format 3\0"
+"""How a log in a file begins."""
 
 
 class Plain(saved.Plain):
@@ -39,7 +41,7 @@ class Training(Plain):
     content: str
     """The data's digest."""
     label: str
-    rows: int = Field(ge=1)
+    rows: int = Field(ge=0)
     agent: str
     settings: dict[str, Any]
     seed: int = Field(ge=0)
@@ -80,6 +82,9 @@ class Head(Plain):
     """How many of the answered ones were closed without an answer."""
     unanswered: list[str] = Field(default=["ignored", ""], min_length=2, max_length=2)
     """What a decision without an answer is, and how long an answer may take."""
+    floor: float = 0.0
+    added: list[list[int]] = []
+    """Places of classes that were added, each with the times it was chosen."""
     rng: Any
     trained: Training
     player: Header
@@ -141,6 +146,8 @@ def packed(parts: Parts) -> bytes:
         "right": core.right,
         "closed": core.closed,
         "unanswered": list(parts.rule),
+        "floor": core.floor,
+        "added": list(core.added.items()),
         "rng": saved.encode(core.rng, "rng", {}),
         "trained": parts.trained,
         "player": player,
@@ -160,7 +167,10 @@ def read(path: str | os.PathLike[str]) -> Parts:
     UsageError
         No such file, or it is not a policy's, damaged, or holds what no policy can have come to.
     """
-    return unpacked(saved.read_whole(path), str(path))
+    data = saved.read_whole(path)
+    if data.startswith(SQLITE):
+        raise UsageError(f"{path}: a policy's log, not its file; Policy.resume({str(path)!r}) goes on with it")
+    return unpacked(data, str(path))
 
 
 def unpacked(data: bytes, source: str) -> Parts:
@@ -207,6 +217,10 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
+    core.set_floor(head.floor)
+    core.added = {k: n for k, n in head.added}  # noqa: C416 - pairs are lists
+    if len(core.added) < len(head.added) or any(not 0 <= k < K or n < 0 for k, n in head.added):
+        raise ValueError("its added classes are none")
     pending = {each.id: (each.at, core.admitted(_record(i, each, arrays, d))) for i, each in enumerate(head.waiting)}
     if arrays:
         raise ValueError("there are arrays that belong to nothing")

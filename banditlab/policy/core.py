@@ -1,15 +1,26 @@
-"""The part of a policy that a replay repeats bit for bit: agent, classes, generator. It knows no clock, no id, no file.
+r"""The part of a policy that a replay repeats bit for bit: agent, classes, generator. It knows no clock, no id, no file.
 
 The distribution that is played is the agent's own p, but where some classes are not allowed (or are retired): there it
 is p cut to the allowed classes and divided by its sum s, or uniform over them where :math:`s = 0`. The agent's draw
-stands where it is allowed, else the action is drawn anew: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`. The same
-distribution is reported, logged and handed back to the agent with the feedback, so importance weights and inverse
-propensities are right.
+stands where it is allowed, else the action is drawn anew: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
+
+Where a class was added, or the policy has a floor, q stands for that distribution and what is played is
+
+.. math::
+
+    P(k) = \epsilon + (1 - K' \epsilon) (f_k + (1 - \textstyle\sum_j f_j)\, q_k), \qquad
+    f_k = \min(1, (\text{YOUNG}/n_k)^2) \min(1/4, 1/(2 J)), \tag{1}
+
+:math:`\epsilon` the floor, K' the number of allowed classes, J that of the allowed ones among those that were added,
+:math:`n_k` how often such a class was chosen so far, :math:`f_k = 0` for all others. An action that is not the agent's own
+is drawn anew. The distribution that is played is reported, logged and handed back to the agent with the feedback, so
+importance weights and inverse propensities are right.
 """
 
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,11 +34,18 @@ from banditlab.players.inputs import TOLERANCE, as_context
 from banditlab.policy.choice import Name, Record, are_alike, as_name, short, unknown_class
 from banditlab.policy.direct import Direct, is_direct
 from banditlab.policy.growing import grown
+from banditlab.validation import probability
 
-CHOSEN_IN_PAYLOAD = ("epsilon-greedy-direct", "newtron", "pnewtron")
+CHOSEN_IN_PAYLOAD = ("newtron", "pnewtron")
 """Agents whose payload holds numbers of the class they chose: another cannot be put in its place."""
+CHOSEN_READ_AGAIN = ("stackcb", "epsilon-greedy-direct")
+"""Agents that read those numbers again when they learn, where the payload is NaN."""
 CLASS_IN_PAYLOAD = ("banditron",)
 """Agents whose payload begins with a class."""
+YOUNG = 30
+"""Times that a class that was added is chosen before its least probability begins to fall."""
+MOST = 0.25
+"""The least probability of a class that was added, until then."""
 SLACK = 1e-4
 """How far a distribution out of a file may lie from one: some libraries reckon in 32 bits."""
 
@@ -42,13 +60,17 @@ class Core:
     classes
         The K classes' names.
     rng
-        Draws where the agent's own draw is not allowed.
+        Draws where the agent's own draw is not allowed, or has to make room for the least probabilities.
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
         self.classes, self.rng = list(classes), rng
         self._take(agent)
         self.retired: set[int] = set()
+        self.added: dict[int, int] = {}
+        """How often each class that was added has been chosen, by its place."""
+        self.floor = 0.0
+        """The least probability of any allowed class."""
         self.generation = self.decisions = self.answered = self.right = self.closed = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
 
@@ -63,7 +85,8 @@ class Core:
     def copy(self) -> Core:
         """Return a core that plays on from the same state and shares nothing that changes."""
         twin = copy.copy(self)
-        twin.rng, twin.classes, twin.retired = copy.deepcopy((self.rng, self.classes, self.retired))
+        parts = copy.deepcopy((self.rng, self.classes, self.retired, self.added))
+        twin.rng, twin.classes, twin.retired, twin.added = parts
         twin._take(copy.deepcopy(self.agent))
         twin._places = dict(self._places)
         return twin
@@ -113,14 +136,29 @@ class Core:
             k = self.place(name)
             if k not in self.retired:
                 raise UsageError(f"there is a class called {name!r} already")
+            self._require_room(self.floor, 1)
             self.retired.remove(k)
             return
         if type(name) is not type(self.classes[0]):
             raise UsageError(f"the classes' names are of type {type(self.classes[0]).__name__}, got {name!r}")
+        self._require_room(self.floor, 1)
         self._take(grown(self.agent))
         self._places[name] = len(self.classes)
+        self.added[len(self.classes)] = 0
         self.classes.append(name)
         self.generation += 1
+
+    def set_floor(self, floor: float) -> None:
+        """Give every allowed class at least this probability; a UsageError where they are too many for it."""
+        self._require_room(probability("floor", floor), 0)
+        if floor > 0.0:
+            self._require_replaceable("floor")
+        self.floor = float(floor)
+
+    def _require_room(self, floor: float, more: int) -> None:
+        able = len(self.classes) - len(self.retired) + more
+        if floor * able > 1.0:
+            raise UsageError(f"floor must be at most 1/{able} where {able} classes may be chosen, got {floor:g}")
 
     def retire(self, name: Name) -> None:
         """Choose a class no more; what was learnt of it stays, and feedback for it is still learnt from."""
@@ -149,8 +187,16 @@ class Core:
             decision = self.agent.act(x)
             action, p, explored = decision.action, decision.probabilities, decision.explored
             payload = _payload(self.agent, decision.payload)
+        drawn = action
         if mask is not None:
             action, p = self._cut(action, p, mask)
+        if self.floor or self.added:
+            action, p, forced = self._raised(action, p, mask)
+            explored = explored and not forced  # the agent's own coin did not draw this one
+        if action != drawn and self.agent.id in CHOSEN_READ_AGAIN:
+            payload[:] = math.nan
+        if action in self.added:
+            self.added[action] += 1
         self.decisions += 1
         return Record(x, action, p, explored, payload, self.generation)
 
@@ -194,11 +240,27 @@ class Core:
         kept = np.where(mask, p, 0.0)
         s = kept.sum()
         q = kept / s if s > 0.0 else mask / np.count_nonzero(mask)
-        if not (mask[action] and q[action] > 0.0):
-            able = np.flatnonzero(q)
-            drawn = np.searchsorted(np.cumsum(q[able]), self.rng.random(), side="right")
-            action = int(able[min(int(drawn), len(able) - 1)])
-        return action, q
+        return action if mask[action] and q[action] > 0.0 else self._drawn(q), q
+
+    def _drawn(self, q: NDArray[np.float64]) -> int:
+        """Return a class drawn from q (K,)."""
+        able = np.flatnonzero(q)
+        drawn = np.searchsorted(np.cumsum(q[able]), self.rng.random(), side="right")
+        return int(able[min(int(drawn), len(able) - 1)])
+
+    def _raised(
+        self, action: int, q: NDArray[np.float64], mask: NDArray[np.bool_] | None
+    ) -> tuple[int, NDArray[np.float64], bool]:
+        """Return (1) of q (K,), an action of it where `action` is one of q, and whether that was drawn for its least."""
+        able = np.ones(len(q), np.bool_) if mask is None else mask
+        young = [k for k in self.added if able[k]]
+        share = np.zeros(len(q))
+        for k in young:  # (1)
+            share[k] = min(1.0, (YOUNG / max(self.added[k], 1)) ** 2) * min(MOST, 0.5 / len(young))
+        least = np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
+        total = least.sum()
+        forced = bool(self.rng.random() < total)
+        return self._drawn(least / total) if forced else action, least + max(0.0, 1.0 - total) * q, forced
 
     def warm(self) -> None:
         """Have a copy of the agent decide and learn once, so that its kernels are compiled."""

@@ -7,42 +7,48 @@ one's; everything else is what was learnt.
 
 from __future__ import annotations
 
-from typing import Any
+import copy
+from typing import Any, cast
 
 import numpy as np
 
 from banditlab.errors import UsageError
+from banditlab.numerics.sketched_inverses import SketchedInverses
 from banditlab.players.agent import Agent
 from banditlab.problem import Problem
 
-GROWING = ("fastcb", "squarecb", "linucb", "lints", "epsilon-greedy-direct")
+GROWING = (
+    *("fastcb", "squarecb", "stackcb", "linucb", "lints", "confidit", "epsilon-greedy", "epsilon-greedy-direct"),
+    *("banditron", "soba", "soba-diag", "ovr-perceptron", "uniform"),
+)
 """Agents of which a test says that old classes keep their scores and the new one starts as a fresh agent's."""
-ORACLES = ("aioli", "logistic")
-"""Of `fastcb` and `squarecb`: a grid's models do not lie class by class; nor do those over a sketch, whose directions a class
-that is new has not met."""
 
 
-def grown(agent: Agent) -> Agent:
+def grown(agent: Any) -> Agent:
     """Return an agent with one class more, the last, about which nothing is known, and the same generator.
+
+    `stackcb` learns the rounds in its memory again, the last 2,000 at most, where its models do not lie class by class.
 
     Raises
     ------
     UsageError
         The agent has no model for every class by itself.
     """
-    settings = agent.params()
-    apart = settings.get("oracle", ORACLES[0]) in ORACLES and settings.get("second_order") != "sketch"
-    if agent.id not in GROWING or not apart:
+    if agent.id not in GROWING:
         raise UsageError(
             f"{agent.id} cannot take another class: its state is not one model for each class; train a new policy, or use "
-            f"one of {', '.join(GROWING)}, none of them over a sketch"
+            f"one of {', '.join(GROWING)}"
         )
-    p = agent.problem
+    p, settings = agent.problem, agent.params()
     wider = Problem(p.n_features, p.n_classes + 1, p.radius, p.horizon)
+    if agent.id == "stackcb" and not agent.has_models_by_class:
+        relearnt = type(agent)(wider, copy.deepcopy(agent.rng), **settings)
+        relearnt.learn_memory_of(agent)
+        return cast(Agent, relearnt)
     untaught = type(agent)(p, np.random.default_rng(0), **settings)
     new = type(agent)(wider, np.random.default_rng(0), **settings)
     new.set_state(_merged(agent.get_state(), untaught.get_state(), new.get_state(), agent.id))
-    return new
+    return cast(Agent, new)
 
 
 def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
@@ -55,7 +61,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
         names = old._fields
         new = new.in_form_of(old) if hasattr(new, "in_form_of") else new
         parts = (_merged(getattr(old, n), getattr(untaught, n), getattr(new, n), f"{path}.{n}") for n in names)
-        return type(old)(*parts)
+        return _on_basis(type(old)(*parts), old)
     if isinstance(old, dict):
         return {n: _merged(value, untaught[n], new[n], f"{path}.{n}") for n, value in old.items()}
     if untaught == new:
@@ -63,6 +69,15 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
     if old != untaught:
         raise UsageError(f"{path} depends on the number of classes and on what was learnt: no class can be added")
     return new
+
+
+def _on_basis(merged: Any, old: Any) -> Any:
+    r"""Return a part of a state; models over a sketch that are new are :math:`p I` on the directions that it has already."""
+    if isinstance(merged, SketchedInverses):
+        B, places, known = merged.B, merged.places, len(old.p)
+        found = B[0, places] != 0.0  # elsewhere the sketch has no direction yet
+        B[known:, places] = 0.5 * merged.p[known:, None] * found  # diagonal blocks are stored halved
+    return merged
 
 
 def _array(old: np.ndarray, untaught: np.ndarray, new: np.ndarray, path: str) -> np.ndarray:

@@ -32,8 +32,8 @@ from banditlab.validation import PENDING, at_least, limit, one_of
 if TYPE_CHECKING:
     from banditlab.policy.log import EventLog
 
-Row = Mapping[str, Any] | str
-"""A row of the table, the label left out: values by column, or one JSON object as text."""
+Row = Any
+"""A row of the table, the label left out: values by column, a pandas Series of them, or one JSON object as text."""
 SNAPSHOT_EVERY = 10_000
 """Events between two snapshots: what has to be played again after a crash takes about a second."""
 REMEMBERED = 10_000
@@ -92,12 +92,14 @@ class Policy:
 
     def __init__(
         self,
-        parts: Parts,
+        parts: Parts | None = None,
         log: EventLog | None = None,
         snapshot_every: int = SNAPSHOT_EVERY,
         person: str = "",
         extra: str = "refuse",
     ) -> None:
+        if not isinstance(parts, Parts):
+            raise UsageError("a policy is made by Policy.train, Policy.new, Policy.load, Policy.open or Policy.resume")
         one_of("extra", extra, ("refuse", "ignore"))
         self._extra, self._refused = extra, 0
         self.imputed: Counter[str] = Counter()
@@ -142,10 +144,19 @@ class Policy:
         return cls(trained(data, label, **settings))
 
     @classmethod
-    def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse", **rule: str | None) -> Self:
+    def new(cls, columns: Mapping[str, Any], actions: Sequence[Name], **settings: Any) -> Self:
+        """Return a policy that has learnt nothing; parameters and errors are those of `banditlab.policy.training.untaught`."""
+        from banditlab.policy.training import untaught
+
+        return cls(untaught(columns, actions, **settings))
+
+    @classmethod
+    def load(
+        cls, path: str | os.PathLike[str], *, extra: str = "refuse", floor: float | None = None, **rule: str | None
+    ) -> Self:
         """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
 
-        The file may come from anybody: it is data, nothing in it is run. extra, unanswered and after: see `open`.
+        The file may come from anybody: it is data, nothing in it is run. extra, floor, unanswered and after: see `open`.
 
         Raises
         ------
@@ -153,6 +164,8 @@ class Policy:
             No such file, or it is damaged, no policy's, or of an agent that is not installed.
         """
         parts = read(path)
+        if floor is not None:
+            parts.core.set_floor(floor)
         return cls(parts._replace(rule=checked(**rule) or parts.rule), extra=extra)
 
     @classmethod
@@ -164,6 +177,7 @@ class Policy:
         snapshot_every: int = SNAPSHOT_EVERY,
         person: str = "",
         extra: str = "refuse",
+        floor: float | None = None,
         **rule: str | None,
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
@@ -183,6 +197,9 @@ class Policy:
         extra
             What happens to a key of a row that is no column of the table: "refuse" refuses the row, "ignore" leaves the key
             aside. A misspelt column is such a key.
+        floor
+            The least probability of any allowed class from now on, at most one over their number; by default what the log or
+            the file says. The probabilities in choices and in the log are those played with it.
         unanswered, after
             What becomes of a decision without an answer, by default what the log or the file says. "wrong": it is closed as
             soon as it is older than `after` by the policy's clock, for instance "30 min" or "2 days", and learnt from as an
@@ -211,8 +228,10 @@ class Policy:
                     f"{store.source}: the log of another policy than {path}; give this one a log of its own"
                 )
             policy._rebuild()
-            if given not in (None, policy._rule):
-                policy._take(policy._parts()._replace(rule=given))
+            before, core = (policy._rule, policy._core.floor), policy._core
+            core.set_floor(core.floor if floor is None else floor)
+            policy._take(policy._parts()._replace(rule=given or policy._rule))
+            for _ in range(2 if (policy._rule, core.floor) != before else 0):  # no older one to fall back on
                 store.keep(policy._seq, policy._snapshot())
         return policy
 
@@ -309,8 +328,8 @@ class Policy:
         Parameters
         ----------
         row
-            Values by column, the label left out, or one JSON object as text. What is missing, unknown or of a wrong type
-            is refused or filled in as the recipe of the table says.
+            Values by column, the label left out, a pandas Series of them, or one JSON object as text. What is missing,
+            unknown or of a wrong type is refused or filled in as the recipe of the table says.
         allowed
             The classes that may be chosen now, by name; None for all that are not retired. The agent's distribution is cut
             to them and divided by what is left (uniform where nothing is); that is what is drawn from, reported and learnt
@@ -350,6 +369,8 @@ class Policy:
                 row = json.loads(row, object_pairs_hook=without_duplicates)
             except (ValueError, RecursionError) as error:
                 raise UsageError(f"the row is no JSON object ({error})") from None
+        if type(row).__name__ == "Series":  # pandas', which is not imported for this
+            row = row.to_dict()
         if type(row) is not dict and not isinstance(row, Mapping):
             raise UsageError(f"a row must be a table of values by column, got {short(row)}")
         try:
@@ -514,14 +535,18 @@ class Policy:
         return [name for k, name in enumerate(self._core.classes) if k not in self._core.retired]
 
     def add_class(self, name: Name) -> None:
-        """Let a new class be chosen, about which nothing is known, or one again that was retired.
+        r"""Let a new class be chosen, about which nothing is known, or one again that was retired.
 
+        A new class has at least a probability of 1/4 (two or more new ones share 1/2) until it was chosen 30 times, then
+        :math:`(30/n)^2` of that, n the times it was chosen; with a floor :math:`\epsilon` of K' allowed classes,
+        :math:`\epsilon + (1 - K' \epsilon)` times that.
         Decisions taken before that wait for feedback are recorded when it comes, and not learnt from.
 
         Raises
         ------
         UsageError
-            There is such a class, or the agent does not keep a model for each class by itself.
+            There is such a class, the agent does not keep a model for each class by itself, or the floor is above one over the
+            number of classes there would be.
         """
         self._changed("add", name)
 
@@ -686,6 +711,7 @@ class Policy:
             "settings": core.agent.params(),
             "classes": self.classes,
             "retired": [core.classes[k] for k in sorted(core.retired)],
+            "floor": core.floor,
             "columns": {c.name: list(c.categories) or c.role for c in self._encoder.columns},
             "features": int(self._encoder.d),
             "imputes": self._encoder.imputes,

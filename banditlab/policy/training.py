@@ -7,7 +7,7 @@ import math
 import os
 import platform
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -22,6 +22,7 @@ from banditlab.envs.files import stored_table
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.saved import write_whole
+from banditlab.policy.choice import Name, short
 from banditlab.policy.container import Parts, class_names, packed
 from banditlab.policy.core import Core
 from banditlab.policy.unanswered import Unanswered, checked
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 TABLE = "banditlab/Table-v0"
 AGENT = "fastcb"
+ACTION = "action"
+"""The label's column where examples of rows are all that is known."""
 
 
 def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = None, **options: Any) -> Policy:
@@ -56,8 +59,9 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     seed
         Of the rows' order and the agent's draws, 0 or above.
     table
-        `unanswered` and `after`, which say what becomes of a decision without an answer (see `Policy.open`), and settings of
-        the table environment: `missing`, `scaling`, `drop_columns` ...; those that are None stay at their defaults.
+        `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, which say
+        what becomes of a decision without an answer (see `Policy.open`); and settings of the table environment: `missing`,
+        `scaling`, `drop_columns` ...; those that are None stay at their defaults.
 
     Raises
     ------
@@ -74,6 +78,38 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     return Policy(parts)
 
 
+def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any) -> Parts:
+    """Return the parts of a policy that has learnt nothing, where there are no labelled rows yet.
+
+    Parameters
+    ----------
+    columns
+        By name, examples: of numbers the least and the largest that are expected, of texts all of them.
+    actions
+        The names of two or more actions.
+    options
+        As `train` has them. The scaling is "minmax" by default, and texts are nominal.
+
+    Raises
+    ------
+    UsageError
+        A column named "action"; an action named twice; else as `train` does.
+    """
+    import pandas as pd
+
+    if not isinstance(columns, Mapping) or ACTION in columns or isinstance(actions, str):
+        raise UsageError(
+            f"columns must be examples by name, none of them called {ACTION!r}, and actions a list of names"
+        )
+    if len(set(map(str, actions))) < len(actions):
+        raise UsageError(f"actions must differ, got {short(actions)}")
+    given = {**columns, ACTION: actions}
+    frame = pd.DataFrame({name: pd.Series(values) for name, values in given.items()}).ffill()
+    texts = dict.fromkeys(frame[[*columns]].select_dtypes(exclude=["number", "bool"]), "nominal")
+    recipe: dict[str, Any] = {"scaling": "minmax", "max_categories": max(2, len(frame)), "roles": texts}
+    return trained(frame, ACTION, taught=False, **recipe | options)
+
+
 def trained(
     data: Any,
     label: str = "",
@@ -82,14 +118,17 @@ def trained(
     settings: Mapping[str, Any] | None = None,
     best_of: str | os.PathLike[str] | None = None,
     seed: int = 0,
+    taught: bool = True,
     **table: Any,
 ) -> Parts:
-    """Return the parts of a trained policy; see `train`."""
+    """Return the parts of a trained policy, or of one of which only the recipe is fitted; see `train`."""
     if not isinstance(data, str | os.PathLike):
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
-            return trained(file, label, agent=agent, settings=settings, best_of=best_of, seed=seed, **table)
+            table |= {"agent": agent, "settings": settings, "best_of": best_of, "seed": seed, "taught": taught}
+            return trained(file, label, **table)
     rule = checked(table.pop("unanswered", None), table.pop("after", None)) or Unanswered()
+    floor = table.pop("floor", 0.0)
     at_least("seed", seed, 0)
     if best_of is not None:
         if agent or settings:
@@ -109,18 +148,20 @@ def trained(
             f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table"
         )
     player = _player(agent, settings or {}, table_.problem, seed, str(data))
-    played = play(env, player, seed=seed, rounds=rows)
+    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", agent))
+    core.set_floor(floor)
+    played = play(env, player, seed=seed, rounds=rows) if taught else None
     summary = {
         "file": Path(data).name,
         "content": described["identity"]["settings"]["content"],
         "label": label,
-        "rows": rows,
+        "rows": rows if played else 0,
         "agent": agent,
         "settings": dict(player.params()),
         "seed": seed,
-        "mistakes": played.mistakes[-1],
-        "expected_mistakes": played.expected_mistakes[-1],
-        "constant_mistakes": played.constant_mistakes[-1],
+        "mistakes": played.mistakes[-1] if played else 0,
+        "expected_mistakes": played.expected_mistakes[-1] if played else 0.0,
+        "constant_mistakes": played.constant_mistakes[-1] if played else 0,
         "classes": len(table_.classes),
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
@@ -131,7 +172,6 @@ def trained(
         },
         "machine": platform.machine(),
     }
-    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", agent))
     return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
 
 

@@ -56,6 +56,42 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
         assert (opened.describe()["decisions"], opened.describe()["feedback"]) == (2, 1)
 
 
+def test_a_policy_of_a_schema_has_learnt_nothing_and_keeps_its_floor(table: Path, tmp_path: Path) -> None:
+    schema, policy = tmp_path / "schema.json", tmp_path / "my.policy"
+    columns = '{"plan": ["free", "pro", "team"], "age": [18, 80], "visits": [0, 30.5]}'
+    schema.write_text(f'{{"columns": {columns}, "actions": ["call", "gift"]}}', "utf-8")
+    told = run("train", "--schema", schema, "-o", policy, "--floor", "0.1", "--agent", "stackcb", "--set", "blocks=2")
+    assert told.exit_code == 0, told.output
+    assert told.output.startswith(f"{schema}: nothing learnt yet")
+    said = Policy.load(policy).describe()
+    assert (said["agent"], said["settings"]["blocks"], said["floor"], said["classes"]) == (
+        "stackcb",
+        2,
+        0.1,
+        ["call", "gift"],
+    )
+    assert said["columns"] == {"plan": ["free", "pro", "team"], "age": "numeric", "visits": "numeric"}
+    assert (said["trained"]["rows"], said["trained"]["mistakes"]) == (0, 0)
+    told = run("train", table, "--label", "offer", "-o", policy, "--floor", "0.2")
+    assert told.exit_code == 0, told.output
+    assert Policy.load(policy).describe()["floor"] == 0.2
+
+
+def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
+    schema = tmp_path / "schema.json"
+    for text in ("", "[]", "7", "{}", '{"columns": {"a": [1, 2]}}', '{"columns": 3, "actions": ["a", "b"]}'):
+        schema.write_text(text, "utf-8")
+        told = run("train", "--schema", schema, "-o", tmp_path / "my.policy")
+        assert told.exit_code != 0
+        assert isinstance(told.exception, UsageError | SystemExit), text
+        assert "columns" in told.output + str(told.exception), text
+    for odd in ((), (table, "--schema", schema), ("--schema", schema, "--label", "offer")):
+        told = run("train", *odd, "-o", tmp_path / "my.policy")
+        assert "a table of labelled rows, or --schema" in told.output + str(told.exception)
+    told = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
+    assert "floor must be at most 1/3" in told.output + str(told.exception)
+
+
 def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("starlette", "uvicorn", "prometheus_client"):
         pytest.importorskip(module)

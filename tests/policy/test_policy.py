@@ -257,13 +257,15 @@ def test_allowed_must_name_classes(policy: Policy, allowed: Any) -> None:
 
 @pytest.mark.parametrize("id_", CHOSEN_IN_PAYLOAD)
 def test_an_agent_that_keeps_numbers_of_its_choice_cannot_be_overruled(id_: str) -> None:
-    settings = {} if id_ == "epsilon-greedy-direct" else {"gamma": 0.1}
-    core = Core(make_agent(id_, Problem(2, 3, 1.0), seed=0, **settings), ["a", "b", "c"], np.random.default_rng(0))
+    core = Core(make_agent(id_, Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0))
     assert core.mask(["a", "b", "c"]) is None
     with pytest.raises(UsageError, match="another class cannot be put in its place"):
         core.mask(["a", "b"])
     with pytest.raises(UsageError, match="another class cannot be put in its place"):
         core.retire("a")
+    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+        core.set_floor(0.1)
+    core.set_floor(0.0)
     assert not core.retired
 
 
@@ -291,6 +293,20 @@ def test_a_class_comes_and_goes(policy: Policy) -> None:
             policy.add_class(name)  # type: ignore[arg-type]
 
 
+def test_a_name_of_another_type_is_told_from_the_class() -> None:
+    numbers = Core(make_agent("uniform", Problem(2, 3, 1.0), seed=0), [1, 2, 2.5], np.random.default_rng(0))
+    texts = Core(make_agent("uniform", Problem(2, 2, 1.0), seed=0), ["1", "True"], np.random.default_rng(0))
+    for core, name, message in (
+        (numbers, "1", "no class is called '1'; did you mean the number 1?"),
+        (numbers, "2.5", "no class is called '2.5'; did you mean the number 2.5?"),
+        (texts, 1, "no class is called 1; did you mean the text '1'?"),
+        (texts, True, "no class is called True; did you mean the text 'True'?"),
+    ):
+        with pytest.raises(UsageError) as error:
+            core.place(name)
+        assert str(error.value) == message
+
+
 def test_the_last_class_stays(policy: Policy) -> None:
     policy.retire_class("call")
     policy.retire_class("none")
@@ -302,14 +318,24 @@ def test_the_last_class_stays(policy: Policy) -> None:
         policy.retire_class("nonee")
 
 
+GAMMA = {"banditron": {"gamma": 0.1}}
+SKETCH = {"second_order": "sketch", "sketch_size": 4}
+CASES = [(id_, K, GAMMA.get(id_, {})) for id_ in GROWING for K in (3, 8, 9)]
+CASES += [(id_, 3, SKETCH) for id_ in ("fastcb", "linucb", "lints")]
+CASES += [(id_, 3, {"second_order": "diagonal"}) for id_ in ("fastcb", "linucb")] + [
+    ("fastcb", 3, {"oracle": "b-grid"})
+]
+
+
 @pytest.mark.parametrize(
-    ("id_", "K"),
-    [("fastcb", 3)]
-    + [pytest.param(id_, K, marks=pytest.mark.slow) for id_ in GROWING for K in (3, 8, 9) if (id_, K) != ("fastcb", 3)],
+    ("id_", "K", "settings"),
+    [pytest.param(*case, marks=[pytest.mark.slow] * (case != ("fastcb", 3, {}))) for case in CASES],
 )
-def test_a_grown_agent_knows_what_it_knew_and_nothing_of_the_new_class(id_: str, K: int) -> None:
+def test_a_grown_agent_knows_what_it_knew_and_nothing_of_the_new_class(
+    id_: str, K: int, settings: dict[str, Any]
+) -> None:
     d, rng = 5, np.random.default_rng(K)
-    agent, X = make_agent(id_, Problem(d, K, 1.0), seed=0), rng.uniform(-0.4, 0.4, (60, d))
+    agent, X = make_agent(id_, Problem(d, K, 1.0), seed=0, **settings), rng.uniform(-0.4, 0.4, (60, d))
     for x in X:
         decision = agent.act(x)
         agent.learn(x, decision, decision.action == int(x[0] > 0))
@@ -318,28 +344,48 @@ def test_a_grown_agent_knows_what_it_knew_and_nothing_of_the_new_class(id_: str,
     for x in X[:10]:
         old, new, untaught = (copy.deepcopy(a) for a in (agent, wide, fresh))
         assert new.rng.bit_generator.state == old.rng.bit_generator.state
-        a, b = old.act(x), new.act(x)
-        untaught.act(x)
-        z, w, v = (_scores(each) for each in (old, new, untaught))
+        a, b, c = old.act(x), new.act(x), untaught.act(x)
+        z, w, v = (_scores(*each) for each in ((old, a), (new, b), (untaught, c)))
         np.testing.assert_allclose(w[:, :K], z[:, :K], rtol=1e-12, atol=1e-14)  # eight classes are read at a time
-        np.testing.assert_allclose(w[:, K], v[:, K], rtol=1e-12, atol=1e-14)
+        if id_ != "stackcb":  # which stacks what experts say of the new class as of all others
+            np.testing.assert_allclose(w[:, K], v[:, K], rtol=1e-12, atol=1e-14)
         best = np.argmax(b.probabilities)  # the new class, about which nothing is known, or whichever it was
-        assert best in (K, np.argmax(a.probabilities)) or id_ == "lints"
+        assert best in (K, np.argmax(a.probabilities)) or id_ in ("lints", "ovr-perceptron", "banditron", "uniform")
         new.learn(x, b, True)
 
 
-def _scores(agent: Any) -> Any:
+def _scores(agent: Any, decision: Any) -> Any:
     """Return what the agent read of its classes in the last `act`, one row for each set of models."""
-    state = agent.state
+    state, K = agent.state, agent.problem.n_classes
     if hasattr(state, "oracle"):
-        return np.stack([part.z[: len(state.both)] for part in (state.oracle, state.rival)])
-    if hasattr(state, "q"):  # linucb, lints: the mean is overwritten by a draw in lints
+        return decision.payload.reshape(-1, K)
+    if hasattr(state, "scratch"):  # stackcb: every expert's margins
+        return state.scratch.z[: (len(state.stack.theta) - 1) * K].reshape(-1, K)
+    if hasattr(state, "q"):  # linucb, lints, confidit: the mean is overwritten by an index
         return state.q[None]
-    return state.z[None]
+    return state.z[None] if hasattr(state, "z") else np.zeros((1, K))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("K", "settings"), [(2, {}), (3, {"second_order": "diagonal"}), (3, {"second_order": "sketch", "sketch_size": 2})]
+)
+def test_stackcb_learns_its_memory_again_where_its_models_do_not_lie_class_by_class(
+    K: int, settings: dict[str, Any]
+) -> None:
+    agent, rng = make_agent("stackcb", Problem(3, K, 1.0), seed=0, **settings), np.random.default_rng(0)
+    for x in rng.uniform(-0.5, 0.5, (2600, 3)):
+        decision = agent.act(x)
+        agent.learn(x, decision, decision.action == int(x[0] > 0))
+    wide = grown(agent)
+    assert wide.diagnostics()["rounds_since"] == 2000
+    X = rng.uniform(-0.5, 0.5, (300, 3))
+    assert np.mean([np.argmax(wide.act(x).probabilities) == int(x[0] > 0) for x in X]) > 0.9
+    assert grown(wide).problem.n_classes == K + 2
 
 
 def test_other_agents_do_not_grow() -> None:
-    for id_, settings in (("banditron", {"gamma": 0.1}), ("fastcb", {"oracle": "b-grid"}), ("uniform", {})):
+    for id_, settings in (("pnewtron", {"gamma": 0.1}), ("exploration", {"gamma": 0.1}), ("boosted-exploration", {})):
         with pytest.raises(UsageError, match="cannot take another class"):
             grown(make_agent(id_, Problem(2, 3, 1.0), seed=0, **settings))
 
@@ -427,7 +473,7 @@ def trained(**changes: Any) -> Any:
         {"head": trained(expected_mistakes=float("nan"))},
         {"head": trained(settings={"gamma": [float("inf")]})},
         {"head": lambda data: trained(expected_mistakes=77.5)(data).replace(b"77.5", b"1e999")},
-        {"head": trained(rows=0)},
+        {"head": trained(rows=-1)},
         {"head": trained(mistakes=-1)},
         {"head": trained(constant_mistakes="many")},
         {"head": trained(more=1)},
@@ -549,3 +595,61 @@ def test_a_table_in_another_encoding_trains_the_same_policy(table: Path, tmp_pat
     assert trained[1].describe()["columns"]["größe"] == ["free", "pro", "Équipe"]
     with pytest.raises(UsageError, match=r"not UTF-8 text .*--encoding"):
         Policy.train(tmp_path / "cp1252.csv", "offer")
+
+
+# ------------------------------------------------------------------------------------------------- without labelled rows
+
+
+def test_a_policy_of_columns_and_actions_learns_from_its_first_decision(tmp_path: Path) -> None:
+    columns = {"plan": ["free", "pro", "team"], "age": [18, 80], "paid": [False, True]}
+    policy = Policy.new(columns, ["gift", "call"], agent="linucb", floor=0.05, unanswered="wrong", after="1 h")
+    said = policy.describe()
+    assert (said["classes"], said["agent"], said["floor"], said["unanswered"]) == (
+        ["call", "gift"],
+        "linucb",
+        0.05,
+        "wrong",
+    )
+    assert (said["trained"]["rows"], said["trained"]["mistakes"], said["decisions"]) == (0, 0, 0)
+    row = {"plan": "pro", "age": 95, "paid": True}
+    for _ in range(60):
+        choice = policy.decide(row)
+        policy.feedback(choice.id, choice.action == "call")
+    assert policy.decide(row).scores["call"] == pytest.approx(0.95)
+    policy.add_class("voucher")
+    policy.save(tmp_path / "p")
+    Policy.load(tmp_path / "p").save(tmp_path / "q")
+    assert (tmp_path / "p").read_bytes() == (tmp_path / "q").read_bytes()
+
+
+@pytest.mark.parametrize(
+    ("columns", "actions"),
+    [
+        ({"age": [1, 2]}, "call"),
+        ({"age": [1, 2]}, ["call"]),
+        ({"age": [1, 2]}, ["call", "call"]),
+        ({"age": [1, 2]}, ["call", ["gift"]]),
+        ({"age": [1, 1]}, ["call", "gift"]),
+        ({"age": []}, ["call", "gift"]),
+        ({"action": [1, 2]}, ["call", "gift"]),
+        ({"plan": [["free"], ["pro"]]}, ["call", "gift"]),
+        ({}, ["call", "gift"]),
+        (["age"], ["call", "gift"]),
+    ],
+)
+def test_columns_and_actions_that_are_none_are_one_line(columns: Any, actions: Any) -> None:
+    with pytest.raises(UsageError) as error:
+        Policy.new(columns, actions)
+    assert "\n" not in str(error.value)
+
+
+def test_what_makes_no_policy_says_what_does(policy_file: Path, tmp_path: Path) -> None:
+    for given in ((), (str(policy_file),)):
+        with pytest.raises(UsageError, match=r"a policy is made by Policy\.train, Policy\.new, Policy\.load"):
+            Policy(*given)  # type: ignore[arg-type]
+    log = tmp_path / "e.db"
+    Policy.open(policy_file, log).close()
+    with pytest.raises(
+        UsageError, match=r"e\.db: a policy's log, not its file; Policy\.resume\(.*e\.db'\) goes on with it"
+    ):
+        Policy.load(log)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import unicodedata
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -137,3 +138,46 @@ def test_a_key_that_says_whose_row_it_is_is_known_and_no_column(imputing: Path, 
         assert policy._context({**row, "customer": 7}).person == "customer=7"
         with pytest.raises(UsageError, match="none of the columns"):
             policy.decide({"customer": 7})
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        pd.Series({"plan": "pro", "age": 31, "visits": 2.0}),
+        {"plan": np.str_("pro"), "age": np.int32(31), "visits": np.float16(2.0)},
+        {"plan": "pro", "age": Decimal(31), "visits": Decimal("2.00")},
+    ],
+    ids=["series", "numpy", "decimal"],
+)
+def test_a_row_s_values_may_be_other_libraries_numbers(policy_file: Path, row: Any) -> None:
+    assert context(Policy.load(policy_file), row) == context(Policy.load(policy_file), ROW)
+
+
+@pytest.mark.parametrize(
+    "gap", [Decimal("nan"), Decimal("sNaN"), Decimal("-inf"), np.float32("nan"), np.datetime64("NaT"), pd.NA]
+)
+def test_their_missing_values_are_missing(imputing: Path, gap: Any) -> None:
+    x = Policy.load(imputing)._context({"größe": "klein", "age": gap, "paid": gap})
+    assert x.imputed == ["age", "paid"]
+
+
+def test_dates_and_categories_may_be_other_libraries_values() -> None:
+    times = pd.to_datetime(["2024-05-30", "2024-06-02"] * 10)
+    table = pd.DataFrame({"day": times, "zone": [1, 2, 3, 4] * 5, "y": ["a", "b", "a", "c"] * 5})
+    policy = Policy.train(table, "y", agent="banditron", roles={"day": "time", "zone": "nominal"})
+    expected = context(policy, {"day": "2024-05-31", "zone": "3"})
+    for day in (np.datetime64("2024-05-31"), np.datetime64("2024-05-31", "ns"), pd.Timestamp("2024-05-31")):
+        for zone in (Decimal("3.0"), np.uint8(3)):
+            assert context(policy, {"day": day, "zone": zone}) == expected
+
+
+def test_lists_are_refused_in_a_table_and_in_a_row(policy_file: Path) -> None:
+    tags = [["a"], ["b"], ["a", "b"], None] * 5
+    for values in (tags, [np.array(tag) if tag else None for tag in tags]):
+        table = pd.DataFrame({"tags": values, "age": range(20), "y": ["u", "v"] * 10})
+        for roles in (None, {"tags": "nominal"}):
+            with pytest.raises(UsageError, match="column 'tags' holds lists, which have no rule"):
+                Policy.train(table, "y", roles=roles, missing="indicator")
+    for value in (["a"], np.array(["a", "b"])):
+        with pytest.raises(UsageError, match="'plan' must be text, a number or a truth value"):
+            Policy.load(policy_file).decide({**ROW, "plan": value})

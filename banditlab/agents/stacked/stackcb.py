@@ -276,7 +276,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     read = 1 + state.scratch.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
         predicted = update_models(state, payload[read:], payload[1:read], action, correct, False)
-    else:  # the action was taken under another scale
+    else:  # the action was taken under another scale, or (NaN) put in the place of the one drawn
         predicted = learn_late(state, x, action, correct)
     remember(state, x, action, correct)
     # Page's test (`stacked.change`), then a new scale where one is due.
@@ -584,6 +584,21 @@ class StackCB(KernelAgent):
         compact = order in ("diagonal", "sketch")
         linear = least_bytes(problem, given, matrices if compact else 0.5 * matrices)  # whole matrices are of float32
         return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
+
+    @property
+    def has_models_by_class(self) -> bool:
+        """Whether the state has a row for each class: whole matrices, none of which serves both of two classes."""
+        return isinstance(self.state.linear, Bank) and not shares_a_model(self.state)
+
+    def learn_memory_of(self, other: StackCB) -> None:
+        """Learn the rounds that another agent has in its memory since its last change, the last 2,000 at most."""
+        for own, its in zip(
+            (*self.state.memory, self.state.counts), (*other.state.memory, other.state.counts), strict=True
+        ):
+            own[:] = its
+        self.state.counts[ROUNDS] = min(self.state.counts[ROUNDS], KEPT)
+        self.state.hope[HITS] = other.state.hope[HITS]
+        rebuild(self.state, True)
 
     def diagnostics(self) -> dict[str, Any]:
         r"""Return how many changes were detected, and the updates since the last.

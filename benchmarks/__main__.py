@@ -42,6 +42,7 @@ PARTS = {
     "stack": "stackcb against fastcb, its other settings and 600 Fourier features, over a folder of tables",
     "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
+    "newaction": "when a new action of a policy is found, and its price: docs/results/new-actions.md",
     "late": "late, lost and one-sided answers: false alarms, rises found, mistakes: docs/results/late-answers.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "kinds": "what `compare` asserts over noise and signals in rows of six kinds: docs/results/intervals.md",

@@ -596,7 +596,7 @@ class StackCB(KernelAgent):
             (*self.state.memory, self.state.counts), (*other.state.memory, other.state.counts), strict=True
         ):
             own[:] = its
-        self.state.counts[ROUNDS] = min(self.state.counts[ROUNDS], KEPT)
+        self.state.counts[ROUNDS] = min(self.state.counts[ROUNDS], MOST_AFTER_CHANGE)
         self.state.hope[HITS] = other.state.hope[HITS]
         rebuild(self.state, True)
 

@@ -72,6 +72,17 @@ TABLE_OPTIONS: dict[str, Any] = {
     ],
     "separator": Annotated[str | None, typer.Option(help="Column separator; by default detected.")],
     "decimal": Annotated[str | None, typer.Option(help="Decimal separator, . or a comma; by default the point.")],
+    "thousands": Annotated[
+        str | None, typer.Option(help="What groups the digits of numbers, such as a comma; nothing.")
+    ],
+    "comments": Annotated[
+        list[str] | None,
+        typer.Option("--comment", help="Leave out lines of a CSV file that begin with this, such as #; repeatable."),
+    ],
+    "na_values": Annotated[
+        list[str] | None,
+        typer.Option("--na-values", "--na-value", help="An entry that counts as missing, such as 9999; repeatable."),
+    ],
     "drop_rows": Annotated[
         list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
     ],
@@ -162,7 +173,7 @@ def _reads_a_table(command: Any) -> Any:
     @functools.wraps(command)
     def inside(**given: Any) -> None:
         table = {name: given.pop(name) for name in TABLE_OPTIONS}
-        table |= {name: table[name] or None for name in ("drop_rows", "drop_columns")}
+        table |= {name: table[name] or None for name in ("drop_rows", "drop_columns", "comments", "na_values")}
         table["roles"] = _roles(table["roles"]) if table["roles"] else None
         table["header"] = {None: None, True: "yes", False: "no"}[table["header"]]
         command(**given, table=table)
@@ -216,11 +227,19 @@ def compare(
         for line in fault_lines(error, str(data), more):
             typer.echo(plain(line), err=True)
         raise typer.Exit(2) from None
-    for line in comparison_lines(made):
+    for line in comparison_lines(made, classes=dry_run):
         typer.echo(plain(line))
     _run_or_estimate(
         made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run)
     )
+
+
+def _print_table(data: Path, label: str, table: dict[str, Any]) -> None:
+    from banditlab.cli.table_view import comparison_lines
+    from banditlab.comparison import prepared
+
+    for line in comparison_lines(prepared(data, label, agents="uniform", **table), classes=True):
+        typer.echo(plain(line))
 
 
 def _roles(written: list[str]) -> dict[str, str]:
@@ -308,6 +327,9 @@ def train(
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
     ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Print the table's columns and classes; then stop.")
+    ] = False,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -318,6 +340,9 @@ def train(
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
+    if dry_run:
+        _print_table(data, label, table)
+        return
     table |= {"unanswered": unanswered, "after": after}
     table |= {"agent": agent, "best_of": best_of, "seed": seed, "floor": floor}
     train_(data, label, out, schema, settings or [], table)

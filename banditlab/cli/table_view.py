@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import textwrap
 from collections import Counter
+from typing import Any
 
 from banditlab.comparison import Comparison, FaultyTableError, Note
 
@@ -14,9 +15,9 @@ MOST_LINES = 40
 LONGEST_NAME = 24
 
 
-def comparison_lines(made: Comparison) -> list[str]:
-    """Return what is to be said of a comparison's table and agents, each line at most 80 wide."""
-    lines = []
+def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
+    """Return what is to be said of a comparison's table and agents, and all its classes where asked for, 80 wide."""
+    lines = class_lines(made.classes) if classes else []
     for sentence in made.sentences:
         lines += _wrapped(f"notice: {sentence}")
     if made.survey is not None:
@@ -28,6 +29,14 @@ def comparison_lines(made: Comparison) -> list[str]:
     if made.left_out:
         lines.append("(--agents a,b,c plays those, --agents all every one)")
     return lines
+
+
+def class_lines(classes: dict[Any, int]) -> list[str]:
+    """Return a line for each class and its number of rows, the largest first; of many classes those of the most rows."""
+    ranked, n = sorted(classes.items(), key=lambda item: -item[1]), sum(classes.values())
+    shown = [f"  {name!s:<{LONGEST_NAME}}  {rows:>9,}  {rows / n:6.1%}" for name, rows in ranked[:MOST_LINES]]
+    rest = len(ranked) - len(shown)
+    return ["classes:", *shown, *([f"  and {rest:,} of fewer rows"] if rest else [])]
 
 
 def note_lines(notes: list[Note]) -> list[str]:
@@ -65,6 +74,7 @@ def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -
             )  # fmt: skip
     if not error.command:
         return lines
+    lines += _wrapped(f"the corrected command {error.loss}") if error.loss else []
     words = [
         word
         for name, value in more.items()

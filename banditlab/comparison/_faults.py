@@ -12,10 +12,11 @@ from banditlab.errors import FaultError, UsageError
 ROUNDS_OF_FIXES = 4
 """How often the corrected table is checked again: the correction of one fault may uncover another."""
 SETTINGS = (
-    "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "max_categories",
-    "order", "group", "missing", "scaling",
+    "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "thousands",
+    "comments", "na_values", "max_categories", "order", "group", "missing", "scaling",
 )  # fmt: skip
 """The table's settings, in the order in which a command has them: each is the option of its name, lists that of one entry."""
+LISTS = {"--comment": "comments", "--na-values": "na_values"}
 HEADER = {"yes": "--header", "no": "--no-header"}
 
 
@@ -28,13 +29,16 @@ class FaultyTableError(UsageError):
         One line each.
     command
         The corrected `banditlab compare ...`; "" where some fault has no option that corrects it.
+    loss
+        What that leaves out of the rows and classes; "" for nothing.
     """
 
-    def __init__(self, faults: Sequence[str], command: str) -> None:
+    def __init__(self, faults: Sequence[str], command: str, loss: str = "") -> None:
         several = len(faults) > 1
         head = f"{len(faults)} faults: " if several else ""
-        super().__init__(head + "; ".join(faults) + (f"; corrected: {command}" if command and several else ""))
-        self.faults, self.command = list(faults), command
+        corrected = f"corrected{f' ({loss})' if loss else ''}: {command}"
+        super().__init__(head + "; ".join(faults) + (f"; {corrected}" if command and several else ""))
+        self.faults, self.command, self.loss = list(faults), command, loss
 
 
 def refuse_faults(
@@ -50,11 +54,20 @@ def refuse_faults(
         if any(not fault.options for fault in left):
             raise FaultyTableError(reported, "")
         fixed_label, fixed = _fixed(fixed_label, fixed, left)
-        left = look(fixed_label, fixed).faults
+        corrected = look(fixed_label, fixed)
+        left, found = corrected.faults, found if found.classes else corrected
         reported += [str(fault) for fault in left if str(fault) not in reported]
         if not left:
-            raise FaultyTableError(reported, command(data, fixed_label, fixed))
+            raise FaultyTableError(reported, command(data, fixed_label, fixed), _loss(found, corrected))
     raise FaultyTableError(reported, "")
+
+
+def _loss(found: Survey, corrected: Survey) -> str:
+    """Return what a corrected table has lost: "leaves out 3 of 90 rows, and all of 'a' and 'b'"; "" for nothing."""
+    rows = found.n_rows - corrected.classes.total()
+    gone = [repr(name) for name in found.classes.keys() - corrected.classes.keys()]
+    classes = f", and all of {' and '.join(sorted(gone))}" if gone else ""
+    return f"leaves out {rows:,} of {found.n_rows:,} rows{classes}" if rows else ""
 
 
 def _fixed(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tuple[str, dict[str, Any]]:
@@ -71,10 +84,11 @@ def _fixed(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tu
             elif option == "--role":
                 name, _, role = value.rpartition("=")
                 settings["roles"] = {**(settings.get("roles") or {}), name: role}
-            elif option == "--missing":  # rows without a label can only be dropped, and others then are, too
-                settings["missing"] = "drop_rows" if "drop_rows" in (value, settings.get("missing")) else value
-            elif option == "--decimal":
-                settings["decimal"] = value
+            elif option in ("--comment", "--na-values"):
+                name = LISTS[option]
+                settings[name] = list(dict.fromkeys([*(settings.get(name) or ()), value]))
+            elif option != "--missing" or value != "drop_rows" or settings.get("missing") in (None, "error"):
+                settings[option[2:]] = value  # any rule for gaps leaves out rows without a label
     for name in settings.get("drop_columns") or ():
         settings.get("roles", {}).pop(name, None)
     return label, settings
@@ -90,6 +104,8 @@ def command(data: str, label: str, settings: dict[str, Any]) -> str:
             continue
         several = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
         several = several if isinstance(several, list) else [] if several is None else [several]
-        option = "--" + (name[:-1] if isinstance(value, dict | list) else name).replace("_", "-")
+        option = "--" + (name[:-1] if isinstance(value, dict | list) and name != "na_values" else name).replace(
+            "_", "-"
+        )
         parts += [part for each in several for part in (option, str(each))]
     return shlex.join(parts)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import shlex
@@ -15,8 +16,9 @@ from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs import files
-from banditlab.envs.survey import Survey, survey
-from banditlab.envs.table import COPIES, ReadFrame, read_frame
+from banditlab.envs._reading import Reading
+from banditlab.envs.survey import Survey, about_classes, survey
+from banditlab.envs.table import COPIES, ReadFrame, order_column, read_frame
 from banditlab.errors import FaultError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least
@@ -36,7 +38,9 @@ class Comparison(NamedTuple):
     left_out: list[str]
     """Agents that are not played, each with the reason."""
     sentences: list[str]
-    """What was found out about the file."""
+    """What was found out about the file and the classes."""
+    classes: dict[Any, int]
+    """The number of rows that each class has."""
 
 
 def compare(
@@ -138,7 +142,8 @@ def prepared(
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
-    describe_environment(TABLE, settings, str(data))
+    with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
+        describe_environment(TABLE, settings, str(data))
     found, sentences = surveyed(data, label, settings)
     env = _built(settings, data)
     if not settings.get("group") and not env.sparse:
@@ -146,7 +151,7 @@ def prepared(
         if alike.row_units is not None:
             settings, env = settings | {"group": COPIES}, alike
             sentences = [_about_copies(env.row_units), *sentences]
-    sentences += _about_order(env, found)
+    sentences += [*_about_order(env, found), *about_classes(env.class_counts)]
     problem, n = env.problem, env.n_rows
     long = env.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
     players, left_out = chosen_agents(agents, problem)
@@ -161,7 +166,7 @@ def prepared(
         },
         str(data),
     )
-    return Comparison(spec, found, left_out, sentences)
+    return Comparison(spec, found, left_out, sentences, env.class_counts)
 
 
 def _built(settings: dict[str, Any], data: Path) -> Any:
@@ -202,17 +207,35 @@ def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey |
     format_ = files.format_of(path, settings.get("format", "auto"))
     if format_ == "libsvm":
         return None, []
-    content = files.content_of(path, files.read_bytes(path), format_, settings.get("encoding", "auto"))
+    data_ = files.read_bytes(path)
     read: dict[str, ReadFrame] = {}
 
     def look(label: str, settings: dict[str, Any]) -> Survey:
         faults: list[FaultError] = []
-        named = {name: settings[name] for name in ("header", "decimal", "drop_rows") if settings.get(name) is not None}
+        try:
+            content = files.content_of(str(data), data_, format_, settings.get("encoding", "auto"))
+        except FaultError as fault:
+            if not fault.options:
+                raise
+            faults, content = [fault], files.content_of(path, data_, format_, fault.options[1])
+        named = {name: settings[name] for name in ("header", "comments", "drop_rows") if settings.get(name) is not None}
+        reading = Reading(
+            settings.get("decimal") or "auto", settings.get("thousands") or "", tuple(settings.get("na_values") or ())
+        )
         separator = {"tab": "\t", "\\t": "\t"}.get(settings.get("separator", "auto"), settings.get("separator", "auto"))
-        read["it"] = read_frame(path, content, format_, separator, **named, faults=faults)
+        read["it"] = read_frame(
+            str(data), content, format_, separator, **named, reading=reading, label=label, faults=faults
+        )
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
+        if settings.get("order", "").startswith("time:"):
+            try:
+                order_column(
+                    "order", settings["order"][5:], read["it"].frame.drop(columns=label, errors="ignore"), str(data)
+                )
+            except UsageError as error:
+                faults.append(FaultError(str(error)))
         no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
         kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(read["it"].frame.columns))]
         found = survey(read["it"].frame, label, **kept, source=str(data))

@@ -8,11 +8,12 @@ import re
 import unicodedata
 from dataclasses import dataclass
 from decimal import Decimal
-from numbers import Real
+from numbers import Integral, Real
 from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
+from banditlab.envs._reading import AS_WRITTEN, EXACT, Reading
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import one_of
 
@@ -61,6 +62,8 @@ class Recipe:
         norms.
     in_order
         Whether rows are played as they stand: then scaling "auto" is a running one (see `_running_scale`).
+    reading
+        How the table's file writes numbers and what counts as missing in it, for the rows that come after it.
     """
 
     scaling: Scaling = "auto"
@@ -68,6 +71,7 @@ class Recipe:
     normalize: bool = True
     intercept: bool = True
     in_order: bool = False
+    reading: Reading = AS_WRITTEN
 
     def __post_init__(self) -> None:
         one_of("scaling", self.scaling, get_args(Scaling))
@@ -119,6 +123,8 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
     dates = pd.api.types.is_datetime64_any_dtype(dtype) or isinstance(dtype, pd.PeriodDtype)
     if role == "time":
         return Column(name, _days(series, source), role="time")
+    if not role and pd.api.types.is_integer_dtype(dtype) and (series.max() >= EXACT or series.min() <= -EXACT):
+        numbers, series = False, series.astype("str").astype(object).where(series.notna())
     if role == "numeric" and not numbers:
         return Column(name, _numbers(series, source))
     if numbers and role != "nominal":
@@ -152,6 +158,12 @@ def check_nominal(
     known, name = text.dropna(), str(text.name)
     drop = ("--drop-column", name)
     odd = known[pd.to_numeric(known, errors="coerce").isna()]
+    if len(odd) > MOST_SLIPS and odd.nunique() == 1 and n_names > 20 and len(odd) < 0.5 * n_known and not asked:
+        raise FaultError(
+            f"{source} is numeric but for {len(odd)} of {n_known} entries, all {odd.iloc[0]!r}: a code for missing? give "
+            "na_values (--na-values)",
+            *("--na-values", str(odd.iloc[0])),
+        )
     if 0 < len(odd) <= MALFORMED_SHARE * n_known and not asked:
         rows = [part for row in odd.index for part in ("--drop-row", str(row))]
         raise FaultError(
@@ -280,6 +292,8 @@ def category_text(value: object) -> str:
     """Return how a number or a truth value is written as a category: "True", "3", "0.5"."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
+    if isinstance(value, Integral):
+        return str(int(value))
     if isinstance(value, Real | Decimal):
         x = float(value)
         return str(int(x)) if x.is_integer() else repr(x)

@@ -79,8 +79,14 @@ class DataSetEnv(StreamEnv):
     @property
     def class_shares(self) -> NDArray[np.float64]:
         """The share of the rows in which each class is right, (K,): for reports, no player sees it."""
+        return np.array([*self.class_counts.values()]) / self.n_rows
+
+    @property
+    def class_counts(self) -> dict[Any, int]:
+        """The number of rows in which each class is right."""
         y = self._table.y
-        return y.mean(axis=0) if y.ndim == 2 else np.bincount(y, minlength=self.problem.n_classes) / self.n_rows
+        counts = y.sum(axis=0) if y.ndim == 2 else np.bincount(y, minlength=self.problem.n_classes)
+        return dict(zip(self._table.classes, counts.tolist(), strict=True))
 
     @property
     def row_bytes(self) -> int:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._base import Labels, Truth
 from banditlab.envs._columns import MOST_SLIPS, Recipe
+from banditlab.envs._reading import exact
 from banditlab.envs._recipe import Rows, prepare
 from banditlab.envs.encoding import columns_of
 from banditlab.errors import FaultError, UsageError, nearest
@@ -57,7 +58,7 @@ def table_rows(
         y, known = bits_of(frame[arms], right_above, source, drop_missing)
         classes: list[Any] = arms
     else:
-        y, classes = classes_of(frame[label], f"{source}: label column {label!r}", drop_missing)
+        y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing != "error")
         known = y >= 0
     features = frame.drop(columns=[*targets, *(name for name in drop_columns if name not in targets)])[known]
     columns = columns_of(features, dict(roles or {}), max_categories, source)
@@ -167,9 +168,11 @@ def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
     if pd.api.types.is_bool_dtype(known):
         return known.to_numpy(dtype=bool), True
     # Categories and text that are all numbers are numbers: "10" comes after "9".
-    numbers = pd.to_numeric(known.astype(str), errors="coerce").to_numpy(dtype=np.float64)
-    if not np.isfinite(numbers).all():
-        return known.astype(str).to_numpy(dtype=str), True
+    text = known.astype("str")
+    parsed = pd.to_numeric(text, errors="coerce").astype(np.float64)
+    numbers = parsed.to_numpy(dtype=np.float64)
+    if not np.isfinite(numbers).all() or not exact(text, parsed):
+        return text.to_numpy(dtype=str), True
     integral = bool((numbers == np.floor(numbers)).all() and np.abs(numbers).max() < 2**53)
     return (numbers.astype(np.int64), True) if integral else (numbers, False)
 

@@ -6,6 +6,7 @@ What is known beforehand is the schema: the columns, their roles and categories,
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 
@@ -34,7 +35,7 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
     radius = 1.0 if recipe.normalize else largest
     norm = NormRule(False, 0, largest, largest, 0.0, radius, recipe.normalize, recipe.intercept)
     steps = Encoder.of_columns(columns, Recipe("minmax", recipe.missing), source)[0].steps
-    encoder = Encoder(steps, Recipe("minmax", recipe.missing, recipe.normalize, recipe.intercept), norm)
+    encoder = Encoder(steps, replace(recipe, scaling="minmax", in_order=False), norm)
     return encoder, norm.rows(np.hstack(parts))
 
 

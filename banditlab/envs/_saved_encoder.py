@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._reading import Reading
 from banditlab.envs._steps import Step
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided
@@ -39,11 +40,19 @@ class _SavedStep(_Part):
     scale: Positive
 
 
+class _SavedReading(_Part):
+    decimal: Literal["auto", ".", ","] = "auto"
+    thousands: str = ""
+    na_values: list[str] = []
+    units: str = ""
+
+
 class _SavedRecipe(_Part):
     scaling: Literal["none", "minmax", "standard", "maxabs", "robust", "rowwise"]
     missing: Missing
     normalize: bool
     intercept: bool
+    reading: _SavedReading = _SavedReading()
 
 
 class _SavedNorm(_Part):
@@ -94,7 +103,10 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
         Step(**step.model_dump() | {"categories": tuple(step.categories), "shares": tuple(step.shares)})
         for step in saved.columns
     ]
-    recipe, norm = Recipe(**saved.recipe.model_dump()), NormRule(**saved.norm.model_dump())
+    written = saved.recipe.reading.model_dump()
+    reading = Reading(**written | {"na_values": tuple(written["na_values"])})
+    recipe = Recipe(**saved.recipe.model_dump() | {"reading": reading})
+    norm = NormRule(**saved.norm.model_dump())
     _refuse_contradictions(steps, recipe, norm, source)
     return steps, recipe, norm
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import codecs
 import re
 
-from banditlab.errors import UsageError
+from banditlab.errors import FaultError, UsageError
 from banditlab.validation import UNPACKED, refuse_beyond
 
 MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """Byte order marks; the first begins with the third."""
+UNDEFINED = frozenset(b"\x81\x8d\x8f\x90\x9d")
+"""Bytes that are no letter in cp1252."""
 LOOKED_AT = 4096
 """Bytes of which it is found out whether every second one is 0."""
 
@@ -55,16 +57,18 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros = head[first::2]
         if len(zeros) > 1 and zeros.count(0) > 0.8 * len(zeros):  # ASCII in two bytes each is UTF-8, too
-            raise UsageError(
+            raise FaultError(
                 f"{path}: not UTF-8 text but, as it seems, UTF-16 without a byte order mark; give its encoding "
-                f"(--encoding {name})"
+                f"(--encoding {name})",
+                *("--encoding", name),
             )
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise UsageError(
+        raise FaultError(
             f"{path}: not UTF-8 text (byte {error.start} is 0x{data[error.start]:02X}); give its encoding (--encoding), for "
-            "instance cp1252 (Windows, western Europe) or latin-1"
+            "instance cp1252 (Windows, western Europe) or latin-1",
+            *(() if b"\0" in data else ("--encoding", "cp1252" if not UNDEFINED.intersection(data) else "latin-1")),
         ) from None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
@@ -23,6 +24,7 @@ from banditlab.envs._columns import (
     spellings,
 )
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._reading import Reading
 from banditlab.envs._row_arrays import RowArrays
 from banditlab.envs._steps import Step, feature_names, output_order
 from banditlab.errors import FaultError, UsageError, nearest
@@ -84,6 +86,8 @@ class Encoder:
         self.d = len(self.feature_names)
         self.radius = norm.radius
         self._row = RowArrays(steps, recipe, norm)
+        self._numeric = {s.name for s in steps if s.role == "numeric"}
+        self._plain = recipe.reading._replace(decimal=recipe.reading.point) == Reading(".")
 
     # -------------------------------------------------------------------------------------------------------- fitting
 
@@ -139,7 +143,7 @@ class Encoder:
         scaling = recipe.scaling
         if scaling == "auto":
             scaling = "minmax" if ranges_differ(columns) else "none"
-        recipe = Recipe(scaling, recipe.missing, recipe.normalize, recipe.intercept)
+        recipe = replace(recipe, scaling=scaling, in_order=False)
         steps = [_step(column, recipe) for column in columns]
         arrays = [_array(column) for column in columns]
         transformer = _transformer.fitted(steps, arrays, scaling, recipe.missing)
@@ -185,6 +189,8 @@ class Encoder:
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
         """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
+        if not self._plain:
+            values = [self.recipe.reading.value(value, step.role == "numeric") for value in values]
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -213,11 +219,13 @@ class Encoder:
             A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
             key and what is allowed.
         """
+        row = self._as_read(row)
         x = self._row.quick(row)
         return self._encoded(row) if x is None else x
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
         """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
+        row = self._as_read(row)
         x = self._row.quick(row)
         if x is not None:
             return x, [], []
@@ -230,6 +238,12 @@ class Encoder:
             elif text not in table:
                 unknown.append(name)
         return self._encoded(row), gaps, unknown
+
+    def _as_read(self, row: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a row whose numbers and missing entries may be written as in the table's file, as plain values."""
+        if self._plain:
+            return row
+        return {name: self.recipe.reading.value(value, name in self._numeric) for name, value in row.items()}
 
     def warm(self) -> None:
         """Compile what `encode` calls, which its first row would have to wait for."""
@@ -302,6 +316,7 @@ class Encoder:
             {k: list(v) if isinstance(v, tuple) else v for k, v in step._asdict().items()} for step in self.steps
         ]
         recipe = {name: getattr(self.recipe, name) for name in ("scaling", "missing", "normalize", "intercept")}
+        recipe |= {} if self._plain else {"reading": self.recipe.reading._asdict()}
         saved = {
             "format": FORMAT,
             "version": VERSION,

@@ -9,11 +9,14 @@ import os
 import re
 import zlib
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from banditlab.envs._lines import records, table_lines
+from banditlab.envs._reading import MISSING, Reading, with_numbers
 from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import COLUMNS, ENTRIES, FEATURES, ROWS, UNPACKED, limit, refuse_beyond
@@ -32,12 +35,8 @@ SUFFIXES = {
 }
 TEXTS = ("csv", "arff")
 """Formats whose files may be in any encoding."""
-SEPARATORS = ("\t", ";", ",")
-"""In the order in which they are believed: a comma may also be a decimal sign, a tab hardly anything else."""
 SNIFFED, SNIFFED_LINES = 2**20, 200
 """Bytes and lines of a CSV file that are looked at to find out whether it has a header."""
-MISSING = ["?"]
-"""Read as missing besides pandas' own spellings ("", "NA", "nan", "null", ...)."""
 LIBSVM_LABEL = "label"
 MOST_PACKED = 1040
 """A byte of a gzip file stands for so many at most, by the format."""
@@ -76,14 +75,16 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the ending {name.suffix!r} tells no format; give format (--format) as csv, parquet, libsvm or arff "
-            f"(known endings: {', '.join(SUFFIXES)}, each also with .gz)"
+            f"{path}: the ending {name.suffix!r} tells no format; export the table as CSV or Parquet, or give format "
+            f"(--format) as csv, parquet, libsvm or arff (known endings: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
 
 
 def unpacked(path: str, data: bytes) -> bytes:
     """Return the content, gunzipped if it is gzipped (by its first bytes); a name in .gz must be."""
+    if data.startswith(b"PK\x03\x04"):
+        raise UsageError(f"{path}: a zip archive or an Excel file; unpack it, or export the table as CSV or Parquet")
     if not data.startswith(b"\x1f\x8b"):
         if path.endswith(".gz"):
             raise UsageError(f"{path}: not a gzip file")
@@ -117,37 +118,20 @@ def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> 
     return data
 
 
-def sniff_separator(path: str, data: bytes) -> str:
-    """Return the separator among tab, semicolon and comma that every one of the first 20 lines has equally often."""
-    lines = [line for line in data[:65536].decode("utf-8", errors="replace").splitlines() if line.strip()]
-    lines = lines[:20] if len(data) <= 65536 else lines[:-1][:20] or lines
-    counts = {separator: [_outside_quotes(line, separator) for line in lines] for separator in SEPARATORS}
-    for separator in SEPARATORS:
-        if min(counts[separator]) == max(counts[separator]) > 0:
-            return separator
-    best = max(SEPARATORS, key=lambda separator: min(counts[separator]))
-    if min(counts[best]) == 0:
-        raise UsageError(f"{path}: no separator among , ; and tab fits; give separator (--separator)")
-    return best
-
-
-def _outside_quotes(line: str, separator: str) -> int:
-    return "".join(line.split('"')[::2]).count(separator)
-
-
 def read_csv(
     path: str,
     data: bytes,
     separator: str,
-    decimal: str,
+    reading: Reading,
     drop_rows: list[int],
     header: bool = True,
+    label: str = "",
     faults: list[FaultError] | None = None,
-) -> pd.DataFrame:
+) -> tuple[pd.DataFrame, Reading]:
     """Return the table with numeric columns as floats and all others as text; without a header columns are "0", "1", ...
 
     Everything is read as text first: a row that is dropped because it is malformed must not decide a column's type.
-    Where a list for faults is given, a decimal sign that is not the declared one goes there and is read for what it is.
+    Where a list for faults is given, what is not as declared goes there and is read for what it is.
     """
     import pandas as pd
 
@@ -155,25 +139,32 @@ def read_csv(
     columns = 1 + line.count(separator.encode())
     refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
     most = min(limit(ROWS), limit(ENTRIES) // columns)
+
+    report = _raise if faults is None else faults.append
+    data, numbers = table_lines(path, data, separator, -int(header), drop_rows, report)
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
             sep=separator,
             dtype=str,
-            na_values=MISSING,
+            keep_default_na=False,
+            na_values=[*MISSING, *reading.na_values],
             encoding="utf-8-sig",
             header="infer" if header else None,
+            index_col=False,
             nrows=most + 1,
         )
+        refuse_table(path, len(frame), len(frame.columns), "at least " * (len(frame) > most))
+        frame.index = pd.Index(numbers or range(len(frame)))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
+        if isinstance(error, UsageError):
+            raise
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
-    refuse_table(path, len(frame), columns, "at least " * (len(frame) > most))
     if header:
-        _refuse_duplicates(_header(data, separator), path)
+        _refuse_duplicates([name for name in next(records(path, data, separator))[0] if name], path, report)
     frame.columns = [str(name) for name in frame.columns]
-    frame = dropped(frame, drop_rows, path)
-    made: dict[str, Any] = {str(name): _numbers(frame[name], decimal, path, faults) for name in frame.columns}
-    return pd.DataFrame(made, index=frame.index)
+    frame = dropped(frame, [row for row in drop_rows if row in frame.index or not numbers], path)
+    return with_numbers(frame, label, reading, path, report)
 
 
 def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None:
@@ -199,7 +190,7 @@ def has_header(data: bytes, separator: str) -> bool:
         lines = pd.read_csv(
             io.BytesIO(data[:SNIFFED].rpartition(b"\n")[0] if len(data) > SNIFFED else data),
             sep=separator, header=None, dtype=str, na_values=MISSING, encoding="utf-8-sig", encoding_errors="replace",
-            nrows=SNIFFED_LINES,
+            nrows=SNIFFED_LINES, on_bad_lines="skip",
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError):
         return True  # what is wrong with the file is said by `read_csv`
@@ -226,42 +217,14 @@ def has_header(data: bytes, separator: str) -> bool:
     return not for_data > 2 * for_header
 
 
-def _header(data: bytes, separator: str) -> list[str]:
-    """Return the column names as they are written: pandas renames the second of two that are equal."""
-    import pandas as pd
-
-    line = pd.read_csv(
-        io.BytesIO(data), sep=separator, header=None, nrows=1, dtype=str, na_filter=False, encoding="utf-8-sig"
-    )
-    return [name for name in line.iloc[0] if name]
+def _raise(fault: FaultError) -> None:
+    raise fault
 
 
-def _refuse_duplicates(names: list[str], path: str) -> None:
+def _refuse_duplicates(names: list[str], path: str, report: Callable[[FaultError], None] = _raise) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        raise UsageError(f"{path}: two columns are called {twice[0]!r}; rename one in the file")
-
-
-def _numbers(text: pd.Series, decimal: str, path: str, faults: list[FaultError] | None = None) -> pd.Series:
-    """Return a text column as floats if every entry that is there is a number, else as it is."""
-    import pandas as pd
-
-    plain = text if decimal == "." else text.str.replace(decimal, ".", regex=False)
-    numbers = pd.to_numeric(plain, errors="coerce")
-    if (numbers.isna() == text.isna()).all():
-        return numbers.astype(np.float64)
-    commas = pd.to_numeric(text.str.replace(",", ".", regex=False), errors="coerce")
-    if decimal == "." and (commas.isna() == text.isna()).all():
-        fault = FaultError(
-            f"{path}: column {text.name!r} holds numbers with a decimal comma; give decimal (--decimal) as ,",
-            *("--decimal", ","),
-        )
-        if faults is None:
-            raise fault
-        faults.append(fault)
-        return commas.astype(np.float64)
-    # A column of numbers with slips keeps plain spelling, so that `_check_nominal` finds the slips.
-    return plain if numbers.notna().sum() > 0.5 * len(text) else text
+        report(FaultError(f"{path}: two columns are called {twice[0]!r}; rename one in the file"))
 
 
 def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
@@ -285,6 +248,9 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     try:
         _check_parquet(path, data)
         frame = pd.read_parquet(io.BytesIO(data)).reset_index(drop=True)
+        for field in pyarrow.parquet.read_schema(io.BytesIO(data)):
+            if pyarrow.types.is_decimal(field.type):
+                frame[field.name] = frame[field.name].astype(np.float64)
     except UsageError:
         raise
     except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
@@ -381,9 +347,11 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
     """Return the table without the given rows (from 0, the header not counted); the others keep their numbers."""
     if len(frame) == 0:
         raise UsageError(f"{path}: the table has no data rows")
-    wrong = [row for row in rows if not 0 <= row < len(frame)]
+    wrong = [row for row in rows if row not in frame.index]
     if wrong:
-        raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
+        raise UsageError(
+            f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {frame.index[-1]}"
+        )
     return frame.drop(index=rows)
 
 

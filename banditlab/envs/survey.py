@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter, defaultdict
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -11,6 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._columns import Column, are_dates, column_of
 from banditlab.envs._frame import SHOWN_COLUMNS, classes_of, refuse_columns
+from banditlab.envs._reading import WORDS
 from banditlab.envs.encoding import check_roles, refuse_gaps
 from banditlab.errors import FaultError, UsageError, nearest
 
@@ -54,6 +57,10 @@ class Survey(NamedTuple):
     faults: list[FaultError]
     sentences: list[str]
     """What is to be said of the whole table."""
+    classes: Counter[Any] = Counter()
+    """The number of rows that each class has, those left out that have gaps where `missing` says so."""
+    n_rows: int = 0
+    """The table's rows, those without a label counted."""
 
 
 def survey(
@@ -77,7 +84,7 @@ def survey(
         faults.append(FaultError(f"{source}: {_logged_sentence(logged)}"))
     elif logged:
         sentences.append(_logged_sentence(logged))
-    y = _labels(frame, label, names, missing, source, faults)
+    y, classes = _labels(frame, label, names, missing, source, faults)
     for name in drop:
         _collect(faults, refuse_columns, [name], names, source)
     _collect(faults, check_roles, roles, names, source)
@@ -87,12 +94,14 @@ def survey(
     rows = frame if y is None else frame[y >= 0]
     known = None if y is None else y[y >= 0]
     is_sorted = known is not None and _is_sorted(known)
-    notes = []
+    notes, whole = [], np.ones(len(rows), dtype=bool)
     for i, name in enumerate(left):
         where = f"{source}: column {name!r}"
         column = _collect(faults, column_of, rows[name], max_categories, where, roles.get(name, ""))
         if column is None:
             continue
+        if missing == "drop_rows":
+            whole &= ~column.gaps
         if missing == "error":
             _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
         look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
@@ -103,7 +112,8 @@ def survey(
         sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")
     if len(left) > MOST_LOOKED:
         sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
-    return Survey(notes, faults, sentences)
+    counts = Counter() if known is None else Counter(classes[k] for k in known[whole].tolist())
+    return Survey(notes, faults, sentences, counts, len(frame))
 
 
 def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
@@ -119,8 +129,8 @@ def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
 
 def _labels(
     frame: pd.DataFrame, label: str, names: list[str], missing: str, source: str, faults: list[FaultError]
-) -> Labels | None:
-    r"""Return the labels, (N,) in :math:`0, \dots, K-1`, -1 where missing; None where there are none."""
+) -> tuple[Labels | None, list[Any]]:
+    r"""Return the labels, (N,) in :math:`0, \dots, K-1`, -1 where missing, None where there are none; and the classes."""
     if label not in names:
         hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
         meant = likeliest(label, names)
@@ -130,17 +140,46 @@ def _labels(
             f"label (--label): there is no column {label!r}" if label else "give label (--label), the column to predict"
         )
         faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", meant) if meant else ())))
-        return None
-    found = _collect(faults, classes_of, frame[label], f"{source}: label column {label!r}", missing == "drop_rows")
+        return None, []
+    found = _collect(faults, classes_of, frame[label], f"{source}: label column {label!r}", missing != "error")
     if found is None:  # missing labels are one fault, and what else is wrong is looked for in the other rows
         known = frame[label].notna().to_numpy()
         found = _collect([], classes_of, frame[label][known], source, False) if known.any() else None
         if found is None:
-            return None
+            return None, []
         y = np.full(len(frame), -1, dtype=np.int64)
         y[known] = found[0]
-        return y
-    return np.asarray(found[0])
+        return y, found[1]
+    return found
+
+
+def about_classes(counts: Mapping[Any, int]) -> list[str]:
+    """Return what is odd about the classes of a table, given the rows of each."""
+    said, alike, n = [], defaultdict(list), sum(counts.values())
+    for name in counts:
+        alike[" ".join(str(name).casefold().split())].append(repr(name))
+    for names in alike.values():
+        if len(names) > 1:
+            said.append(
+                f"classes {', '.join(names)} differ in case and blanks only: one class, written in several ways?"
+            )
+    for sign in "|;,":
+        joined = [str(name) for name in counts if sign in str(name)]
+        parts = {part.strip() for name in counts for part in str(name).split(sign)}
+        if joined and (sign == "|" or len(parts) < len(counts)):
+            made = f"{len(counts)} classes are made of {len(parts)} names joined by {sign!r}, such as {joined[0]!r}"
+            said.append(f"{made}: each combination is a class of its own")
+    single = [repr(name) for name, rows in counts.items() if rows == 1]
+    if single:
+        said.append(f"{len(single)} of {len(counts)} classes have one row only: {', '.join(single[:10])}")
+    if len(counts) > n / 5:
+        said.append(f"{len(counts)} classes in {n} rows are more than one in five: is this a label?")
+    words = [
+        f"{name!r} is a class ({counts[name]} rows); --na-values {name} makes it missing"
+        for name in WORDS
+        if name in counts
+    ]
+    return said + words
 
 
 def likeliest(label: str, names: list[str]) -> str:
@@ -175,7 +214,9 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):
         return Note(name, "time-like", "dates as categories", f"--role {shlex.quote(name)}=time")
     if role == "nominal":
-        return Note(name, role, f"{column.n_categories} categories", "")
+        word = next((word for word in WORDS if word in column.names), "")
+        remark = f"{column.n_categories} categories" + (f", {word} is one" if word else "")
+        return Note(name, role, remark, f"--na-values {word}" if word else "")
     whole = bool((known == np.floor(known)).all())
     if whole and not asked and len(np.unique(known)) == len(known) and (ID_NAME.search(name) or len(known) >= 200):
         return Note(name, "identifier-like", "a whole number of its own in each row", drop)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 
@@ -13,6 +14,8 @@ from banditlab.envs._base import Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import refuse_arms, table_rows
+from banditlab.envs._lines import sniff_separator, without_comments
+from banditlab.envs._reading import AS_WRITTEN, Reading, without
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
 from banditlab.envs._time import depend_beyond_time, follow_time
@@ -30,7 +33,11 @@ _CACHED_TABLES = 4
 COPIES = "copies and near copies"
 """The `group` of rows that are alike, for which there is no column."""
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
-DEFAULTS = (("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None))
+DEFAULTS = (
+    *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None)),
+    *(("decimal", "auto"), ("thousands", ""), ("comments", None), ("na_values", None)),
+)
+LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
 """Settings that are no part of an identity, as they change nothing."""
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
@@ -68,7 +75,13 @@ class Table(DataSetEnv):
         Whether the first line of a CSV file names the columns: "yes", "no" (they are then called "0", "1", ...), or "auto":
         found out, by whether that line looks like those below it.
     decimal
-        Decimal sign of a CSV file, "." or ",".
+        Decimal sign of a CSV file, "." or ","; "auto" takes the point and refuses numbers that may be written otherwise.
+    thousands
+        What groups the digits of numbers in a CSV file, such as "," in 26,238; "": nothing does.
+    comments
+        Lines of a CSV file that begin with one of these are left out, such as "#".
+    na_values
+        Entries that count as missing, as texts; a number counts in any spelling, such as 9999 and 9999.0.
     drop_rows
         Numbers of data rows to leave out, from 0, the header not counted; for instance malformed ones.
     drop_columns
@@ -95,7 +108,9 @@ class Table(DataSetEnv):
         number, then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
-        column that says so) or "drop_rows". An empty field, "?", "NA", "nan" and the like are missing.
+        column that says so) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a" and
+        "None" are missing among numbers, and values in a label or a text column. Except with "error", rows without a label
+        are left out.
     normalize
         Divide by the largest row norm.
     intercept
@@ -126,7 +141,10 @@ class Table(DataSetEnv):
         encoding: str = "auto",
         separator: str = "auto",
         header: Header = "auto",
-        decimal: str = ".",
+        decimal: str = "auto",
+        thousands: str = "",
+        comments: list[str] | None = None,
+        na_values: list[str] | None = None,
         drop_rows: list[int] | None = None,
         drop_columns: list[str] | None = None,
         roles: dict[str, str] | None = None,
@@ -149,7 +167,10 @@ class Table(DataSetEnv):
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
         one_of("header", header, get_args(Header))
         self.header: Header = header
-        self.decimal = one_of("decimal", decimal, (".", ","))
+        self.decimal, self.thousands = one_of("decimal", decimal, ("auto", ".", ",")), str(thousands)
+        if len(self.thousands) > 1 or self.thousands == self.decimal:
+            raise UsageError(f"thousands (--thousands) must be one character that is not decimal, got {thousands!r}")
+        self.comments, self.na_values = [*map(str, comments or ())], [*map(str, na_values or ())]
         self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
         self.drop_rows = [int(row) for row in drop_rows or ()]
         self.drop_columns = [str(name) for name in drop_columns or ()]
@@ -176,7 +197,7 @@ class Table(DataSetEnv):
         An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
-        rest |= {name: rest[name] or None for name in ("drop_rows", "drop_columns", "roles", "arms") if name in rest}
+        rest |= {name: rest[name] or None for name in LISTS if name in rest}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
@@ -184,8 +205,9 @@ class Table(DataSetEnv):
             rest["header"] = "auto"
         if found == "csv" and rest.get("header", "auto") == "auto" and settings.get("header") != "yes":
             text = files.content_of(path, data, found, rest.get("encoding", "auto"))
+            text = without_comments(text, rest.get("comments") or ())
             separator = _SEPARATORS.get(rest.get("separator", "auto"), rest.get("separator", "auto"))
-            separator = files.sniff_separator(path, text) if separator == "auto" else separator
+            separator = sniff_separator(path, text) if separator == "auto" else separator
             rest |= {} if files.has_header(text, separator) else {"header": "no"}
         return rest | {"format": found, "content": files.content_hash(data)}
 
@@ -204,21 +226,25 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
-        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order)
+        reading = Reading(self.decimal, self.thousands, tuple(self.na_values))
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
             if stays_sparse(X) and not self.group and not self.in_order:
+                recipe = Recipe(scaling, self.missing, self.normalize, self.intercept)
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
-            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header)
+            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header, reading)
             label = files.LIBSVM_LABEL
         else:
-            read = read_frame(self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows)
+            read = read_frame(
+                self.path, data, self.format, self.separator, self.header, reading, self.comments, self.drop_rows, label
+            )
+        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, read.reading)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
         given = read.frame.drop(columns=self.arms or label, errors="ignore")
-        columns = {key: self._column(key, name, given) for key, name in named.items() if name}
+        columns = {key: order_column(key, name, given, self.path) for key, name in named.items() if name}
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
         rows = table_rows(
@@ -244,25 +270,6 @@ class Table(DataSetEnv):
         """Whether they are, and labels are not shown to depend on the features beyond what time explains."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
-    def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
-        """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
-        import pandas as pd
-
-        where = f"{self.path}: {key} (--{key})"
-        if name not in frame.columns:
-            hint = nearest(name, list(frame.columns[:30]), keep_order=True)
-            beside = "arms" if self.arms else "label"
-            raise UsageError(f"{where}: there is no column {name!r} beside the {beside}{hint}")
-        values = frame[name].replace([np.inf, -np.inf], np.nan)
-        if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
-            values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
-        if (gaps := values.isna()).any():
-            raise UsageError(
-                f"{where}: column {name!r} has {str(frame[name][gaps].iloc[0])[:60]!r} in row {frame.index[gaps][0]}, counted "
-                f"from 0; every row needs {NEEDED[key]}"
-            )
-        return values
-
     def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
         import pandas as pd
 
@@ -279,12 +286,32 @@ class Table(DataSetEnv):
         return rows_alike(rows.encoder.transform(frame), chance, len(rows.classes))
 
 
+def order_column(key: str, name: str, frame: pd.DataFrame, path: str) -> pd.Series:
+    """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
+    import pandas as pd
+
+    where = f"{path}: {key} (--{key})"
+    if name not in frame.columns:
+        hint = nearest(name, list(frame.columns[:30]), keep_order=True)
+        raise UsageError(f"{where}: there is no column {name!r} beside the label{hint}")
+    values = frame[name].replace([np.inf, -np.inf], np.nan)
+    if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
+        values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
+    if (gaps := values.isna()).any():
+        raise UsageError(
+            f"{where}: column {name!r} has {str(frame[name][gaps].iloc[0])[:60]!r} in row {frame.index[gaps][0]}, counted "
+            f"from 0; every row needs {NEEDED[key]}"
+        )
+    return values
+
+
 class ReadFrame(NamedTuple):
     """A file's table, and what was found out of the file."""
 
     frame: pd.DataFrame
     separator: str
     header: Header
+    reading: Reading
 
 
 def read_frame(
@@ -293,21 +320,25 @@ def read_frame(
     format_: str,
     separator: str = "auto",
     header: Header = "auto",
-    decimal: str = ".",
-    drop_rows: list[int] | None = None,
+    reading: Reading = AS_WRITTEN,
+    comments: Sequence[str] = (),
+    drop_rows: Sequence[int] | None = None,
+    label: str = "",
     faults: list[FaultError] | None = None,
 ) -> ReadFrame:
     """Return the table in the bytes of `files.content_of`: CSV, Parquet or ARFF; `faults` as `files.read_csv` takes it."""
     rows = list(drop_rows or ())
     if format_ == "parquet":
-        return ReadFrame(files.read_parquet(path, data, rows), separator, header)
+        return ReadFrame(without(files.read_parquet(path, data, rows), reading.na_values), separator, header, reading)
     if format_ == "arff":
-        return ReadFrame(files.read_arff(path, data, rows), separator, header)
+        return ReadFrame(without(files.read_arff(path, data, rows), reading.na_values), separator, header, reading)
+    data = without_comments(data, comments)
     if separator == "auto":
-        separator = files.sniff_separator(path, data)
+        separator = sniff_separator(path, data)
     if header == "auto":
         header = "yes" if files.has_header(data, separator) else "no"
-    return ReadFrame(files.read_csv(path, data, separator, decimal, rows, header == "yes", faults), separator, header)
+    frame, reading = files.read_csv(path, data, separator, reading, rows, header == "yes", label, faults)
+    return ReadFrame(without(frame, reading.na_values), separator, header, reading)
 
 
 def _hashable(value: Any) -> Any:

@@ -76,7 +76,7 @@ TABLES = {
     "missing": (
         missing,
         ["column 'age' has 11 missing", "column 'spent' has 1 missing", "label column 'churn' has 9 missing entries"],
-        "--missing drop_rows",
+        "--missing indicator",
     ),
     "dates": (
         dates,

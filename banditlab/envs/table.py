@@ -35,7 +35,7 @@ COPIES = "copies and near copies"
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
 DEFAULTS = (
     *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None)),
-    *(("decimal", "auto"), ("thousands", ""), ("comments", None), ("na_values", None)),
+    *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
 LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
 """Settings that are no part of an identity, as they change nothing."""
@@ -198,6 +198,7 @@ class Table(DataSetEnv):
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
+        rest |= {"decimal": "."} if rest.get("decimal") == "auto" else {}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
@@ -293,7 +294,7 @@ def order_column(key: str, name: str, frame: pd.DataFrame, path: str) -> pd.Seri
     where = f"{path}: {key} (--{key})"
     if name not in frame.columns:
         hint = nearest(name, list(frame.columns[:30]), keep_order=True)
-        raise UsageError(f"{where}: there is no column {name!r} beside the label{hint}")
+        raise UsageError(f"{where}: there is no column {name!r} among the features{hint}")
     values = frame[name].replace([np.inf, -np.inf], np.nan)
     if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
         values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections import Counter
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -120,7 +121,7 @@ def looking(*rounds: list[FaultError]) -> Any:
 
     def look(label: str, settings: dict[str, Any]) -> Any:
         look.asked.append((label, dict(settings)))  # type: ignore[attr-defined]
-        return SimpleNamespace(faults=left.pop(0) if left else [])
+        return SimpleNamespace(faults=left.pop(0) if left else [], classes=Counter(), n_rows=0)
 
     look.asked = []  # type: ignore[attr-defined]
     return look
@@ -166,8 +167,9 @@ def test_a_fault_that_nothing_mends_leaves_no_command() -> None:
         ({"roles": {"a": "time"}}, ("--role", "b=nominal"), {"roles": {"a": "time", "b": "nominal"}}),
         ({"roles": {"a": "time", "b": "time"}}, ("--drop-column", "a"), {"roles": {"b": "time"}, "drop_columns": ["a"]}),
         ({}, ("--missing", "mean"), {"missing": "mean"}),
-        ({"missing": "mean"}, ("--missing", "drop_rows"), {"missing": "drop_rows"}),
-        ({"missing": "drop_rows"}, ("--missing", "mean"), {"missing": "drop_rows"}),
+        ({"missing": "mean"}, ("--missing", "drop_rows"), {"missing": "mean"}),
+        ({"missing": "drop_rows"}, ("--missing", "mean"), {"missing": "mean"}),
+        ({}, ("--comment", "#", "--na-values", "-"), {"comments": ["#"], "na_values": ["-"]}),
         ({}, ("--decimal", ","), {"decimal": ","}),
         ({"scaling": "none"}, (), {"scaling": "none"}),
     ],
@@ -230,7 +232,7 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
 def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
     d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = {"problem": Problem(d, 3, 1.0, 1), "n_rows": 12, "sparse": sparse, "row_units": None}
+    there = {"problem": Problem(d, 3, 1.0, 1), "n_rows": 12, "sparse": sparse, "row_units": None, "class_counts": {}}
     env = SimpleNamespace(unwrapped=SimpleNamespace(**there, looks_ordered=False, follows_time=False))
     monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
     assert comparison(table, "kind", agents="uniform").norm_bounds == bounds
@@ -240,7 +242,8 @@ def test_a_libsvm_file_has_no_columns_to_be_surveyed(tmp_path: Path) -> None:
     file = tmp_path / "t.svm"
     file.write_text("\n".join(f"{i % 3} {1 + i % 4}:1 9:2" for i in range(12)) + "\n")
     made = prepared(file, "", agents="uniform")
-    assert (made.survey, made.sentences, made.spec.name) == (None, [], "t")
+    assert (made.survey, made.spec.name, made.classes) == (None, "t", {0: 4, 1: 4, 2: 4})
+    assert made.sentences == ["3 classes in 12 rows are more than one in five: is this a label?"]
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ from rich.table import Column, Table
 
 from banditlab.cli.plain import escape
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
-from banditlab.cli.ranking import print_ranking, say
+from banditlab.cli.ranking import hidden, print_ranking, say
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failures, read_plan
 from banditlab.results.store import Store
@@ -31,10 +31,10 @@ WIDE = 100  # columns of a terminal whose progress line has room for a rate
 
 
 class Console:
-    """Runs sweeps and reports with a person watching."""
+    """Runs sweeps and reports with a person watching; `notes` are the survey's of a comparison's table."""
 
-    def __init__(self) -> None:
-        self.out = rich.console.Console(highlight=False, emoji=False)
+    def __init__(self, notes: Sequence[Any] = ()) -> None:
+        self.out, self.notes = rich.console.Console(highlight=False, emoji=False), notes
 
     def run_sweep(
         self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
@@ -84,8 +84,8 @@ class Console:
         from banditlab.analysis.alerts import alerts
 
         results = load(folder)
-        print_ranking(self.out, summary_rows(results))
-        for sentence in alerts(results):
+        print_ranking(self.out, rows := summary_rows(results))
+        for sentence in [*alerts(results), *hidden(rows, self.notes)]:
             say(self.out, escape(f"warning: {sentence}"))
         begin = time.perf_counter()
         page = write_report(results)

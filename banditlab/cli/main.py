@@ -230,8 +230,9 @@ def compare(
     for line in comparison_lines(made, classes=dry_run):
         typer.echo(plain(line))
     _run_or_estimate(
-        made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run)
-    )
+        made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run),
+        made.survey.notes if made.survey else (),
+    )  # fmt: skip
 
 
 def _print_table(data: Path, label: str, table: dict[str, Any]) -> None:
@@ -263,6 +264,7 @@ def _run_or_estimate(
     patience: float = 120.0,
     part: tuple[int, int] | None = None,
     live: int | None = None,
+    notes: Any = (),
 ) -> None:
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
@@ -276,7 +278,7 @@ def _run_or_estimate(
         print_dry_run(sweep, jobs or _cores(), folder)
     else:
         options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
-        raise typer.Exit(Console().run_sweep(sweep, folder, report, live, **options))
+        raise typer.Exit(Console(notes).run_sweep(sweep, folder, report, live, **options))
 
 
 def _port(live: bool, port: int | None, dry_run: bool) -> int | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import rich.console
 from rich.cells import cell_len, chop_cells
@@ -58,6 +58,15 @@ def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
         out.print()
     for sentence in _signs(rows):
         say(out, sentence)
+
+
+def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
+    """Return a sentence for each column that, by its note, tells the labels, if no agent beats the most frequent class."""
+    constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
+    if any(row.mistakes.mean < constant for row in rows):
+        return []
+    what = "yet no agent beats the most frequent class: too few rounds, no linear relation, or a scale that hides it"
+    return [f"column {note.name!r} {note.remark}, {what}" for note in notes if "alone tells" in note.remark]
 
 
 def _signs(rows: Sequence[Standing]) -> list[str]:

@@ -8,5 +8,6 @@ from banditlab.comparison._sweep import comparison as comparison
 from banditlab.comparison._sweep import default_folder as default_folder
 from banditlab.comparison._sweep import plain_name as plain_name
 from banditlab.comparison._sweep import prepared as prepared
+from banditlab.comparison._sweep import surveyed as surveyed
 from banditlab.envs.survey import Note as Note
 from banditlab.envs.survey import Survey as Survey

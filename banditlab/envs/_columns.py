@@ -43,6 +43,10 @@ class Recipe:
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
         ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
+        Before that, "auto" brings each column with numbers far out to [0, 1]: numbers farther from the median than 10 times
+        the median distance from it of the numbers that differ from it. If they are at most 1 % of the known entries, those
+        at the least and the largest other number are 0 and 1, and numbers beyond them, too; else 33 quantiles are equally far
+        apart, and numbers between them linear. Where `missing = "zero"`, gaps of such a column are 0 after that.
         "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0,
         quartiles 1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the
         whole table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1. "rowwise": each
@@ -90,6 +94,8 @@ class Column(NamedTuple):
     """The names of codes 0, 1, ...; by default "0", "1", ..."""
     role: str = "numeric"
     """"numeric", or "time": days since 1970-01-01. Nominal columns are told by their categories."""
+    knots: tuple[float, ...] = ()
+    """Of the map to [0, 1] that made its values, where some were far out: see `_outliers.mapped`."""
 
     @property
     def gaps(self) -> np.ndarray:

@@ -33,7 +33,7 @@ class RowArrays:
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
         indicator = recipe.missing == "indicator"
-        self.numeric: list[tuple[str, str]] = []
+        self.numeric: list[tuple[str, str, tuple[float, ...]]] = []
         self.nominal: list[tuple[str, dict[str, int], int, Floats | None]] = []
         places: list[int] = []
         flags: list[int] = []
@@ -50,7 +50,7 @@ class RowArrays:
                 self.nominal.append((s.name, table, gap_at, gap))
                 at += size
                 continue
-            self.numeric.append((s.name, s.role))
+            self.numeric.append((s.name, s.role, s.knots))
             places.append(at)
             flags.append(at + 1 if indicator and s.gaps else -1)
             fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
@@ -62,9 +62,9 @@ class RowArrays:
         self.asinh = recipe.scaling == "rowwise"
         self.as_given = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
         self._norm, self._width = norm, at + norm.intercept
-        self._plain = norm.exponent == 0 and all(role == "numeric" for _, role in self.numeric)
+        self._plain = norm.exponent == 0 and all(role == "numeric" and not knots for _, role, knots in self.numeric)
         self._compiled = self._plain and not self.asinh and self.shifts is None
-        self._values = _values_of([name for name, _ in self.numeric])
+        self._values = _values_of([name for name, *_ in self.numeric])
         self._packed = struct.Struct(f"{len(places)}d").pack
         divisor = norm.divisor if norm.normalize else 1.0
         root = math.sqrt(2.0) if norm.intercept and not norm.one else 1.0

@@ -7,14 +7,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 
 from banditlab.envs._base import Floats
 from banditlab.envs._columns import Column, Recipe
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._outliers import bounds, mapped
 from banditlab.envs.encoding import Encoder
 
+FIRST = 64
+"""Rows before which no number is far out."""
 SMALL = 2.0**-30
 """A power of two, which changes no digit, that numbers are multiplied by before they are summed up: sums stay finite."""
 
@@ -23,7 +27,8 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
     r"""Return the encoder of the rows that come after a table's, and the contexts (N, d) of its own, in their order.
 
     A number becomes :math:`(x - l_t) / (h_t - l_t)` with the least and the largest number :math:`l_t` and :math:`h_t` of its
-    column up to then, 0 where they are equal; gaps are filled with the mean or the shares up to then. Rows are divided by the
+    column up to then, 0 where they are equal; gaps are filled with the mean or the shares up to then. Numbers far out by the
+    first 64, 128, 256, ... rows, the most that are past, count for none of these and become 0 or 1. Rows are divided by the
     root of the number of columns, which none exceeds. The encoder scales by the ranges and the means of the whole table.
     """
     parts, flags = [], recipe.missing == "indicator"
@@ -34,6 +39,7 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
     largest = math.sqrt(len(parts))
     radius = 1.0 if recipe.normalize else largest
     norm = NormRule(False, 0, largest, largest, 0.0, radius, recipe.normalize, recipe.intercept)
+    columns = [mapped(column, ranks=False) for column in columns]
     steps = Encoder.of_columns(columns, Recipe("minmax", recipe.missing), source)[0].steps
     encoder = Encoder(steps, replace(recipe, scaling="minmax", in_order=False), norm)
     return encoder, norm.rows(np.hstack(parts))
@@ -41,14 +47,21 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
 
 def _numeric(column: Column, missing: str) -> Floats:
     """Return a numeric column's feature, (N, 1)."""
-    gaps = column.gaps
-    x = np.where(gaps, 0.0 if missing == "zero" else math.nan, column.values)
-    low, high = np.fmin.accumulate(x), np.fmax.accumulate(x)
-    mean = np.cumsum(np.where(gaps, 0.0, SMALL * x)) / np.maximum(np.cumsum(~gaps), 1) / SMALL
-    x = np.where(np.isnan(x), mean, x)
+    x = np.where(column.gaps, 0.0 if missing == "zero" else math.nan, column.values)
+    ends = [0, *(FIRST << k for k in range(len(x).bit_length()) if FIRST << k < len(x)), len(x)]
+    return np.concatenate([_scaled(x[:end], start) for start, end in pairwise(ends)])[:, None]
+
+
+def _scaled(x: Floats, start: int) -> Floats:
+    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; what is far out is said by those before."""
+    least, largest = bounds(x[:start])
+    near = np.where((x < least) | (x > largest), math.nan, x)
+    low, high, known = np.fmin.accumulate(near), np.fmax.accumulate(near), ~np.isnan(near)
+    mean = np.cumsum(np.where(known, SMALL * near, 0.0)) / np.maximum(np.cumsum(known), 1) / SMALL
+    x = np.clip(np.where(np.isnan(x), mean, x), low, high)
     varies = high > low
     spread = np.where(varies, 0.5 * high - 0.5 * low, 1.0)
-    return np.asarray(np.where(varies, (0.5 * x - 0.5 * low) / spread, 0.0))[:, None]
+    return np.where(varies, (0.5 * x - 0.5 * low) / spread, 0.0)[start:]
 
 
 def _nominal(column: Column, missing: str) -> Floats:

@@ -10,6 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._outliers import EXTREME, MOST_KNOTS
 from banditlab.envs._reading import Reading
 from banditlab.envs._steps import Step
 from banditlab.errors import UsageError
@@ -17,9 +18,10 @@ from banditlab.numerics.exponents import divided
 from banditlab.validation import FEATURES, UNPACKED, refuse_beyond
 
 FORMAT = "banditlab encoder"
-VERSION = 1
+VERSION = 2
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(allow_inf_nan=False, gt=0.0)]
+Knot = Annotated[float, Field(ge=-EXTREME, le=EXTREME)]
 Exponent = Annotated[int, Field(ge=-1074, le=1024)]
 
 
@@ -38,6 +40,7 @@ class _SavedStep(_Part):
     shift: Exponent
     center: Finite
     scale: Positive
+    knots: Annotated[list[Knot], Field(max_length=MOST_KNOTS)] = []
 
 
 class _SavedReading(_Part):
@@ -68,7 +71,7 @@ class _SavedNorm(_Part):
 
 class _Saved(_Part):
     format: Literal["banditlab encoder"]
-    version: Literal[1]
+    version: Literal[1, 2]
     recipe: _SavedRecipe
     norm: _SavedNorm
     columns: Annotated[list[_SavedStep], Field(min_length=1)]
@@ -100,7 +103,7 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
             raise
         raise UsageError(f"{source}: not a saved encoder ({' '.join(str(error).split())[:120]})") from None
     steps = [
-        Step(**step.model_dump() | {"categories": tuple(step.categories), "shares": tuple(step.shares)})
+        Step(**step.model_dump() | {name: tuple(getattr(step, name)) for name in ("categories", "shares", "knots")})
         for step in saved.columns
     ]
     written = saved.recipe.reading.model_dump()
@@ -130,6 +133,8 @@ def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
             return f"column {s.name[:60]!r} is nominal and has numbers"
         if len(s.shares) != (len(s.categories) if nominal and recipe.missing == "mean" else 0):
             return f"the shares of column {s.name[:60]!r} do not fit its categories"
+        if len(s.knots) == 1 or not (np.diff(s.knots) >= 1.0 / EXTREME).all() or (s.knots and (nominal or s.shift)):
+            return f"the knots of column {s.name[:60]!r} are too near, or not those of a numeric column"
         if s.constant and recipe.scaling in ("none", "rowwise"):
             return f"column {s.name[:60]!r} is constant without a scaling"
     if (norm.rowwise, norm.normalize, norm.intercept) != (

@@ -26,6 +26,8 @@ class Step(NamedTuple):
     """The exponent of the power of 2 by which numbers are divided first: 0 unless their squares are beyond floats."""
     center: float = 0.0
     scale: float = 1.0
+    knots: tuple[float, ...] = ()
+    """Of the map to [0, 1] by which a numeric column's entries go first: see `_outliers.mapped`; none for no map."""
 
 
 def varying_names(steps: list[Step]) -> list[str]:

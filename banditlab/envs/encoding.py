@@ -24,6 +24,7 @@ from banditlab.envs._columns import (
     spellings,
 )
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._outliers import bent, mapped
 from banditlab.envs._reading import Reading
 from banditlab.envs._row_arrays import RowArrays
 from banditlab.envs._steps import Step, feature_names, output_order
@@ -142,6 +143,7 @@ class Encoder:
             raise UsageError(f"{source}: no row is left")
         scaling = recipe.scaling
         if scaling == "auto":
+            columns = [mapped(column) for column in columns]
             scaling = "minmax" if ranges_differ(columns) else "none"
         recipe = replace(recipe, scaling=scaling, in_order=False)
         steps = [_step(column, recipe) for column in columns]
@@ -158,7 +160,7 @@ class Encoder:
 
     @cached_property
     def transformer(self) -> ColumnTransformer:
-        """The fitted ColumnTransformer; of a loaded encoder, built from what was saved when it is first asked for."""
+        """The fitted ColumnTransformer; of a loaded encoder, built when it is first asked for. It takes `mapped` columns."""
         from banditlab.envs._transformer import rebuilt
 
         return rebuilt(self.steps, self.recipe.scaling, self.recipe.missing)
@@ -197,7 +199,7 @@ class Encoder:
                 numbers = values.to_numpy(dtype=np.float64)
             else:
                 numbers = np.array([math.nan if is_gap(v) else number_of(step.name, v, step.role) for v in values])
-            numbers = np.where(np.isfinite(numbers), numbers, math.nan)
+            numbers = bent(np.where(np.isfinite(numbers), numbers, math.nan), step.knots)
             if not self.imputes and np.isnan(numbers).any():
                 raise self._no_gap(step.name)
             return numbers
@@ -229,7 +231,7 @@ class Encoder:
         x = self._row.quick(row)
         if x is not None:
             return x, [], []
-        gaps = [name for name, _ in self._row.numeric if is_gap(row.get(name))]
+        gaps = [name for name, *_ in self._row.numeric if is_gap(row.get(name))]
         unknown = []
         for name, table, _, _ in self._row.nominal:
             text = _text(name, row.get(name), table)
@@ -270,10 +272,10 @@ class Encoder:
         """Return the numeric columns' values (p,), gaps filled; marks them in the features x where the recipe does."""
         arrays = self._row
         numbers = arrays.fills.copy()
-        for j, (name, role) in enumerate(arrays.numeric):
+        for j, (name, role, knots) in enumerate(arrays.numeric):
             value = row.get(name, NOTHING)
             if value is not NOTHING and not is_gap(value):
-                numbers[j] = number_of(name, value, role)
+                numbers[j] = bent(number_of(name, value, role), knots)
             elif not self.imputes:
                 raise self._no_key(name, list(row)) if value is NOTHING else self._no_gap(name)
             elif arrays.flags[j] >= 0:
@@ -421,7 +423,7 @@ def _step(column: Column, recipe: Recipe) -> Step:
         # quartiles are the same.
         e = int(np.frexp(np.abs(known).max())[1])
         shift = e if abs(e) > EXTREME else 0
-    return Step(column.name, column.role, gaps=some, constant=constant, shift=shift)
+    return Step(column.name, column.role, gaps=some, constant=constant, shift=shift, knots=column.knots)
 
 
 def _array(column: Column) -> NDArray[Any]:

@@ -40,8 +40,9 @@ class OpenML(DataSetEnv):
         A nominal column with more categories is refused.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
-        number, then each row divided by its own norm, which looks at no other row, past or future.
+        10 times, and columns with numbers far from the others first clipped, or replaced by ranks;
+        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each number,
+        then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows".

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._columns import Column, are_dates, column_of
 from banditlab.envs._frame import SHOWN_COLUMNS, classes_of, refuse_columns
+from banditlab.envs._outliers import bounds
 from banditlab.envs._reading import WORDS
 from banditlab.envs.encoding import check_roles, refuse_gaps
 from banditlab.errors import FaultError, UsageError, nearest
@@ -34,6 +35,8 @@ GIVEN_AWAY = 0.995
 """A column by which at least this share of rows it was not learnt from is told right is a probable leak."""
 LEAST_ROWS = 50
 """Fewer rows are no evidence of a leak."""
+CODE_ROWS, CODE_APART, MOST_CODES = 3, 3.0, 3
+"""A value of so many rows, so many ranges of the others away from them, may be a code; more such values are none."""
 LOOKED_AT, MOST_LOOKED = 4000, 2000
 """Rows, drawn once, and columns in which leaks are looked for."""
 ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|nr|no|number|index|row)([^a-z]|$)|[a-z]Id$|ID$", re.IGNORECASE)
@@ -222,10 +225,28 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
         return Note(name, "identifier-like", "a whole number of its own in each row", drop)
     if not asked and role == "numeric" and TIME_NAME.search(name) and _is_clock(known):
         return Note(name, "time-like", "looks like a clock's seconds", drop)
-    few = f"{known.min():.4g} to {known.max():.4g}"
+    few, codes = range_of(known) if role == "numeric" else ("days since 1970", "")
     if whole and role == "numeric" and not asked and ID_NAME.search(name) and len(np.unique(known)) <= 100:
         return Note(name, role, f"{few}; codes?", f"--role {shlex.quote(name)}=nominal")
-    return Note(name, role, few if role == "numeric" else "days since 1970", "")
+    return Note(name, role, few, codes)
+
+
+def range_of(known: NDArray[Any]) -> tuple[str, str]:
+    """Return the range of numbers (n,), a few values far out of it, and the option by which repeated ones are missing."""
+    low, high = bounds(known)
+    far = (known < low) | (known > high)
+    least, largest = known[~far].min(), known[~far].max()
+    values, counts = np.unique(known[far], return_counts=True)
+    with np.errstate(all="ignore"):
+        apart = np.maximum(values / 2 - largest / 2, least / 2 - values / 2) / (largest / 2 - least / 2)
+    codes = (counts >= CODE_ROWS) & (apart > CODE_APART)
+    shown = codes if codes.any() else (apart > 1.0) & (len(values) == 1)
+    if not 0 < shown.sum() <= MOST_CODES:
+        return f"{known.min():.4g} to {known.max():.4g}", ""
+    names, rows, times = [f"{v:.15g}" for v in values[shown]], counts[shown].sum(), float(f"{apart[shown].min():.2g}")
+    what = f"{rows:,} row{'s' if rows > 1 else ''} at {' and '.join(names)}, {times:,.10g} times the range of the others away"
+    said = f"{least:.4g} to {largest:.4g}, and {what}"
+    return (f"{said}: a code for missing?", " ".join(f"--na-values {n}" for n in names)) if codes.any() else (said, "")
 
 
 def _is_counter(known: NDArray[Any]) -> bool:

@@ -95,17 +95,18 @@ class Table(DataSetEnv):
     order
         "shuffle": a fresh seeded order per pass. "file": the rows as they stand. "time:COLUMN": by a column of numbers or dates
         (ISO 8601), which is then no feature; rows of one time stay as they stand. In order, scaling "auto" is "running": each
-        number is brought to [0, 1] by the least and the largest of its column up to then, and gaps are filled with the mean up
-        to then; no later row's values change a context. Known beforehand are the columns, their categories, and which have
-        gaps. No other scaling is allowed.
+        number is brought to [0, 1] by the least and the largest of its column up to then, those far out clipped, and gaps are
+        filled with the mean up to then; no later row's values change a context. Known beforehand are the columns, their
+        categories, and which have gaps. No other scaling is allowed.
     group
         A column, which is then no feature: rows of one value are shown together, and of each group only the first row
         counts in a ranking, as whoever remembers it has seen the others. "copies and near copies" finds groups of rows that
         are alike, beyond chance, in the features. "": each row is a group of its own.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each
-        number, then each row divided by its own norm, which looks at no other row, past or future.
+        10 times, and columns with numbers far from the others first clipped, or replaced by ranks where these are many (not in
+        a file that stays sparse); "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table;
+        "rowwise": asinh of each number, then each row divided by its own norm, which looks at no other row, past or future.
     missing
         What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
         column that says so) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a" and

@@ -15,6 +15,7 @@ import sys
 import time
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 import pytest
 from sklearn.datasets import load_iris
@@ -331,6 +332,21 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
     assert set(runs.label) == {"banditron", "uniform"}
+
+
+def test_compare_says_that_no_agent_reads_a_column_that_tells_the_labels(banditlab, here):
+    x = np.arange(200) % 10
+    pd.DataFrame({"x": x, "y": np.isin(x, (2, 7))}).to_csv(here / "hidden.csv", index=False)
+    quick = ["--repetitions", 2, "-j", 1, "--agents", "linucb,uniform"]
+    code, text = banditlab("compare", "hidden.csv", "--label", "y", *quick)
+    assert code == 0
+    said = "column 'x' alone tells 100.0 % of labels, yet no agent beats the most frequent class"
+    assert f"warning: {said}" in " ".join(text.split())
+    pd.DataFrame({"x": x, "y": x > 4}).to_csv(here / "hidden.csv", index=False)
+    code, text = banditlab("compare", "hidden.csv", "--label", "y", "-o", "other", *quick)
+    assert code == 0
+    assert "alone tells 100.0 % of labels" in text
+    assert "yet no agent" not in text
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):

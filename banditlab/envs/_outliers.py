@@ -1,0 +1,58 @@
+"""Numbers far from the others of their column, and the map by which scaling "auto" brings such a column to [0, 1]."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from banditlab.envs._base import Floats
+from banditlab.envs._columns import Column
+
+FAR, MANY = 10.0, 0.01
+"""Numbers farther from the median than so many spreads are far out; a column with a larger share of them has heavy tails."""
+MOST_KNOTS = 33
+LEVELS = {m: np.linspace(0.0, 1.0, m) for m in range(2, MOST_KNOTS + 1)}
+"""The map's values at its m knots."""
+EXTREME = 1e300
+"""No knot is beyond it, and none nearer to the next than its reciprocal: slopes and differences stay numbers."""
+
+
+def bounds(numbers: Floats) -> tuple[float, float]:
+    """Return the median less and plus `FAR` spreads of numbers (n,), beyond which they are far out; gaps are left aside.
+
+    The spread is the median distance from the median of the numbers that differ from it: positive for counts and 0/1 columns,
+    too, and infinite where all numbers are the same.
+    """
+    known = numbers[np.isfinite(numbers)]
+    middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0  # the mean of two may be beyond floats
+    with np.errstate(over="ignore"):
+        distances = np.abs(known - middle)
+        apart = distances[distances > 0.0]
+        spread = float(np.quantile(apart, 0.5, method="lower")) if len(apart) else np.inf
+        return float(middle - FAR * spread), float(middle + FAR * spread)
+
+
+def mapped(column: Column, *, ranks: bool = True) -> Column:
+    """Return a column brought to [0, 1], with the knots of its map, or the column itself where no number is far out.
+
+    Few numbers far out: the map's knots are the least and the largest of the others, between which it is linear. More, with
+    `ranks`: the different quantiles, so that the map is the rank but for ties. Beyond the knots it is 0 or 1.
+    """
+    known = column.values[~column.gaps]
+    low, high = bounds(known)
+    inside = known[(low <= known) & (known <= high)]
+    if column.n_categories or len(inside) == len(known) or np.abs(inside).max() > EXTREME:
+        return column
+    ends = np.array([inside.min(), inside.max()])
+    if ranks and len(inside) < (1.0 - MANY) * len(known):
+        ends = np.unique(np.quantile(np.clip(known, -EXTREME, EXTREME), LEVELS[MOST_KNOTS], method="lower"))
+    if np.diff(ends).min() < 1.0 / EXTREME:
+        return column
+    knots = tuple(ends.tolist())
+    return column._replace(values=np.where(column.gaps, np.nan, bent(column.values, knots)), knots=knots)
+
+
+def bent(numbers: Any, knots: tuple[float, ...]) -> Any:
+    """Return a number or numbers (n,) as the map with these knots takes them, linear between neighbours; as they are without knots."""
+    return np.interp(numbers, knots, LEVELS[len(knots)]) if knots else numbers

@@ -11,9 +11,8 @@ from banditlab.envs._columns import Column
 
 FAR, MANY = 10.0, 0.01
 """Numbers farther from the median than so many spreads are far out; a column with a larger share of them has heavy tails."""
-MOST_KNOTS = 33
-LEVELS = {m: np.linspace(0.0, 1.0, m) for m in range(2, MOST_KNOTS + 1)}
-"""The map's values at its m knots."""
+LEVELS = {m: np.linspace(0.0, 1.0, m) for m in range(2, 34)}
+"""The map's values at its m knots, at most 33."""
 EXTREME = 1e300
 """No knot is beyond it, and none nearer to the next than its reciprocal: slopes and differences stay numbers."""
 
@@ -27,8 +26,7 @@ def bounds(numbers: Floats) -> tuple[float, float]:
     known = numbers[np.isfinite(numbers)]
     middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0  # the mean of two may be beyond floats
     with np.errstate(over="ignore"):
-        distances = np.abs(known - middle)
-        apart = distances[distances > 0.0]
+        apart = np.abs(known[known != middle] - middle)
         spread = float(np.quantile(apart, 0.5, method="lower")) if len(apart) else np.inf
         return float(middle - FAR * spread), float(middle + FAR * spread)
 
@@ -46,7 +44,7 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
         return column
     ends = np.array([inside.min(), inside.max()])
     if ranks and len(inside) < (1.0 - MANY) * len(known):
-        ends = np.unique(np.quantile(np.clip(known, -EXTREME, EXTREME), LEVELS[MOST_KNOTS], method="lower"))
+        ends = np.unique(np.quantile(np.clip(known, -EXTREME, EXTREME), LEVELS[33], method="lower"))
     if np.diff(ends).min() < 1.0 / EXTREME:
         return column
     knots = tuple(ends.tolist())
@@ -54,5 +52,5 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
 
 
 def bent(numbers: Any, knots: tuple[float, ...]) -> Any:
-    """Return a number or numbers (n,) as the map with these knots takes them, linear between neighbours; as they are without knots."""
+    """Return a number or numbers (n,) as the map with these knots takes them, linear between two; as they are without knots."""
     return np.interp(numbers, knots, LEVELS[len(knots)]) if knots else numbers

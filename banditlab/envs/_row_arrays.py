@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._columns import Recipe
 from banditlab.envs._norm_rule import NormRule
+from banditlab.envs._outliers import bent
 from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.envs._steps import Step
 from banditlab.numerics.entry import entry
@@ -62,8 +63,9 @@ class RowArrays:
         self.asinh = recipe.scaling == "rowwise"
         self.as_given = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
         self._norm, self._width = norm, at + norm.intercept
-        self._plain = norm.exponent == 0 and all(role == "numeric" and not knots for _, role, knots in self.numeric)
+        self._plain = norm.exponent == 0 and all(role == "numeric" for _, role, _ in self.numeric)
         self._compiled = self._plain and not self.asinh and self.shifts is None
+        self._knots = [knots for *_, knots in self.numeric] if any(s.knots for s in steps) else []
         self._values = _values_of([name for name, *_ in self.numeric])
         self._packed = struct.Struct(f"{len(places)}d").pack
         divisor = norm.divisor if norm.normalize else 1.0
@@ -93,8 +95,9 @@ class RowArrays:
             return None
         try:
             values = self._values(row)
-            if not NUMBERS.issuperset(map(type, values)):
+            if not NUMBERS.issuperset(map(type, values)) or (self._knots and not all(map(math.isfinite, values))):
                 return None
+            values = tuple(map(bent, values, self._knots)) if self._knots else values
             numbers = np.frombuffer(self._packed(*values)) if values else NONE
         except (KeyError, OverflowError, struct.error):
             return None

@@ -39,8 +39,8 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
     largest = math.sqrt(len(parts))
     radius = 1.0 if recipe.normalize else largest
     norm = NormRule(False, 0, largest, largest, 0.0, radius, recipe.normalize, recipe.intercept)
-    columns = [mapped(column, ranks=False) for column in columns]
-    steps = Encoder.of_columns(columns, Recipe("minmax", recipe.missing), source)[0].steps
+    clipped = [mapped(column, ranks=False) for column in columns]
+    steps = Encoder.of_columns(clipped, Recipe("minmax", recipe.missing), source)[0].steps
     encoder = Encoder(steps, replace(recipe, scaling="minmax", in_order=False), norm)
     return encoder, norm.rows(np.hstack(parts))
 

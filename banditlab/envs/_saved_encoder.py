@@ -10,7 +10,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
-from banditlab.envs._outliers import EXTREME, MOST_KNOTS
+from banditlab.envs._outliers import EXTREME, LEVELS
 from banditlab.envs._reading import Reading
 from banditlab.envs._steps import Step
 from banditlab.errors import UsageError
@@ -40,7 +40,7 @@ class _SavedStep(_Part):
     shift: Exponent
     center: Finite
     scale: Positive
-    knots: Annotated[list[Knot], Field(max_length=MOST_KNOTS)] = []
+    knots: Annotated[list[Knot], Field(max_length=max(LEVELS))] = []
 
 
 class _SavedReading(_Part):

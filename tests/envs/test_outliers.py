@@ -11,7 +11,7 @@ import pytest
 
 from banditlab import make_agent
 from banditlab.envs._columns import Column
-from banditlab.envs._outliers import MOST_KNOTS, bounds, mapped
+from banditlab.envs._outliers import LEVELS, bounds, mapped
 from banditlab.envs.encoding import Encoder
 from banditlab.envs.survey import survey
 from banditlab.envs.table import Table
@@ -111,13 +111,13 @@ def test_many_numbers_far_out_are_scaled_by_rank() -> None:
     heavy = {"lognormal": rng.lognormal(0.0, 3.0, N), "cauchy": rng.standard_cauchy(N)}
     for name, numbers in heavy.items():
         column = mapped(Column(name, numbers))
-        assert len(column.knots) == MOST_KNOTS
+        assert len(column.knots) == max(LEVELS)
         ranks = np.argsort(np.argsort(numbers)) / (N - 1.0)
-        np.testing.assert_allclose(column.values, ranks, atol=1.0 / (MOST_KNOTS - 1))
+        np.testing.assert_allclose(column.values, ranks, atol=1.0 / (max(LEVELS) - 1))
         assert (np.diff(column.values[np.argsort(numbers)]) >= 0.0).all()
         assert len(mapped(Column(name, numbers), ranks=False).knots) == 2
     few = np.append(rng.uniform(size=N), [1e9] * 6)  # 6 of 606 are at most 1 %, 7 of 607 are more
-    assert [len(mapped(Column("x", np.append(few, extra))).knots) for extra in ([], [1e9])] == [2, MOST_KNOTS]
+    assert [len(mapped(Column("x", np.append(few, extra))).knots) for extra in ([], [1e9])] == [2, max(LEVELS)]
 
 
 def test_the_spread_of_counts_flags_and_single_values() -> None:

@@ -44,6 +44,7 @@ PARTS = {
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
     "newaction": "when a new action of a policy is found, and its price: docs/results/new-actions.md",
     "late": "late, lost and one-sided answers: false alarms, rises found, mistakes: docs/results/late-answers.md",
+    "scaling": "the default scaling beside others, with numbers far from the others: docs/results/scaling.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "kinds": "what `compare` asserts over noise and signals in rows of six kinds: docs/results/intervals.md",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -27,6 +27,7 @@ PAGES = {
     "papers-003": "results",
     "real-data": "results",
     "rivals": "results",
+    "scaling": "results",
     "synsep": "results",
     "theory": "results",
     "which-agent": ".",

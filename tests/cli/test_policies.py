@@ -90,6 +90,8 @@ def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
         assert "a table of labelled rows, or --schema" in told.output + str(told.exception)
     told = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
     assert "floor must be at most 1/3" in told.output + str(told.exception)
+
+
 def test_train_names_values_that_may_be_codes(tmp_path: Path) -> None:
     lines = [f"{i % 50},{9999 if i in (3, 50, 77) else i % 7},{'ab'[i % 2]}" for i in range(120)]
     data = tmp_path / "my.csv"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BanditlabError(Exception):
@@ -31,6 +31,24 @@ class FaultError(UsageError):
     def __init__(self, message: str, *options: str) -> None:
         super().__init__(message)
         self.options = options
+
+
+class FaultyTableError(UsageError):
+    """All faults of a table, and the command that mends them.
+
+    Attributes
+    ----------
+    faults
+        One line each.
+    command
+        The corrected `banditlab compare ...`; "" where some fault has no option that mends it.
+    """
+
+    def __init__(self, faults: Sequence[str], command: str) -> None:
+        several = len(faults) > 1
+        head = f"{len(faults)} faults: " if several else ""
+        super().__init__(head + "; ".join(faults) + (f"; corrected: {command}" if command and several else ""))
+        self.faults, self.command = list(faults), command
 
 
 class IncompatibleError(BanditlabError):

@@ -20,7 +20,6 @@ from banditlab.errors import UsageError
 
 def train(
     data: Path,
-    label: str,
     out: Path,
     agent: str,
     settings: list[str],
@@ -34,9 +33,7 @@ def train(
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    policy = train_(
-        data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
-    )
+    policy = train_(data, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table)
     typer.echo(plain(summary_line(policy.describe()["trained"])))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
 

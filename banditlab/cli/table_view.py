@@ -6,7 +6,8 @@ import shlex
 import textwrap
 from collections import Counter
 
-from banditlab.comparison import Comparison, FaultyTableError, Note
+from banditlab.comparison import Comparison, Note
+from banditlab.errors import FaultyTableError
 
 WIDTH = 80
 MOST_LINES = 40
@@ -50,10 +51,10 @@ def note_lines(notes: list[Note]) -> list[str]:
     return lines
 
 
-def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -> list[str]:
+def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[str]:
     """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied.
 
-    `more` are the request's other options, such as {"--rounds": 300}; None is left out, True is a flag.
+    `more` are the words of the request's other options.
     """
     lines = [f"banditlab: {error.faults[0]}"]
     if len(error.faults) > 1:
@@ -65,12 +66,7 @@ def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -
             )  # fmt: skip
     if not error.command:
         return lines
-    words = [
-        word
-        for name, value in more.items()
-        for word in ([name] if value is True else [name, str(value)] if value else [])
-    ]
-    return [*lines, f"corrected: {shlex.join([*shlex.split(error.command), *words])}"]
+    return [*lines, " ".join([f"corrected: {error.command}", *map(shlex.quote, more)])]
 
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:

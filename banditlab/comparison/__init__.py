@@ -1,7 +1,6 @@
 """Comparing agents on a user's own table, no setting needed: `compare` plays and reads, `comparison` is its sweep."""
 
 from banditlab.comparison._agents import chosen_agents as chosen_agents
-from banditlab.comparison._faults import FaultyTableError as FaultyTableError
 from banditlab.comparison._sweep import Comparison as Comparison
 from banditlab.comparison._sweep import compare as compare
 from banditlab.comparison._sweep import comparison as comparison
@@ -10,3 +9,4 @@ from banditlab.comparison._sweep import plain_name as plain_name
 from banditlab.comparison._sweep import prepared as prepared
 from banditlab.envs.survey import Note as Note
 from banditlab.envs.survey import Survey as Survey
+from banditlab.errors import FaultyTableError as FaultyTableError

@@ -3,38 +3,17 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from banditlab.envs.survey import Survey
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, FaultyTableError
 
 ROUNDS_OF_FIXES = 4
 """What mends one fault may show another: so often the mended table is looked at again."""
-SETTINGS = (
-    "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "max_categories",
-    "order", "group", "missing", "scaling",
-)  # fmt: skip
-"""The table's settings, in the order in which a command has them: each is the option of its name, lists that of one entry."""
+FIRST = ("drop_rows", "drop_columns", "roles")
+"""The settings that mend most faults: a command has them first."""
 HEADER = {"yes": "--header", "no": "--no-header"}
-
-
-class FaultyTableError(UsageError):
-    """All faults of a table, and the command that mends them.
-
-    Attributes
-    ----------
-    faults
-        One line each.
-    command
-        The corrected `banditlab compare ...`; "" where some fault has no option that mends it.
-    """
-
-    def __init__(self, faults: Sequence[str], command: str) -> None:
-        several = len(faults) > 1
-        head = f"{len(faults)} faults: " if several else ""
-        super().__init__(head + "; ".join(faults) + (f"; corrected: {command}" if command and several else ""))
-        self.faults, self.command = list(faults), command
 
 
 def refuse_faults(
@@ -83,8 +62,7 @@ def _mended(label: str, settings: dict[str, Any], faults: list[FaultError]) -> t
 def command(data: str, label: str, settings: dict[str, Any]) -> str:
     """Return the `banditlab compare` that has these settings."""
     parts = ["banditlab", "compare", data, *(["--label", label] if label else [])]
-    for name in SETTINGS:
-        value = settings.get(name)
+    for name, value in (dict.fromkeys(FIRST) | settings).items():
         if name == "header":
             parts += [HEADER[value]] if value in HEADER else []
             continue

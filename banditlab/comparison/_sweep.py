@@ -124,7 +124,7 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
 
 def prepared(
     data: Path,
-    label: str,
+    label: str = "",
     *,
     passes: int | None = None,
     rounds: int | None = None,

@@ -145,9 +145,10 @@ def compare(
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
     from banditlab.cli.table_view import comparison_lines
-    from banditlab.comparison import prepared
+    from banditlab.comparison import default_folder, plain_name, prepared
 
-    made = prepared(data, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
+    out = out or default_folder(plain_name(data))
+    made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
     for line in comparison_lines(made):
         typer.echo(plain(line))
     _run_or_estimate(
@@ -220,8 +221,15 @@ def train(
     agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the agent: key=value.")] = None,
     best_of: Annotated[
-        Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
+        Path | None,
+        typer.Option("--best-of", help="Results folder of a comparison: its first agent and setting, its recipe."),
     ] = None,
+    other_table: Annotated[
+        bool,
+        typer.Option(
+            "--other-table", help="With --best-of: other columns or classes, and other options of the table, are meant."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
@@ -234,7 +242,7 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after}
-    train_(data, out, agent, settings or [], best_of, seed, table)
+    train_(data, out, agent, settings or [], best_of, other_table, seed, table)
 
 
 @app.command()

@@ -24,6 +24,7 @@ def train(
     agent: str,
     settings: list[str],
     best_of: Path | None,
+    other_table: bool,
     seed: int,
     table: dict[str, Any],
 ) -> None:
@@ -33,7 +34,16 @@ def train(
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    policy = train_(data, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table)
+    policy = train_(
+        data,
+        out=out,
+        agent=agent,
+        settings=_settings(settings),
+        best_of=best_of,
+        other_table=other_table,
+        seed=seed,
+        **table,
+    )
     typer.echo(plain(summary_line(policy.describe()["trained"])))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
 

@@ -82,7 +82,10 @@ def reads_a_table(command: Callable[..., None]) -> Any:
         except FaultyTableError as error:
             from banditlab.cli.table_view import fault_lines
 
-            for line in fault_lines(error, str(given[first.name]), option_words(context, {first.name, *hints})):
+            source, without = str(given[first.name]), {first.name, *hints}
+            if given.get("best_of"):
+                source, without = "the request", {*without, "best_of", "agent", "settings"}
+            for line in fault_lines(error, source, option_words(context, without)):
                 typer.echo(plain(line), err=True)
             raise typer.Exit(2) from None
 

@@ -11,13 +11,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditlab.comparison._agents import chosen_agents
+from banditlab.comparison._earlier import Compared, with_earlier
 from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs import files
 from banditlab.envs.survey import Survey, survey
 from banditlab.envs.table import COPIES, ReadFrame, read_frame
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, FaultyTableError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least
 
@@ -58,8 +59,8 @@ def compare(
         The column to predict.
     out
         The results folder; by default what the command line takes, runs/results/NAME or results/NAME, NAME "table" for
-        a table in memory. What it holds already of the same comparison is not played again; the report of another one is kept
-        in its `earlier` folder.
+        a table in memory. What it holds already of the same comparison is not played again, and its other agents stay in the
+        ranking. The report of another comparison is kept in its `earlier` folder.
     jobs
         Worker processes; 1 plays in this one.
     options
@@ -79,12 +80,10 @@ def compare(
     from banditlab.analysis import load
     from banditlab.engine.sweep import Sweep
 
-    if isinstance(data, str | os.PathLike):
-        path = Path(data)
-    else:
-        path = files.stored_table(data, default_folder("table") if out is None else Path(out))
-    spec = comparison(path, label, **options)
-    folder = default_folder(spec.name) if out is None else Path(out)
+    path = Path(data) if isinstance(data, str | os.PathLike) else None
+    folder = default_folder("table" if path is None else plain_name(path)) if out is None else Path(out)
+    path = path or files.stored_table(data, folder)
+    spec = prepared(path, label, out=folder, **options).spec
     Sweep(spec, where=str(path)).run(folder, jobs=jobs)
     return load(folder)
 
@@ -130,16 +129,20 @@ def prepared(
     rounds: int | None = None,
     repetitions: int = 10,
     agents: str | Sequence[str] | None = None,
+    out: Path | None = None,
     **table: Any,
 ) -> Comparison:
-    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`."""
+    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`.
+
+    Agents of an earlier comparison in the results folder `out` are among its agents where table and recipe are the same.
+    """
     if passes is not None and rounds is not None:
         raise UsageError(f"{data}: --passes is --rounds in multiples of the rows; give one of them")
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
     describe_environment(TABLE, settings, str(data))
-    found, sentences = surveyed(data, label, settings)
+    found, sentences, _ = surveyed(data, label, settings)
     env = _built(settings, data)
     if not settings.get("group") and not env.sparse:
         alike = _built(settings | {"group": COPIES}, data)
@@ -161,7 +164,8 @@ def prepared(
         },
         str(data),
     )
-    return Comparison(spec, found, left_out, sentences)
+    spec, stay = (spec, []) if out is None else with_earlier(spec, out)
+    return Comparison(spec, found, left_out, [*sentences, *stay])
 
 
 def _built(settings: dict[str, Any], data: Path) -> Any:
@@ -188,39 +192,54 @@ def _about_order(table: Any, found: Survey | None) -> list[str]:
     return said
 
 
-def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:
-    """Return what a table looks like and what was found out of its file.
+def surveyed(
+    data: Path,
+    label: str,
+    settings: dict[str, Any],
+    against: Compared | None = None,
+    others: Sequence[str] = (),
+    verb: str = "compare",
+) -> tuple[Survey | None, list[str], dict[str, Any]]:
+    """Return what a table looks like, what was found out of its file, and the settings that it is read by.
+
+    `against` is the comparison whose recipe is among the settings, `others` are faults of the request, `verb` is its command.
 
     Raises
     ------
     FaultyTableError
-        The table has faults: all of them.
+        The table or the request has faults: all of them.
     UsageError
         The file cannot be read.
     """
     path = settings["path"]
     format_ = files.format_of(path, settings.get("format", "auto"))
     if format_ == "libsvm":
-        return None, []
+        if others:
+            raise FaultyTableError(others, "")
+        return None, [], settings
     content = files.content_of(path, files.read_bytes(path), format_, settings.get("encoding", "auto"))
-    read: dict[str, ReadFrame] = {}
+    read: dict[str, Any] = {}
 
     def look(label: str, settings: dict[str, Any]) -> Survey:
         faults: list[FaultError] = []
         named = {name: settings[name] for name in ("header", "decimal", "drop_rows") if settings.get(name) is not None}
         separator = {"tab": "\t", "\\t": "\t"}.get(settings.get("separator", "auto"), settings.get("separator", "auto"))
         read["it"] = read_frame(path, content, format_, separator, **named, faults=faults)
+        frame = read["it"].frame
+        settings = settings if against is None else against.within(settings, list(frame.columns))
+        read["settings"] = settings
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
         no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
-        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(read["it"].frame.columns))]
-        found = survey(read["it"].frame, label, **kept, source=str(data))
-        return found._replace(faults=[*faults, *found.faults])
+        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(frame.columns))]
+        found = survey(frame, label, **kept, source=str(data))
+        another = [] if against is None else against.differences(found.columns, found.classes, str(data))
+        return found._replace(faults=[*faults, *found.faults, *another])
 
     given = {name: value for name, value in settings.items() if name not in ("path", "label")}
-    found = refuse_faults(look, str(data), label, given)
-    return found, _about_file(read["it"], settings)
+    found = refuse_faults(look, str(data), label, given, against, others, verb)
+    return found, _about_file(read["it"], settings), read["settings"] | {"path": path, "label": label}
 
 
 def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:

@@ -54,6 +54,10 @@ class Survey(NamedTuple):
     faults: list[FaultError]
     sentences: list[str]
     """What is to be said of the whole table."""
+    columns: dict[str, str]
+    """The role of each feature column, "" of one that is refused."""
+    classes: list[str]
+    """Empty where the label column has none."""
 
 
 def survey(
@@ -87,12 +91,13 @@ def survey(
     rows = frame if y is None else frame[y >= 0]
     known = None if y is None else y[y >= 0]
     is_sorted = known is not None and _is_sorted(known)
-    notes = []
+    notes, found = [], dict.fromkeys(left, "")
     for i, name in enumerate(left):
         where = f"{source}: column {name!r}"
         column = _collect(faults, column_of, rows[name], max_categories, where, roles.get(name, ""))
         if column is None:
             continue
+        found[name] = "nominal" if column.n_categories else column.role
         if missing == "error":
             _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
         look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
@@ -103,7 +108,8 @@ def survey(
         sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")
     if len(left) > MOST_LOOKED:
         sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
-    return Survey(notes, faults, sentences)
+    _, classes = _collect([], classes_of, frame[label], source, True) or ((), ()) if label in names else ((), ())
+    return Survey(notes, faults, sentences, found, [str(name) for name in classes])
 
 
 def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:

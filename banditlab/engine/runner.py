@@ -12,6 +12,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -261,9 +262,19 @@ def play(
     checked_against = Problem(
         int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
     )
-    for piece in cut_at(checked_blocks(blocks, checked_against, rounds), stops):
-        _play_piece(loop, piece, score)
+    with _named_round(score):
+        for piece in cut_at(checked_blocks(blocks, checked_against, rounds), stops):
+            _play_piece(loop, piece, score)
     return score.finish("blocks")
+
+
+@contextmanager
+def _named_round(score: _Score) -> Iterator[None]:
+    """Name the round, from 1, in the error of a player that breaks its contract."""
+    try:
+        yield
+    except PlayerError as error:
+        raise PlayerError(f"{error}, in round {score.rounds + error.at + 1:,}", error.at) from error
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
@@ -338,20 +349,21 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
     score = _Score(player, env.unwrapped, stops[-1], keep_trace)
     labels = env.unwrapped.label if score.labelled else None
     kind = score.played.kind  # decided once: a plug-in may change its class
-    for t in range(1, stops[-1] + 1):
-        if not np.isfinite(context).all():
-            raise UsageError("the environment gave a context that is not finite")
-        context = _shown(context)
-        begin = time.perf_counter()
-        loss = None
-        if kind == LABEL:
-            (trace, loss), context = _forecast_step(env, player, context, labels)
-        else:
-            trace, context = _agent_step(env, player, context, labels, full=kind == REFERENCE)
-        label = labels() if labels else -1
-        score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
-        if t in stops:
-            score.close_row()
+    with _named_round(score):
+        for t in range(1, stops[-1] + 1):
+            if not np.isfinite(context).all():
+                raise UsageError("the environment gave a context that is not finite")
+            context = _shown(context)
+            begin = time.perf_counter()
+            loss = None
+            if kind == LABEL:
+                (trace, loss), context = _forecast_step(env, player, context, labels)
+            else:
+                trace, context = _agent_step(env, player, context, labels, full=kind == REFERENCE)
+            label = labels() if labels else -1
+            score.add(trace, np.array([label]), time.perf_counter() - begin, loss)
+            if t in stops:
+                score.close_row()
     return score.finish("steps")
 
 

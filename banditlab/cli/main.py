@@ -241,8 +241,8 @@ def train(
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
-    table |= {"unanswered": unanswered, "after": after}
-    train_(data, out, agent, settings or [], best_of, other_table, seed, table)
+    table |= {"unanswered": unanswered, "after": after, "seed": seed}
+    train_(data, out, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
 
 
 @app.command()

@@ -18,37 +18,20 @@ from banditlab.engine.spec import value_of
 from banditlab.errors import UsageError
 
 
-def train(
-    data: Path,
-    out: Path,
-    agent: str,
-    settings: list[str],
-    best_of: Path | None,
-    other_table: bool,
-    seed: int,
-    table: dict[str, Any],
-) -> None:
+def train(data: Path, out: Path, settings: list[str], **options: Any) -> None:
     """Train a policy, write it, and say how it went."""
     from banditlab.policy.training import summary_line
     from banditlab.policy.training import train as train_
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    policy = train_(
-        data,
-        out=out,
-        agent=agent,
-        settings=_settings(settings),
-        best_of=best_of,
-        other_table=other_table,
-        seed=seed,
-        **table,
-    )
+    policy = train_(data, out=out, settings=settings_of(settings), **options)
     typer.echo(plain(summary_line(policy.describe()["trained"])))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
 
 
-def _settings(written: list[str]) -> dict[str, Any]:
+def settings_of(written: list[str]) -> dict[str, Any]:
+    """Return settings written key=value, values as TOML or, where they are none, as text."""
     found = {}
     for text in written:
         key, sign, value = text.partition("=")

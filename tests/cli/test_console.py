@@ -249,4 +249,4 @@ def test_checks_end_at_the_first_failure_unless_all_are_wanted(
     ],
 )
 def test_settings_are_read(written: list[str], found: dict[str, Any]) -> None:
-    assert checking._read(written) == found
+    assert checking.settings_of(written) == found

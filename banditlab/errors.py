@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 
 class BanditlabError(Exception):
@@ -33,6 +33,27 @@ class FaultError(UsageError):
         self.options = options
 
 
+class FaultyTableError(UsageError):
+    """All faults of a table, and the command that corrects them.
+
+    Attributes
+    ----------
+    faults
+        One line each.
+    command
+        The corrected `banditlab compare ...`; "" where some fault has no option that corrects it.
+    loss
+        What that leaves out of the rows and classes; "" for nothing.
+    """
+
+    def __init__(self, faults: Sequence[str], command: str, loss: str = "") -> None:
+        several = len(faults) > 1
+        head = f"{len(faults)} faults: " if several else ""
+        corrected = f"corrected{f' ({loss})' if loss else ''}: {command}"
+        super().__init__(head + "; ".join(faults) + (f"; {corrected}" if command and several else ""))
+        self.faults, self.command, self.loss = list(faults), command, loss
+
+
 class IncompatibleError(BanditlabError):
     """This player cannot meet this problem (AIOLI at :math:`K > 2`): a sweep records the pair as skipped, with the
     reason.
@@ -44,7 +65,17 @@ class HorizonRequiredError(IncompatibleError):
 
 
 class PlayerError(BanditlabError):
-    """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1."""
+    """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1.
+
+    Attributes
+    ----------
+    at
+        Rounds of the block that were played before.
+    """
+
+    def __init__(self, message: str, at: int = 0) -> None:
+        super().__init__(message)
+        self.at = at
 
 
 class EnvironmentContractError(BanditlabError):

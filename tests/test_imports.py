@@ -60,6 +60,7 @@ ALLOWED: dict[str, set[str]] = {
         "engine",
         "envs",
         "numerics",
+        "results",
         "analysis",
         "errors",
         "problem",
@@ -79,6 +80,7 @@ ALLOWED: dict[str, set[str]] = {
         "engine",
         "envs",
         "analysis",
+        "comparison",
         "",
     },
     "cli": BASE

@@ -132,7 +132,8 @@ class ExpertBooster(Booster):
             self._grove.grow(int(cursor[TREE]))
         if code == WRONG:
             self.rounds += int(cursor[ROUND])
-            checked(Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload), self.problem.n_classes, self)
+            decision = Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload)
+            checked(decision, self.problem.n_classes, self, int(cursor[ROUND]))
         self.rounds += len(y)
 
     def diagnostics(self) -> dict[str, Any]:

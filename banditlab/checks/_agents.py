@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,22 +13,28 @@ import numpy as np
 from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._players import AFTER, BEFORE
 from banditlab.checks._probe import (
+    ENDURANCE,
     LONG,
     ROUNDS,
     PlayerProbe,
     clone,
     first_difference,
+    planted_stream,
     play,
     tell,
     with_generator,
 )
+from banditlab.errors import PlayerError
 from banditlab.numerics.read_only import read_only
+from banditlab.players.actor import KernelActor, Trace
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Decision
 
 DRAWS = 400
 """Draws from one state by which the reported probabilities are tested."""
+COMPILED = ("act", "_decide", "play_block")
+"""Methods of a `KernelActor` without which its blocks are not what its single rounds are."""
 DELAY = 5
 """Rounds by which feedback is late in the check on delays."""
 
@@ -50,6 +57,24 @@ def decisions(probe: PlayerProbe) -> None:
             fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class says explores = False")
         if not agent.explores and explored is not None:
             fail(f"at round {t} explored is {explored!r} but the class says explores = False: it must be None")
+        tell(agent, read_only(X[t]), decision, y[t])
+
+
+def decisions_to_the_end(probe: PlayerProbe) -> None:
+    """In a long run, too, act answers a Decision with finite probabilities that sum to 1."""
+    problem = replace(probe.problem, horizon=ENDURANCE)
+    X, y = planted_stream(problem, ENDURANCE)
+    agent: Any = probe.subject(problem, np.random.default_rng(1))
+    if isinstance(agent, KernelActor) and all(getattr(type(agent), v) is getattr(KernelActor, v) for v in COMPILED):
+        try:
+            agent.play_block(read_only(X), y, Trace.empty(ENDURANCE))
+        except PlayerError as error:
+            fail(f"at round {error.at} {error}")
+        return
+    for t in range(ENDURANCE):
+        decision = agent.act(read_only(X[t]))
+        if wrong := _wrong(decision, problem.n_classes):
+            fail(f"at round {t} {wrong}")
         tell(agent, read_only(X[t]), decision, y[t])
 
 
@@ -216,8 +241,6 @@ def _another(y: Any, actions: Any, K: int) -> Any:
 
 
 def _played(agent: Any, X: Any, y: Any, cut: int = 0) -> Any:
-    from banditlab.players.agent import Trace
-
     trace = Trace.empty(len(y))
     for part in (slice(0, cut), slice(cut, None)):
         if len(y[part]):
@@ -271,8 +294,8 @@ _ANSWERS = (
     learn_keeps_the_answer,
     late_feedback,
 )
-AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, only_the_bit, both_paths)
-LABEL_AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, told_the_label, both_paths)
+AGENT = (*BEFORE, decisions, *AFTER, decisions_to_the_end, *_ANSWERS, only_the_bit, both_paths)
+LABEL_AGENT = (*BEFORE, decisions, *AFTER, decisions_to_the_end, *_ANSWERS, told_the_label, both_paths)
 
 
 def agent_checks(cls: type[Player]) -> tuple[Callable[[PlayerProbe], None], ...]:

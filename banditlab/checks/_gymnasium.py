@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from banditlab.checks._core import CheckExcluded, fail
+from banditlab.checks._envs import STREAM, refuse_other_rounds
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.registry import registry
 
@@ -27,9 +28,9 @@ class ForeignProbe:
     note: str = ""
     exclusions: dict[str, str] = field(default_factory=dict)
 
-    def make(self) -> Any:
+    def make(self, horizon: int = ROUNDS) -> Any:
         """Return the environment; a UsageError where it cannot be made."""
-        return self.cls(name=self.name, horizon=ROUNDS, **self.settings)
+        return self.cls(name=self.name, horizon=horizon, **self.settings)
 
     @cached_property
     def env(self) -> Any:
@@ -168,4 +169,9 @@ def repeatable(probe: ForeignProbe) -> None:
             )
 
 
-FOREIGN = (can_be_made, one_bit, something_to_learn, labels, plays, repeatable)
+def own_round(probe: ForeignProbe) -> None:
+    """Label and reward are of the context just shown and the action just taken, of no earlier or later round."""
+    refuse_other_rounds(probe.make(STREAM))
+
+
+FOREIGN = (can_be_made, one_bit, something_to_learn, labels, plays, own_round, repeatable)

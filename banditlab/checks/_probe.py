@@ -25,6 +25,8 @@ ROUNDS = 60
 """Rounds of an ordinary check."""
 LONG = 400
 """Rounds of the check on memory, and the probe problem's horizon."""
+ENDURANCE = 2000
+"""Rounds in which every answer is checked, most of them by the player's own blocks."""
 
 
 @dataclass(frozen=True)
@@ -88,11 +90,11 @@ def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
     return _inherited_exclusions(inner, checks) | own
 
 
-def planted_stream(problem: Problem) -> tuple[Floats, NDArray[np.int64]]:
-    """Return LONG contexts of norm at most R with an intercept, and labels drawn from a planted logistic model."""
+def planted_stream(problem: Problem, rounds: int = LONG) -> tuple[Floats, NDArray[np.int64]]:
+    """Return contexts of norm at most R with an intercept, and labels drawn from a planted logistic model."""
     rng = np.random.default_rng(20240229)
     d, K = problem.n_features, problem.n_classes
-    X = rng.standard_normal((LONG, d))
+    X = rng.standard_normal((rounds, d))
     X[:, -1] = 1.0
     X *= problem.radius / np.linalg.norm(X, axis=1).max()
     scores = X @ (3.0 * rng.standard_normal((K, d))).T

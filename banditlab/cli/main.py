@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import errno
-import functools
-import inspect
 import io
 import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 import typer
 
 from banditlab.cli.plain import plain
+from banditlab.cli.table_options import reads_a_table
 from banditlab.distributions import VERSION, report_others
 from banditlab.errors import BanditlabError, UsageError
 
@@ -41,10 +40,7 @@ Lab = Annotated[
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
-# As the table environment has them; written again because importing it takes longer than printing --help.
-Format = Literal["auto", "csv", "parquet", "libsvm", "arff"]
-Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
-Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
+Data = Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 OnCluster = Annotated[
     str | None,
@@ -57,49 +53,6 @@ Patience = Annotated[
 ]
 UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
 AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
-TABLE_OPTIONS: dict[str, Any] = {
-    "roles": Annotated[
-        list[str] | None,
-        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
-    ],
-    "header": Annotated[
-        bool | None,
-        typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; else detected."),
-    ],
-    "format": Annotated[Format | None, typer.Option(help="Of the file; by default by its ending.")],
-    "encoding": Annotated[
-        str | None, typer.Option(help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says.")
-    ],
-    "separator": Annotated[str | None, typer.Option(help="Column separator; by default detected.")],
-    "decimal": Annotated[str | None, typer.Option(help="Decimal separator, . or a comma; by default the point.")],
-    "thousands": Annotated[
-        str | None, typer.Option(help="What groups the digits of numbers, such as a comma; nothing.")
-    ],
-    "comments": Annotated[
-        list[str] | None,
-        typer.Option("--comment", help="Leave out lines of a CSV file that begin with this, such as #; repeatable."),
-    ],
-    "na_values": Annotated[
-        list[str] | None,
-        typer.Option("--na-values", "--na-value", help="An entry that counts as missing, such as 9999; repeatable."),
-    ],
-    "drop_rows": Annotated[
-        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
-    ],
-    "drop_columns": Annotated[
-        list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")
-    ],
-    "max_categories": Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")],
-    "order": Annotated[
-        str | None, typer.Option(help="Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle.")
-    ],
-    "group": Annotated[
-        str | None, typer.Option(help="A column: rows with one value belong together, and the first of each counts.")
-    ],
-    "missing": Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")],
-    "scaling": Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")],
-}
-"""How a table is read, the same for every command that reads one."""
 LivePage = Annotated[
     bool, typer.Option("--live", help="Show the sweep while it plays, on a page that only this machine can open.")
 ]
@@ -163,31 +116,10 @@ def run(
     )  # fmt: skip
 
 
-def _reads_a_table(command: Any) -> Any:
-    """Give a command the options by which a table is read; it receives the table environment's settings as `table`."""
-    own = [p for p in inspect.signature(command, eval_str=True).parameters.values() if p.name != "table"]
-    more = [
-        inspect.Parameter(name, own[0].kind, default=None, annotation=option) for name, option in TABLE_OPTIONS.items()
-    ]
-
-    @functools.wraps(command)
-    def inside(**given: Any) -> None:
-        table = {name: given.pop(name) for name in TABLE_OPTIONS}
-        table |= {name: table[name] or None for name in ("drop_rows", "drop_columns", "comments", "na_values")}
-        table["roles"] = _roles(table["roles"]) if table["roles"] else None
-        table["header"] = {None: None, True: "yes", False: "no"}[table["header"]]
-        command(**given, table=table)
-
-    inside.__signature__ = inspect.Signature([*own, *more])  # type: ignore[attr-defined]
-    inside.__annotations__ = {parameter.name: parameter.annotation for parameter in (*own, *more)}
-    return inside
-
-
 @app.command()
-@_reads_a_table
+@reads_a_table
 def compare(
-    data: Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")],
-    label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
+    data: Data,
     out: Out = None,
     jobs: Jobs = None,
     passes: Annotated[
@@ -212,45 +144,17 @@ def compare(
 ) -> None:
     """Rank agents and exploration rates on your own table."""
     _open_labs(lab)
-    from banditlab.cli.table_view import comparison_lines, fault_lines
-    from banditlab.comparison import FaultyTableError, prepared
+    from banditlab.cli.table_view import comparison_lines
+    from banditlab.comparison import default_folder, plain_name, prepared
 
-    try:
-        made = prepared(data, label, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
-    except FaultyTableError as error:
-        more: dict[str, object] = {"--passes": passes, "--rounds": rounds, "--agents": agents, "-o": out, "-j": jobs}
-        more |= {
-            "--repetitions": None if repetitions == 10 else repetitions,
-            "--dry-run": dry_run,
-            "--cluster": cluster,
-        }
-        for line in fault_lines(error, str(data), more):
-            typer.echo(plain(line), err=True)
-        raise typer.Exit(2) from None
+    out = out or default_folder(plain_name(data))
+    made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
     for line in comparison_lines(made, classes=dry_run):
         typer.echo(plain(line))
     _run_or_estimate(
         made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run),
         made.survey.notes if made.survey else (),
     )  # fmt: skip
-
-
-def _print_table(data: Path, label: str, table: dict[str, Any]) -> None:
-    from banditlab.cli.table_view import comparison_lines
-    from banditlab.comparison import prepared
-
-    for line in comparison_lines(prepared(data, label, agents="uniform", **table), classes=True):
-        typer.echo(plain(line))
-
-
-def _roles(written: list[str]) -> dict[str, str]:
-    roles = {}
-    for each in written:
-        name, equals, role = each.rpartition("=")
-        if not equals:
-            raise UsageError(f"--role must be COLUMN=ROLE, such as zip=nominal, got {each!r}")
-        roles[name] = role
-    return roles
 
 
 def _run_or_estimate(
@@ -312,26 +216,29 @@ def merge(
 
 
 @app.command()
-@_reads_a_table
+@reads_a_table
 def train(
     data: Annotated[
         Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="The column to predict.")] = "",
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
     agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the agent: key=value.")] = None,
     best_of: Annotated[
-        Path | None, typer.Option("--best-of", help="Results folder of a comparison: its best agent and setting.")
+        Path | None,
+        typer.Option("--best-of", help="Results folder of a comparison: its first agent and setting, its recipe."),
     ] = None,
+    other_table: Annotated[
+        bool,
+        typer.Option(
+            "--other-table", help="With --best-of: other columns or classes, and other options of the table, are meant."
+        ),
+    ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
     floor: Annotated[float, typer.Option(help="The policy's least probability of any allowed action.")] = 0.0,
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
     ] = None,
-    dry_run: Annotated[
-        bool, typer.Option("--dry-run", help="Print the table's columns and classes; then stop.")
-    ] = False,
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -342,12 +249,8 @@ def train(
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
-    if dry_run:
-        _print_table(data, label, table)
-        return
-    table |= {"unanswered": unanswered, "after": after}
-    table |= {"agent": agent, "best_of": best_of, "seed": seed, "floor": floor}
-    train_(data, label, out, schema, settings or [], table)
+    table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor}
+    train_(data, out, schema, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
 
 
 @app.command()

@@ -19,32 +19,27 @@ from banditlab.engine.spec import value_of
 from banditlab.errors import UsageError
 
 
-def train(
-    data: Path | None, label: str, out: Path, schema: Path | None, settings: list[str], given: dict[str, Any]
-) -> None:
+def train(data: Path | None, out: Path, schema: Path | None, settings: list[str], **options: Any) -> None:
     """Train a policy, write it, and say how it went; of a schema, one that has learnt nothing."""
-    from banditlab.cli.table_view import note_lines
-    from banditlab.comparison import surveyed
     from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
-    given = {name: value for name, value in given.items() if value not in (None, "")}
-    if (data is None) == (schema is None) or (label and schema):
-        raise UsageError("train needs a table of labelled rows, or --schema where there are none, without --label")
+    given = {name: value for name, value in options.items() if value not in (None, "")} | {
+        "settings": settings_of(settings)
+    }
+    if (data is None) == (schema is None) or (schema and (options.get("label") or options["best_of"])):
+        raise UsageError(
+            "train needs a table of labelled rows, or --schema where there are none, without --label, --best-of"
+        )
     if schema is not None:
-        Policy.new(*_schema(schema), settings=_settings(settings), **given).save(out)
+        Policy.new(*_schema(schema), **given).save(out)
         typer.echo(f"{schema}: nothing learnt yet")
     else:
-        policy = Policy.train(data, label, settings=_settings(settings), **given)
+        policy = Policy.train(data, **given)
         policy.save(out)
         typer.echo(plain(summary_line(policy.describe()["trained"])))
-        of_policy = ("agent", "best_of", "seed", "floor", "unanswered", "after")
-        of_table = {name: value for name, value in given.items() if name not in of_policy}
-        found, _ = surveyed(data, label, of_table | {"path": str(data)})
-        for line in note_lines([note for note in (found.notes if found else []) if "--na-values" in note.option]):
-            typer.echo(plain(line))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
 
 
@@ -58,7 +53,8 @@ def _schema(file: Path) -> tuple[Any, Any]:
         raise UsageError(f"--schema {file}: must be a file such as {example}") from None
 
 
-def _settings(written: list[str]) -> dict[str, Any]:
+def settings_of(written: list[str]) -> dict[str, Any]:
+    """Return settings written key=value, values as TOML or, where they are none, as text."""
     found = {}
     for text in written:
         key, sign, value = text.partition("=")

@@ -7,7 +7,8 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from banditlab.comparison import Comparison, FaultyTableError, Note
+from banditlab.comparison import Comparison, Note
+from banditlab.errors import FaultyTableError
 
 WIDTH = 80
 MOST_LINES = 40
@@ -59,10 +60,10 @@ def note_lines(notes: list[Note]) -> list[str]:
     return lines
 
 
-def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -> list[str]:
+def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[str]:
     """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied.
 
-    `more` are the request's other options, such as {"--rounds": 300}; None is left out, True is a flag.
+    `more` are the words of the request's other options.
     """
     lines = [f"banditlab: {error.faults[0]}"]
     if len(error.faults) > 1:
@@ -75,12 +76,7 @@ def fault_lines(error: FaultyTableError, source: str, more: dict[str, object]) -
     if not error.command:
         return lines
     lines += _wrapped(f"the corrected command {error.loss}") if error.loss else []
-    words = [
-        word
-        for name, value in more.items()
-        for word in ([name] if value is True else [name, str(value)] if value else [])
-    ]
-    return [*lines, f"corrected: {shlex.join([*shlex.split(error.command), *words])}"]
+    return [*lines, " ".join([f"corrected: {error.command}", *map(shlex.quote, more)])]
 
 
 def _wrapped(text: str, indent: int = 2) -> list[str]:

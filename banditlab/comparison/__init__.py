@@ -1,7 +1,8 @@
 """Comparing agents on a user's own table, no setting needed: `compare` plays and reads, `comparison` is its sweep."""
 
 from banditlab.comparison._agents import chosen_agents as chosen_agents
-from banditlab.comparison._faults import FaultyTableError as FaultyTableError
+from banditlab.comparison._earlier import Compared as Compared
+from banditlab.comparison._sweep import TABLE as TABLE
 from banditlab.comparison._sweep import Comparison as Comparison
 from banditlab.comparison._sweep import compare as compare
 from banditlab.comparison._sweep import comparison as comparison
@@ -11,3 +12,4 @@ from banditlab.comparison._sweep import prepared as prepared
 from banditlab.comparison._sweep import surveyed as surveyed
 from banditlab.envs.survey import Note as Note
 from banditlab.envs.survey import Survey as Survey
+from banditlab.errors import FaultyTableError as FaultyTableError

@@ -6,59 +6,46 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from banditlab.comparison._earlier import Compared, option
 from banditlab.envs.survey import Survey
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, FaultyTableError
 
 ROUNDS_OF_FIXES = 4
 """How often the corrected table is checked again: the correction of one fault may uncover another."""
-SETTINGS = (
-    "drop_rows", "drop_columns", "roles", "header", "format", "encoding", "separator", "decimal", "thousands",
-    "comments", "na_values", "max_categories", "order", "group", "missing", "scaling",
-)  # fmt: skip
-"""The table's settings, in the order in which a command has them: each is the option of its name, lists that of one entry."""
+FIRST = ("drop_rows", "drop_columns", "roles")
+"""The settings that correct most faults: a command has them first."""
 LISTS = {"--comment": "comments", "--na-values": "na_values"}
 HEADER = {"yes": "--header", "no": "--no-header"}
 
 
-class FaultyTableError(UsageError):
-    """All faults of a table, and the command that corrects them.
-
-    Attributes
-    ----------
-    faults
-        One line each.
-    command
-        The corrected `banditlab compare ...`; "" where some fault has no option that corrects it.
-    loss
-        What that leaves out of the rows and classes; "" for nothing.
-    """
-
-    def __init__(self, faults: Sequence[str], command: str, loss: str = "") -> None:
-        several = len(faults) > 1
-        head = f"{len(faults)} faults: " if several else ""
-        corrected = f"corrected{f' ({loss})' if loss else ''}: {command}"
-        super().__init__(head + "; ".join(faults) + (f"; {corrected}" if command and several else ""))
-        self.faults, self.command, self.loss = list(faults), command, loss
-
-
 def refuse_faults(
-    look: Callable[[str, dict[str, Any]], Survey], data: str, label: str, settings: dict[str, Any]
+    look: Callable[[str, dict[str, Any]], Survey],
+    data: str,
+    label: str,
+    settings: dict[str, Any],
+    against: Compared | None = None,
+    others: Sequence[str] = (),
+    verb: str = "compare",
 ) -> Survey:
-    """Return the survey of a table without faults, or raise all of them; `look` surveys under a label and settings."""
+    """Return the survey of a table without faults, or raise all of them; `look` surveys under a label and settings.
+
+    `against` is the comparison whose recipe is among the settings, `others` are faults of the request that label and
+    settings do not have, `verb` is the command to be corrected.
+    """
     found = look(label, settings)
-    if not found.faults:
+    reported, left = [*others, *map(str, found.faults)], found.faults
+    if not reported:
         return found
-    reported, left = [str(fault) for fault in found.faults], found.faults
     fixed_label, fixed = label, {name: value for name, value in settings.items() if value is not None}
     for _ in range(ROUNDS_OF_FIXES):
         if any(not fault.options for fault in left):
-            raise FaultyTableError(reported, "")
+            break
         fixed_label, fixed = _fixed(fixed_label, fixed, left)
         corrected = look(fixed_label, fixed)
         left, found = corrected.faults, found if found.classes else corrected
         reported += [str(fault) for fault in left if str(fault) not in reported]
         if not left:
-            raise FaultyTableError(reported, command(data, fixed_label, fixed), _loss(found, corrected))
+            raise FaultyTableError(reported, command(data, fixed_label, fixed, against, verb), _loss(found, corrected))
     raise FaultyTableError(reported, "")
 
 
@@ -74,38 +61,38 @@ def _fixed(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tu
     """Return label and settings with the options of all faults."""
     settings = dict(settings)
     for fault in faults:
-        for option, value in zip(fault.options[::2], fault.options[1::2], strict=True):
-            if option == "--label":
+        for word, value in zip(fault.options[::2], fault.options[1::2], strict=True):
+            if word == "--label":
                 label = value
-            elif option == "--drop-row":
+            elif word == "--drop-row":
                 settings["drop_rows"] = sorted({*(settings.get("drop_rows") or ()), int(value)})
-            elif option == "--drop-column":
+            elif word == "--drop-column":
                 settings["drop_columns"] = list(dict.fromkeys([*(settings.get("drop_columns") or ()), value]))
-            elif option == "--role":
+            elif word == "--role":
                 name, _, role = value.rpartition("=")
                 settings["roles"] = {**(settings.get("roles") or {}), name: role}
-            elif option in ("--comment", "--na-values"):
-                name = LISTS[option]
+            elif word in LISTS:
+                name = LISTS[word]
                 settings[name] = list(dict.fromkeys([*(settings.get(name) or ()), value]))
-            elif option != "--missing" or value != "drop_rows" or settings.get("missing") in (None, "error"):
-                settings[option[2:]] = value  # any rule for gaps leaves out rows without a label
+            elif word != "--missing" or value != "drop_rows" or settings.get("missing") in (None, "error"):
+                settings[word[2:]] = value  # any rule for gaps leaves out rows without a label
     for name in settings.get("drop_columns") or ():
         settings.get("roles", {}).pop(name, None)
     return label, settings
 
 
-def command(data: str, label: str, settings: dict[str, Any]) -> str:
-    """Return the `banditlab compare` that has these settings."""
-    parts = ["banditlab", "compare", data, *(["--label", label] if label else [])]
-    for name in SETTINGS:
-        value = settings.get(name)
+def command(
+    data: str, label: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare"
+) -> str:
+    """Return the command that has these settings, or adds them to the recipe of a comparison."""
+    parts = ["banditlab", verb, data, *(["--label", label] if label else [])]
+    if against is not None:
+        parts, settings = [*parts[:3], "--best-of", str(against.folder)], against.beyond(settings)
+    for name, value in (dict.fromkeys(FIRST) | settings).items():
         if name == "header":
             parts += [HEADER[value]] if value in HEADER else []
             continue
         several = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
         several = several if isinstance(several, list) else [] if several is None else [several]
-        option = "--" + (name[:-1] if isinstance(value, dict | list) and name != "na_values" else name).replace(
-            "_", "-"
-        )
-        parts += [part for each in several for part in (option, str(each))]
+        parts += [part for each in several for part in (option(name, value), str(each))]
     return shlex.join(parts)

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from banditlab.comparison._agents import chosen_agents
+from banditlab.comparison._earlier import Compared, with_earlier
 from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
@@ -19,7 +20,7 @@ from banditlab.envs import files
 from banditlab.envs._reading import Reading
 from banditlab.envs.survey import Survey, about_classes, survey
 from banditlab.envs.table import COPIES, ReadFrame, order_column, read_frame
-from banditlab.errors import FaultError, UsageError
+from banditlab.errors import FaultError, FaultyTableError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least
 
@@ -62,8 +63,8 @@ def compare(
         The column to predict.
     out
         The results folder; by default what the command line takes, runs/results/NAME or results/NAME, NAME "table" for
-        a table in memory. What it holds already of the same comparison is not played again; the report of another one is kept
-        in its `earlier` folder.
+        a table in memory. What it holds already of the same comparison is not played again, and its other agents stay in the
+        ranking. The report of another comparison is kept in its `earlier` folder.
     jobs
         Worker processes; 1 plays in this one.
     options
@@ -83,12 +84,10 @@ def compare(
     from banditlab.analysis import load
     from banditlab.engine.sweep import Sweep
 
-    if isinstance(data, str | os.PathLike):
-        path = Path(data)
-    else:
-        path = files.stored_table(data, default_folder("table") if out is None else Path(out))
-    spec = comparison(path, label, **options)
-    folder = default_folder(spec.name) if out is None else Path(out)
+    path = Path(data) if isinstance(data, str | os.PathLike) else None
+    folder = default_folder("table" if path is None else plain_name(path)) if out is None else Path(out)
+    path = path or files.stored_table(data, folder)
+    spec = prepared(path, label, out=folder, **options).spec
     Sweep(spec, where=str(path)).run(folder, jobs=jobs)
     return load(folder)
 
@@ -128,15 +127,19 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
 
 def prepared(
     data: Path,
-    label: str,
+    label: str = "",
     *,
     passes: int | None = None,
     rounds: int | None = None,
     repetitions: int = 10,
     agents: str | Sequence[str] | None = None,
+    out: Path | None = None,
     **table: Any,
 ) -> Comparison:
-    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`."""
+    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`.
+
+    Agents of an earlier comparison in the results folder `out` are among its agents where table and recipe are the same.
+    """
     if passes is not None and rounds is not None:
         raise UsageError(f"{data}: --passes is --rounds in multiples of the rows; give one of them")
     passes = 1 if passes is None else at_least("passes", passes, 1)
@@ -144,7 +147,7 @@ def prepared(
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
     with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
         describe_environment(TABLE, settings, str(data))
-    found, sentences = surveyed(data, label, settings)
+    found, sentences, _ = surveyed(data, label, settings)
     env = _built(settings, data)
     if not settings.get("group") and not env.sparse:
         alike = _built(settings | {"group": COPIES}, data)
@@ -166,7 +169,8 @@ def prepared(
         },
         str(data),
     )
-    return Comparison(spec, found, left_out, sentences, env.class_counts)
+    spec, stay = (spec, []) if out is None else with_earlier(spec, out)
+    return Comparison(spec, found, left_out, [*sentences, *stay], env.class_counts)
 
 
 def _built(settings: dict[str, Any], data: Path) -> Any:
@@ -193,22 +197,33 @@ def _about_order(table: Any, found: Survey | None) -> list[str]:
     return said
 
 
-def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey | None, list[str]]:
-    """Return what a table looks like and what was found out of its file.
+def surveyed(
+    data: Path,
+    label: str,
+    settings: dict[str, Any],
+    against: Compared | None = None,
+    others: Sequence[str] = (),
+    verb: str = "compare",
+) -> tuple[Survey | None, list[str], dict[str, Any]]:
+    """Return what a table looks like, what was found out of its file, and the settings that it is read by.
+
+    `against` is the comparison whose recipe is among the settings, `others` are faults of the request, `verb` is its command.
 
     Raises
     ------
     FaultyTableError
-        The table has faults: all of them.
+        The table or the request has faults: all of them.
     UsageError
         The file cannot be read.
     """
     path = settings["path"]
     format_ = files.format_of(path, settings.get("format", "auto"))
     if format_ == "libsvm":
-        return None, []
+        if others:
+            raise FaultyTableError(others, "")
+        return None, [], settings
     data_ = files.read_bytes(path)
-    read: dict[str, ReadFrame] = {}
+    read: dict[str, Any] = {}
 
     def look(label: str, settings: dict[str, Any]) -> Survey:
         faults: list[FaultError] = []
@@ -226,24 +241,28 @@ def surveyed(data: Path, label: str, settings: dict[str, Any]) -> tuple[Survey |
         read["it"] = read_frame(
             str(data), content, format_, separator, **named, reading=reading, label=label, faults=faults
         )
+        frame = read["it"].frame
+        settings = settings if against is None else against.within(settings, list(frame.columns))
+        read["settings"] = settings
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
         if settings.get("order", "").startswith("time:"):
             try:
-                order_column(
-                    "order", settings["order"][5:], read["it"].frame.drop(columns=label, errors="ignore"), str(data)
-                )
+                order_column("order", settings["order"][5:], frame.drop(columns=label, errors="ignore"), str(data))
             except UsageError as error:
                 faults.append(FaultError(str(error)))
         no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
-        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(read["it"].frame.columns))]
-        found = survey(read["it"].frame, label, **kept, source=str(data))
-        return found._replace(faults=[*faults, *found.faults])
+        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(frame.columns))]
+        found = survey(frame, label, **kept, source=str(data))
+        another = (
+            [] if against is None else against.differences(found.columns, list(map(str, found.classes)), str(data))
+        )
+        return found._replace(faults=[*faults, *found.faults, *another])
 
     given = {name: value for name, value in settings.items() if name not in ("path", "label")}
-    found = refuse_faults(look, str(data), label, given)
-    return found, _about_file(read["it"], settings)
+    found = refuse_faults(look, str(data), label, given, against, others, verb)
+    return found, _about_file(read["it"], settings), read["settings"] | {"path": path, "label": label}
 
 
 def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:

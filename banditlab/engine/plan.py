@@ -126,6 +126,9 @@ class Plan:
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
 
+    tables: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """Of the tables among the environments, by label: the file's `content` hash, `columns` (role by name, none where rows
+    are sparse) and `classes`."""
     shard: dict[str, Any] = field(default_factory=dict)
     """Of a part of a plan: its number and the number of parts, the whole plan's hash, and the indices of its runs in it."""
 
@@ -170,6 +173,7 @@ class Plan:
             "streams": sorted({run.stream_id for run in self.runs}),
             "skipped": self.skipped,
             "data": self.data,
+            "tables": self.tables,
             **({"shard": self.shard} if self.shard else {"plan": self.digest()}),
             "groups": self.groups(),
         }
@@ -197,11 +201,13 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
 def _make_plan(spec: Spec, where: str) -> Plan:
     plan = Plan(spec)
     checkpoints = tuple(spec.checkpoint_rounds())
-    players = list(_described_players(spec, where))
+    players = list(described_players(spec, where))
     seen: dict[str, str] = {}
     for env_description, env_label, env in _environments(spec, where):
         if env.data:
             plan.data[env_label] = env.data
+        if env.table:
+            plan.tables[env_label] = env.table
         if env.uncompared:
             plan.uncompared[env_label] = env.uncompared
         for description, written, label in players:
@@ -241,6 +247,7 @@ class Seen:
     uncompared: str
     labelled: bool = True
     several_right: bool = False
+    table: dict[str, Any] = field(default_factory=dict)
 
     @property
     def unwrapped(self) -> Seen:
@@ -252,8 +259,16 @@ class Seen:
         """Return the facts about an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
-        labelled, several = bool(getattr(base, "labelled", True)), bool(getattr(base, "several_right", False))
-        return cls(base.problem, sparse, adaptive, _facts_of_data(base), _why_no_comparator(env), labelled, several)
+        return cls(
+            base.problem,
+            sparse,
+            adaptive,
+            _facts_of_data(base),
+            _why_no_comparator(env),
+            labelled=bool(getattr(base, "labelled", True)),
+            several_right=bool(getattr(base, "several_right", False)),
+            table=_table_of(base),
+        )
 
 
 def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, Any]:
@@ -286,6 +301,15 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     scaling = getattr(env, "scaling", "")
     more |= {} if scaling in ("", "running", "rowwise") else {f"scaling.{scaling}": 1}
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
+
+
+def _table_of(env: Any) -> dict[str, Any]:
+    """Return what tells one table from another (see `Plan`); empty for other environments."""
+    if not isinstance(getattr(env, "content", None), str):
+        return {}
+    encoder = getattr(env, "encoder", None)
+    columns = {column.name: column.role for column in encoder.columns} if encoder else {}
+    return {"content": env.content, "columns": columns, "classes": [str(name) for name in env.classes]}
 
 
 def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:
@@ -333,7 +357,8 @@ def why_not(run: Run, env: Any) -> str:
     return ""
 
 
-def _described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
+def described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
+    """Yield (description, settings as the user wrote them, label) of every player of a spec."""
     for kind, block in spec.players():
         for written in block.written():
             description = describe_player(kind, block.id, written, f"{where}: {kind[:-1]} {block.id!r}")

@@ -60,6 +60,8 @@ class Survey(NamedTuple):
     faults: list[FaultError]
     sentences: list[str]
     """What is to be said of the whole table."""
+    columns: dict[str, str] = {}
+    """The role of each feature column, "" of one that is refused."""
     classes: Counter[Any] = Counter()
     """The number of rows that each class has, those left out that have gaps where `missing` says so."""
     n_rows: int = 0
@@ -97,7 +99,7 @@ def survey(
     rows = frame if y is None else frame[y >= 0]
     known = None if y is None else y[y >= 0]
     is_sorted = known is not None and _is_sorted(known)
-    notes, whole = [], np.ones(len(rows), dtype=bool)
+    notes, columns, whole = [], dict.fromkeys(left, ""), np.ones(len(rows), dtype=bool)
     for i, name in enumerate(left):
         where = f"{source}: column {name!r}"
         column = _collect(faults, column_of, rows[name], max_categories, where, roles.get(name, ""))
@@ -105,6 +107,7 @@ def survey(
             continue
         if missing == "drop_rows":
             whole &= ~column.gaps
+        columns[name] = "nominal" if column.n_categories else column.role
         if missing == "error":
             _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
         look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
@@ -116,7 +119,7 @@ def survey(
     if len(left) > MOST_LOOKED:
         sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
     counts = Counter() if known is None else Counter(classes[k] for k in known[whole].tolist())
-    return Survey(notes, faults, sentences, counts, len(frame))
+    return Survey(notes, faults, sentences, columns, counts, len(frame))
 
 
 def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:

@@ -83,6 +83,9 @@ def _delays(ax: Axes, status: LogStatus) -> None:
     at = np.unique(np.linspace(0, len(delays) - 1, SHOWN).astype(np.int64))
     ax.step(delays[at], (at + 1) / status.decisions, where="post", color=BLUE)
     ax.set_xscale("log")
+    ax.minorticks_off()  # within a decade they are labelled, one upon the other
+    ticks = {f"{tick:.2g}": float(tick) for tick in np.geomspace(delays[0], delays[-1], 3)}
+    ax.set_xticks(list(ticks.values()), list(ticks))
 
 
 def _right(ax: Axes, status: LogStatus) -> None:

@@ -14,12 +14,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from banditlab.comparison import TABLE, Compared, surveyed
 from banditlab.distributions import VERSION
 from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
 from banditlab.engine.runner import play
 from banditlab.engine.seeding import generator_for
 from banditlab.envs.files import stored_table
-from banditlab.errors import UsageError
+from banditlab.errors import FaultyTableError, UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Name, short
@@ -32,7 +33,6 @@ from banditlab.validation import at_least
 if TYPE_CHECKING:
     from banditlab.policy.policy import Policy
 
-TABLE = "banditlab/Table-v0"
 AGENT = "fastcb"
 ACTION = "action"
 """The label's column where examples of rows are all that is known."""
@@ -54,8 +54,11 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     agent, settings
         The agent's id, "fastcb" by default, and settings of its constructor.
     best_of
-        A results folder of `compare`, or of any sweep, on one table: the agent and setting that made the fewest expected
-        mistakes there, of those that see one bit.
+        A results folder of `compare`, or of any sweep, on one table: the agent and setting ranked first there, of those
+        that see one bit, with the recipe that it was ranked with. Settings of the table may repeat the recipe, leave out
+        more columns, and say what is done about missing entries where there were none.
+    other_table
+        Whether `best_of` may be of a table with other columns or classes; settings given then replace the recipe's.
     seed
         Of the rows' order and the agent's draws, 0 or above.
     table
@@ -66,7 +69,8 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     Raises
     ------
     UsageError
-        A table that cannot be read, an unknown agent or setting, an agent that observes the label, both an agent and `best_of`.
+        A table that cannot be read, an unknown agent or setting, an agent that observes the label. Both an agent and
+        `best_of`, settings that contradict its recipe, and faults of the table: all at once.
     HorizonRequiredError
         A setting that needs to know how many decisions there will be: a policy never knows.
     """
@@ -117,6 +121,7 @@ def trained(
     agent: str = "",
     settings: Mapping[str, Any] | None = None,
     best_of: str | os.PathLike[str] | None = None,
+    other_table: bool = False,
     seed: int = 0,
     taught: bool = True,
     **table: Any,
@@ -125,20 +130,26 @@ def trained(
     if not isinstance(data, str | os.PathLike):
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
-            table |= {"agent": agent, "settings": settings, "best_of": best_of, "seed": seed, "taught": taught}
-            return trained(file, label, **table)
+            table |= {"agent": agent, "settings": settings, "best_of": best_of, "other_table": other_table}
+            return trained(file, label, seed=seed, taught=taught, **table)
     rule = checked(table.pop("unanswered", None), table.pop("after", None)) or Unanswered()
     floor = table.pop("floor", 0.0)
     at_least("seed", seed, 0)
+    given = {name: value for name, value in table.items() if value is not None} | ({"label": label} if label else {})
+    faults: list[str] = []
+    against = None
     if best_of is not None:
         if agent or settings:
-            raise UsageError(
-                "best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)"
-            )
-        agent, settings = best_setting(Path(best_of))
-    agent = agent or AGENT
-    given = {name: value for name, value in table.items() if value is not None}
-    given |= {"path": str(Path(data).absolute())} | ({"label": label} if label else {})
+            faults.append("best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)")
+        try:
+            against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
+        except UsageError as error:
+            raise FaultyTableError([*faults, str(error)], "") from None
+        given, contradictions = against.joined(given, Path(data))
+        faults += contradictions
+    given |= {"path": str(Path(data).absolute())}
+    describe_environment(TABLE, given, str(data))
+    _, _, given = surveyed(Path(data), given.get("label", ""), given, against, faults, "train")
     described = describe_environment(TABLE, given, str(data))
     rows = build_environment(described, rounds=1).unwrapped.n_rows
     env = build_environment(described, rounds=rows)
@@ -147,16 +158,20 @@ def trained(
         raise UsageError(
             f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table"
         )
-    player = _player(agent, settings or {}, table_.problem, seed, str(data))
-    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", agent))
+    if against is not None:
+        columns = {column.name: column.role for column in table_.encoder.columns}
+        if another := against.differences(columns, list(map(str, table_.classes)), str(data)):
+            raise another[0]
+    player = _player(agent or AGENT, settings or {}, table_.problem, seed, str(data))
+    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
     core.set_floor(floor)
     played = play(env, player, seed=seed, rounds=rows) if taught else None
     summary = {
         "file": Path(data).name,
         "content": described["identity"]["settings"]["content"],
-        "label": label,
+        "label": given.get("label", ""),
         "rows": rows if played else 0,
-        "agent": agent,
+        "agent": player.id,
         "settings": dict(player.params()),
         "seed": seed,
         "mistakes": played.mistakes[-1] if played else 0,
@@ -211,22 +226,28 @@ def summary_line(trained: Mapping[str, Any]) -> str:
 
 
 def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return id and settings of the agent of one bit that made the fewest expected mistakes in a results folder.
+    """Return id and settings of the agent ranked first in a results folder, of those that see one bit.
 
     Raises
     ------
     UsageError
-        No results, several environments, or no finished run of an agent that sees one bit.
+        No results, several environments, missing runs, or no finished run of an agent that sees one bit.
     """
-    from banditlab.analysis import load
+    from banditlab.analysis import load, summary_rows
 
     results = load(folder)
-    runs = results.runs
-    last = runs[(runs["round"] == results.last_round) & (runs["kind"] == "bit")]
-    if last.empty:
-        raise UsageError(f"--best-of {folder}: no finished run of an agent that sees one bit")
     if len(results.environments) > 1:
         raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy is for one table")
+    if results.missing:
+        raise UsageError(
+            f"--best-of {folder}: {results.missing:,} of {results.planned:,} runs are missing; the command that made the "
+            "folder plays them"
+        )
+    first = next((row.label for row in summary_rows(results) if row.kind == "bit" and not row.constant), None)
+    if first is None:
+        raise UsageError(f"--best-of {folder}: no finished run of an agent that sees one bit")
+    runs = results.runs
+    last = runs[(runs["round"] == results.last_round) & (runs["label"] == first)]
     names = [str(name) for name in last.columns if str(name).startswith("setting.")]
     groups = last.fillna(dict.fromkeys(names, "")).groupby(["player", *names], sort=True)["ranked"].mean()
     best: Any = groups.idxmin()

@@ -112,7 +112,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
     if (out / "runs.json").exists():
         before = read_plan(out)
         if "shard" not in before:  # nothing was missing
-            return {name: before[name] for name in ("runs", "streams", "skipped", "data", "plan", "groups")}
+            return {name: before[name] for name in ("runs", "streams", "skipped", "data", "tables", "plan", "groups")}
         if "merged" in before["shard"]:
             known += zip(before["shard"]["places"], before["runs"], strict=True)
             merged |= set(before["shard"]["merged"])
@@ -126,7 +126,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
         groups |= plan["groups"]
     ordered = sorted(set(known))
     record: dict[str, Any] = {"runs": [id_ for _, id_ in ordered], "streams": sorted(streams)}
-    record |= {name: one[name] for name in ("skipped", "data")}
+    record |= {name: one[name] for name in ("skipped", "data", "tables")}
     shard = one["shard"]
     if len(merged) < shard["of"]:
         places = [place for place, _ in ordered]

@@ -111,6 +111,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
                 raise TypeError(f"{name} is no list of ids")
         plan["skipped"] = [{k: str(s[k]) for k in ("environment", "player", "reason")} for s in plan["skipped"]]
         plan["data"] = {str(k): {n: float(v) for n, v in d.items()} for k, d in plan["data"].items()}
+        plan["tables"] = dict(plan.get("tables", {}))
         plan["groups"] = {str(k): str(v) for k, v in plan["groups"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"{folder / 'runs.json'}: not a plan of runs ({error})") from error

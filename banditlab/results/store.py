@@ -104,7 +104,7 @@ class Store:
     def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
         """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it.
 
-        Where the folder holds the report of a spec that means other runs, that report moves into a folder of its own
+        Where the folder holds the report of a spec with runs that this plan lacks, that report moves into a folder of its own
         first, with its spec, plan and tables; return that folder, else None.
         """
         kept = self._keep_report(plan)
@@ -113,12 +113,12 @@ class Store:
         return kept
 
     def _keep_report(self, plan: dict[str, Any]) -> Path | None:
-        """Move the report of other runs than the plan's to `earlier/<hash of its runs>`, and return that folder."""
+        """Move the report of runs that are not the plan's to `earlier/<hash of its runs>`, and return that folder."""
         try:
             before = sorted(read_plan(self.folder)["runs"])
         except UsageError:  # gone or damaged: whose report this is cannot be known
             before = []
-        if before == sorted(plan["runs"]) or not (self.folder / "report.html").exists():
+        if (before and set(before) <= set(plan["runs"])) or not (self.folder / "report.html").exists():
             return None
         aside = self.folder / "earlier" / hashlib.sha256(" ".join(before).encode()).hexdigest()[:12]
         shutil.rmtree(aside, ignore_errors=True)  # a report of the same runs, made before

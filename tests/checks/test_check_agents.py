@@ -607,8 +607,36 @@ def test_labels_that_leak_are_seen() -> None:
     assert result.reason.endswith("changed the action there: learning may see the bit only")
 
 
+@pytest.mark.parametrize("rounds", [700, 1500])
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [
+        (lambda d: d._replace(probabilities=d.probabilities * np.nan), "they must be finite and 0 or above"),
+        (lambda d: d._replace(probabilities=d.probabilities / 0.0), "they must be finite and 0 or above"),
+        (lambda d: d._replace(probabilities=d.probabilities - 0.2), "they must be finite and 0 or above"),
+        (lambda d: d._replace(probabilities=0.9 * d.probabilities), "they must sum to 1"),
+        (lambda d: d._replace(action=3), "it must lie in 0 ... 2"),
+        (lambda d: None, "it must return a Decision"),
+    ],
+)
+@pytest.mark.filterwarnings("ignore:divide by zero")
+def test_an_answer_that_is_wrong_after_many_rounds_is_seen(rounds: int, answer: Any, said: str) -> None:
+    class Weary(Good):
+        def act(self, context: Any) -> Any:
+            decision = super().act(context)
+            return answer(decision) if self.state.setdefault("t", 0) == rounds else decision
+
+        def learn(self, context: Any, decision: Decision, correct: bool) -> None:
+            super().learn(context, decision, correct)
+            self.state["t"] += 1
+
+    result = outcome(Weary, "decisions_to_the_end")
+    assert (result.status, result.reason.startswith(f"at round {rounds} ")) == ("failed", True)
+    assert said in result.reason
+
+
 def test_every_check_has_a_broken_subject() -> None:
-    apart = {"bounded_memory", "true_probabilities", "only_the_bit"}  # the three tests above
+    apart = {"bounded_memory", "true_probabilities", "only_the_bit", "decisions_to_the_end"}  # the tests above
     assert {check.name for check in check_agent(Good)} == {name for _, name, _ in BROKEN} | apart
 
 

@@ -193,7 +193,7 @@ def test_columns_are_listed_in_eighty_columns_and_forty_lines() -> None:
 
 def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
     error = FaultyTableError(["t.csv: one", "t.csv: " + "two-words " * 12, "w" * 100], "banditlab compare t.csv")
-    lines = fault_lines(error, "t.csv", {"--rounds": 300, "-j": None, "--dry-run": True, "-o": "my out", "--x": False})
+    lines = fault_lines(error, "t.csv", ["--rounds", "300", "--dry-run", "-o", "my out"])
     assert lines == [
         "banditlab: t.csv has 3 faults:",
         "  * one",
@@ -202,7 +202,7 @@ def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
         f"  * {'w' * 100}",
         "corrected: banditlab compare t.csv --rounds 300 --dry-run -o 'my out'",
     ]
-    assert fault_lines(FaultyTableError(["t.csv: one"], ""), "t.csv", {}) == ["banditlab: t.csv: one"]
+    assert fault_lines(FaultyTableError(["t.csv: one"], ""), "t.csv", []) == ["banditlab: t.csv: one"]
 
 
 # ------------------------------------------------------------------------------------------------------- checks and options
@@ -249,4 +249,4 @@ def test_checks_end_at_the_first_failure_unless_all_are_wanted(
     ],
 )
 def test_settings_are_read(written: list[str], found: dict[str, Any]) -> None:
-    assert checking._read(written) == found
+    assert checking.settings_of(written) == found

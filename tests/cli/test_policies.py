@@ -128,7 +128,6 @@ def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, m
     ("arguments", "message"),
     [
         (("train", "none.csv", "--label", "offer"), "there is no file"),
-        (("train", "TABLE", "--label", "ofer"), "no column 'ofer'"),
         (("train", "TABLE", "--label", "offer", "--set", "sharpness"), "key=value"),
         (("train", "TABLE", "--label", "offer", "--set", "sharp=1"), "unknown setting 'sharp'"),
         (("train", "TABLE", "--label", "offer", "-o", "no/where"), "no folder"),
@@ -149,6 +148,18 @@ def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], mess
     assert told.exit_code != 0
     assert message in str(told.exception)
     assert "\n" not in str(told.exception)
+
+
+def test_all_faults_of_a_table_are_told_and_the_corrected_command_trains(table: Path, tmp_path: Path) -> None:
+    asked = ("train", table, "--label", "ofer", "--drop-column", "age", "-o", tmp_path / "my.policy")
+    told = run(*asked, "--set", "gamma=0.2", "--agent", "banditron")
+    assert told.exit_code == 2
+    assert "no column 'ofer'" in told.output
+    corrected = told.output.splitlines()[-1].removeprefix("corrected: banditlab ")
+    assert corrected == (
+        f"train {table} --label offer --drop-column age -o {tmp_path / 'my.policy'} --agent banditron --set gamma=0.2"
+    )
+    assert run(*corrected.split()).exit_code == 0
 
 
 def test_serve_says_which_libraries_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:

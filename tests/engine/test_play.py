@@ -88,6 +88,24 @@ class Broken(Agent):
         pass
 
 
+class Weary(Broken):
+    """Answers NaN from a round on."""
+
+    id = "weary"
+
+    def act(self, context):
+        self.t = getattr(self, "t", 0) + 1
+        return Decision(1, np.full(3, 1 / 3 if self.t < self.answer else np.nan))
+
+
+@pytest.mark.parametrize("rounds", [1, 700, 1500])
+def test_probabilities_that_are_not_finite_name_the_agent_and_the_round(rounds):
+    env = Logistic(horizon=1500, n_classes=3)
+    expected = rf"^weary: probabilities \[nan nan nan\] are no distribution .* in round {rounds:,}$"
+    with pytest.raises(PlayerError, match=expected):
+        play(env, Weary(env.problem, rounds), seed=0)
+
+
 def test_a_player_without_a_coin_has_no_explored_rounds():
     env = Logistic(horizon=5, n_classes=3)
     played = play(env, Broken(env.problem, Decision(1, np.full(3, 1 / 3))), seed=0)

@@ -5,10 +5,15 @@ from __future__ import annotations
 import math
 import sqlite3
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 
 from banditlab import Policy
 from banditlab.errors import LogError, UsageError
@@ -105,6 +110,21 @@ def test_a_log_without_answers(policy_file: Path, tmp_path: Path) -> None:
     assert status.lines()[-1] == "feedback: none yet"
     assert status.to_dict()["share"] is None
     draw_status(status, tmp_path / "none.svg")
+
+
+@pytest.mark.parametrize("ends", [(1, 2), (0.5, 5e6), (30, 90), (0, 0), (3600, 9e4), (1e-3, 1e7), (5, 5), (20, 21)])
+def test_labels_of_delays_do_not_overlap(ends: tuple[float, float], tmp_path: Path, monkeypatch: Any) -> None:
+    drawn: list[Any] = []
+    monkeypatch.setattr(Figure, "savefig", lambda figure, path, dpi: drawn.append(figure))
+    status = SimpleNamespace(
+        mistakes=np.zeros(0), trained={}, drift=None, bins=[], decisions=9, delays=np.linspace(*ends, 7)
+    )
+    draw_status(status, tmp_path / "a.svg")  # type: ignore[arg-type]
+    FigureCanvasAgg(drawn[0]).draw()
+    labels = [label for kind in ("major", "minor") for label in drawn[0].axes[1].get_xticklabels(which=kind)]
+    boxes = [label.get_window_extent() for label in labels if label.get_visible() and label.get_text()]
+    assert boxes
+    assert all(one.x1 < other.x0 for one, other in pairwise(boxes))
 
 
 def test_what_is_no_log_is_one_line(tmp_path: Path, policy_file: Path) -> None:

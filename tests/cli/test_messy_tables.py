@@ -325,15 +325,6 @@ def test_a_policy_reads_values_as_the_file_of_its_table_was_read(tmp_path: Path)
             encode(row | {"x": "12,34"})
 
 
-def test_train_lists_the_classes_too(banditlab: Callable[..., Any], tmp_path: Path) -> None:
-    Path("t.csv").write_bytes(labels(["Yes", "yes ", "no"]))
-    code, text = banditlab("train", "t.csv", "--label", "y", "--dry-run")
-    assert code == 0
-    assert re.search(r"classes:\n +Yes +20 +33.3%\n +no +20", text)
-    assert "classes 'Yes', 'yes ' differ in case and blanks only" in text
-    assert not Path("my.policy").exists()
-
-
 def test_missing_values_of_a_parquet_file(tmp_path: Path) -> None:
     frame = column([9999, 1, 2]).assign(k=["none", "u", "v"] * 20)
     frame.to_parquet(tmp_path / "t.parquet")

@@ -92,22 +92,6 @@ def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
     assert "floor must be at most 1/3" in told.output + str(told.exception)
 
 
-def test_train_names_values_that_may_be_codes(tmp_path: Path) -> None:
-    lines = [f"{i % 50},{9999 if i in (3, 50, 77) else i % 7},{'ab'[i % 2]}" for i in range(120)]
-    data = tmp_path / "my.csv"
-    data.write_text("\n".join(["age,visits,offer", *lines]))
-    told = run(
-        "train", data, "--label", "offer", "-o", tmp_path / "my.policy", "--after", "2 days", "--unanswered", "wrong"
-    )
-    assert told.exit_code == 0, told.output
-    [_, head, *said, written] = told.output.splitlines()
-    assert (head, written.startswith("written to")) == ("columns:", True)
-    assert " ".join(" ".join(said).split()) == (
-        "visits numeric 0 to 6, and 3 rows at 9999, 1,700 times the range of the others away: a code for missing? "
-        "--na-values 9999"
-    )
-
-
 def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("starlette", "uvicorn", "prometheus_client"):
         pytest.importorskip(module)

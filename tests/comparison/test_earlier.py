@@ -104,7 +104,6 @@ def test_rows_left_out_are_those_of_one_file(tmp_path: Path) -> None:
         ({"separator": ","}, "separator (--separator) ','"),
         ({"order": "file"}, "order (--order) 'file'"),
         ({"group": "plan"}, "group (--group) 'plan'"),
-        ({"decimal": ","}, "decimal (--decimal) ','"),
         ({"max_categories": 7}, "max_categories (--max-categories) 7"),
         ({"roles": {"plan": "drop"}}, "roles (--role) {'plan': 'drop'}"),
     ],

@@ -42,6 +42,7 @@ PARTS = {
     "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
     "late": "late, lost and one-sided answers: false alarms, rises found, mistakes: docs/results/late-answers.md",
+    "offpolicy": "coverage, width and error of off-policy evaluation over logs of known value: docs/results/offpolicy.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "kinds": "what `compare` asserts over noise and signals in rows of six kinds: docs/results/intervals.md",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -55,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"analysis", "errors", "validation", "results", "doors"},
     "estimator": BASE | {"numerics", "players", "registry"},
     "regression": BASE | {"regression", "doors", "bounds", "players", "numerics", "estimator"},
+    "offpolicy": {"offpolicy", "doors", "errors", "validation"},
     "comparison": {
         "comparison",
         "engine",

@@ -21,6 +21,7 @@ PAGES = {
     "intervals": "results",
     "late-answers": "results",
     "mutants": "results",
+    "offpolicy": "results",
     "papers-000": "results",
     "papers-001": "results",
     "papers-003": "results",

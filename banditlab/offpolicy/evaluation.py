@@ -105,7 +105,7 @@ def evaluate(
     Parameters
     ----------
     log
-        The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 16 bytes per
+        The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 32 bytes per
         round beside the part at hand, a learning logger's none.
     logger
         "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too.

@@ -49,6 +49,16 @@ def predicted_rewards(
         K.
     model
         Makes a classifier with scikit-learn's `fit` and `predict_proba`, such as `OnlineClassifier`.
+
+    Returns
+    -------
+    Floats
+        Probabilities in (0, 1).
+
+    Raises
+    ------
+    UsageError
+        Contexts, actions or rewards have faults: all of them, each with its number of rows.
     """
     X, a, r = _checked(contexts, actions, rewards, n_actions)
     predictions = np.full((len(X), n_actions), 0.5)
@@ -87,6 +97,16 @@ def estimated_propensities(
         The fold of each round (n,): at least two different numbers, drawn independently of the log.
     model
         Makes a classifier with scikit-learn's `fit` and `predict_proba`.
+
+    Returns
+    -------
+    Floats
+        Probabilities above 0; each row sums to 1.
+
+    Raises
+    ------
+    UsageError
+        Contexts or actions have faults: all of them, each with its number of rows. Or `folds` has.
     """
     X, a, _ = _checked(contexts, actions, np.zeros(np.size(actions)), n_actions)
     parts = np.asarray(folds)

@@ -9,7 +9,7 @@ import pandas as pd
 
 from banditlab.analysis.pages import markdown_table
 
-FIXED = ("uniform", "epsilon-greedy", "nearly deterministic")
+FIXED = ("uniform", "epsilon-greedy", "nearly deterministic", "hardly exploring")
 LEARNING = ("epsilon-greedy that learns", "inverse gap that learns", "inverse gap that learns, rewards change")
 ENOUGH = 200
 """Effective sample size from which the intervals of fixed loggers are to hold."""

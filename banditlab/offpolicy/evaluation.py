@@ -108,7 +108,8 @@ def evaluate(
         The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 32 bytes per
         round beside the part at hand, a learning logger's none.
     logger
-        "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too.
+        "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too. The
+        interval of "learning" is wider and holds for both.
     estimated
         Whether the propensities are estimates (`estimated_propensities`).
     level
@@ -126,7 +127,7 @@ def evaluate(
 
     Notes
     -----
-    With weights :math:`w_i = \pi_i(a_i)/p_i` and predictions :math:`q_i(a)`, doc page "Off-policy evaluation":
+    With weights :math:`w_i = \pi_i(a_i)/p_i` and predictions :math:`q_i(a)`, see the page "Off-policy evaluation" for proofs:
 
     .. math::
 
@@ -138,7 +139,9 @@ def evaluate(
     if not 0.0 < probability("level", level) < 1.0:
         raise UsageError(f"level must lie between 0 and 1, got {level:g}")
     sums, faults = None, Counter[str]()
-    for part in [log] if isinstance(log, Log) else log:
+    for part in [log] if isinstance(log, Log) or not isinstance(log, Iterable) else log:
+        if not isinstance(part, Log):
+            raise UsageError(f"log must be a Log or several of them, got a {type(part).__name__}")
         rows, found = read(part)
         faults += found
         if rows is None:

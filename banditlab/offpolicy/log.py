@@ -28,8 +28,8 @@ class Log(NamedTuple):
         The logged reward bits (n,), 0 or 1.
     propensities
         The probabilities with which the logger chose the logged actions (n,), in (0, 1], or its probabilities of all
-        actions (n, K). All of them show which actions were possible, and make the interval of the doubly robust
-        estimate narrower.
+        actions (n, K). All of them show which actions were possible, and make the interval narrower if there
+        are predictions.
     target
         The target policy's probabilities (n, K). Uniform choice is 1/K everywhere, a single action a column of ones.
     predictions

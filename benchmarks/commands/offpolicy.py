@@ -92,7 +92,7 @@ def summary(rows: pd.DataFrame) -> dict[str, float]:
 
 def fixed(name: str, n: int, rng: np.random.Generator) -> Drawn:
     """Return a log of a logger that does not learn."""
-    explore = {"uniform": 1.0, "epsilon-greedy": 0.2, "nearly deterministic": 0.02}[name]
+    explore = {"uniform": 1.0, "epsilon-greedy": 0.2, "nearly deterministic": 0.02, "hardly exploring": 0.0004}[name]
     chances, own, x = rng.beta(1.0, 1.5, (S, K)), rng.integers(K, size=S), rng.integers(S, size=n)
     p = (explore / K + (1.0 - explore) * np.eye(K)[own])[x]
     a = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=K - 1)

@@ -73,6 +73,17 @@ def test_figures_are_those_of_plain_loops(seed: int) -> None:
         assert found.reason.startswith("no interval and no value: the lower bound is above the upper one")
 
 
+@pytest.mark.parametrize("logger", ["fixed", "learning"])
+def test_bits_and_predictions_the_other_way_round_mirror_the_figures(logger: Any) -> None:
+    rng = np.random.default_rng(4)
+    p, q = np.tile([0.5, 0.3, 0.2], (500, 1)), rng.random((500, 3))
+    log = Log(rng.choice(3, 500, p=p[0]), rng.random(500) < 0.7, p, rng.dirichlet(np.ones(3), 500), q)
+    found = evaluate(log, logger=logger)
+    other = evaluate(log._replace(rewards=~np.asarray(log.rewards), predictions=1.0 - q), logger=logger)
+    assert 0.0 < found.low < found.value < found.high < 1.0
+    assert (1.0 - other.high, 1.0 - other.value, 1.0 - other.low) == pytest.approx((found.low, found.value, found.high))
+
+
 def test_figures_of_a_log_by_hand() -> None:
     """Weights 1.6, 3.2, 3.2, 3.5, 2.5; the same figures from Open Bandit Pipeline 0.5.5."""
     p = [[0.5, 0.25, 0.25]] * 3 + [[0.2, 0.4, 0.4]] * 2

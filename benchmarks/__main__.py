@@ -45,6 +45,7 @@ PARTS = {
     "newaction": "when a new action of a policy is found, and its price: docs/results/new-actions.md",
     "late": "late, lost and one-sided answers: false alarms, rises found, mistakes: docs/results/late-answers.md",
     "scaling": "the default scaling beside others, with numbers far from the others: docs/results/scaling.md",
+    "offpolicy": "coverage, width and error of off-policy evaluation over logs of known value: docs/results/offpolicy.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "kinds": "what `compare` asserts over noise and signals in rows of six kinds: docs/results/intervals.md",
     "sweep": "what a sweep costs beside its rounds: milliseconds a run, one process and two",

@@ -55,6 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "analysis": {"analysis", "errors", "validation", "results", "lazy"},
     "estimator": BASE | {"numerics", "players", "registry"},
     "regression": BASE | {"regression", "lazy", "bounds", "players", "numerics", "estimator"},
+    "offpolicy": {"offpolicy", "errors", "validation"},
     "comparison": {
         "comparison",
         "engine",

@@ -22,6 +22,7 @@ PAGES = {
     "late-answers": "results",
     "mutants": "results",
     "new-actions": "results",
+    "offpolicy": "results",
     "papers-000": "results",
     "papers-001": "results",
     "papers-003": "results",

@@ -24,6 +24,7 @@ DOORS = {
     "banditlab.analysis": "Reading results",
     "banditlab.results": "The results folder",
     "banditlab.policy": "Policies",
+    "banditlab.offpolicy": "Off-policy evaluation",
     "banditlab.regression": "Regression",
     "banditlab.estimator": "scikit-learn",
     "banditlab.registry": "The registry",

@@ -1,0 +1,260 @@
+"""The value of a target policy from the log of another: estimators, diagnostics and an interval with a theorem."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError
+from banditlab.offpolicy.intervals import FixedBound, RunningBound
+from banditlab.offpolicy.log import TOLERANCE, Log, Rows, read, refuse
+from banditlab.validation import one_of, probability
+
+Floats = NDArray[np.float64]
+DEPTH = 2.0
+"""k of the doubly robust terms: how far below 0 they may lie."""
+BOUNDS: dict[str, type[FixedBound | RunningBound]] = {"fixed": FixedBound, "learning": RunningBound}
+COVERS = {
+    "fixed": "rounds are independent and identically distributed, the logger does not learn, and the interval is computed "
+    "once, for all rounds of the log",
+    "learning": "the value is the mean over rounds of the expected reward of the target policy given the past; the interval "
+    "holds after all numbers of rounds at once",
+}
+SUPPORTED = "every logged action could have been logged in every round: the figures but for the interval need it"
+EARLIER = "predictions of a round come from earlier rounds only"
+EXACT = {
+    False: "propensities are those with which the actions were drawn",
+    True: "propensities are estimated and taken for exact",
+}
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a log says of a target policy's value, its expected reward per round in [0, 1].
+
+    Attributes
+    ----------
+    value
+        The recommended figure, in [low, high]: the doubly robust estimate if the log has predictions, else SNIPS. NaN for
+        the `reason` given.
+    low, high
+        The interval of the value at the level asked for. It holds with and without support. NaN for the `reason` given:
+        propensities are estimated, or the two bounds contradict each other.
+    least, most
+        Bounds of the value as estimated, without sampling error: where actions have no support their rewards may be
+        all 0 or all 1. Equal where all actions have support.
+    recommended
+        The estimator behind `value`, `least` and `most`: "doubly robust", "snips", or "ips" where a log without
+        predictions lacks support.
+    reason
+        Why `value` or the interval is NaN; empty where neither is.
+    assumptions
+        What the interval and the estimators take for granted, a sentence each.
+    ips, snips, direct, doubly_robust
+        All estimates, equations 1 to 4; the last two are NaN without predictions, SNIPS if all weights are 0. Where
+        actions have no support, the last two rest on the model's predictions for them.
+    standard_error
+        Standard error of SNIPS, or of the doubly robust estimate where the log has predictions. An interval of 1.96 of them
+        misses the value too often where weights are rare and large.
+    rounds
+        n.
+    effective_sample_size
+        Squared sum of the weights over the sum of their squares.
+    largest_weight, mean_weight
+        Of the logged actions; the expected mean is the share of target decisions with support.
+    unsupported
+        Share of the target policy's decisions, in expectation, for actions that the logger could not choose: those of
+        propensity 0, or never logged where only the logged actions' propensities are known or all are estimated.
+    """
+
+    value: float
+    low: float
+    high: float
+    least: float
+    most: float
+    recommended: str
+    reason: str
+    assumptions: tuple[str, ...]
+    ips: float
+    snips: float
+    direct: float
+    doubly_robust: float
+    standard_error: float
+    rounds: int
+    effective_sample_size: float
+    largest_weight: float
+    mean_weight: float
+    unsupported: float
+
+
+def evaluate(
+    log: Log | Iterable[Log],
+    *,
+    logger: Literal["fixed", "learning"] = "fixed",
+    estimated: bool = False,
+    level: float = 0.95,
+) -> Evaluation:
+    r"""Estimate the value of a target policy from a log, with an interval.
+
+    Parameters
+    ----------
+    log
+        The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 32 bytes per
+        round beside the part at hand, a learning logger's none.
+    logger
+        "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too. The
+        interval of "learning" is wider and holds for both.
+    estimated
+        Whether the propensities are estimates (`estimated_propensities`).
+    level
+        Probability with which the interval contains the value, in (0, 1).
+
+    Returns
+    -------
+    Evaluation
+        All figures.
+
+    Raises
+    ------
+    UsageError
+        Anything is wrong with the log: all faults at once, each with the number of its rows.
+
+    Notes
+    -----
+    With weights :math:`w_i = \pi_i(a_i)/p_i` and predictions :math:`q_i(a)`, see the page "Off-policy evaluation" for proofs:
+
+    .. math::
+
+        \text{IPS} = \frac1n \sum w_i r_i, \quad \text{SNIPS} = \frac{\sum w_i r_i}{\sum w_i}, \quad
+        \text{DM} = \frac1n \sum_i \sum_a \pi_i(a) q_i(a), \quad
+        \text{DR} = \text{DM} + \frac1n \sum w_i (r_i - q_i(a_i)).
+    """
+    one_of("logger", logger, tuple(BOUNDS))
+    if not 0.0 < probability("level", level) < 1.0:
+        raise UsageError(f"level must lie between 0 and 1, got {level:g}")
+    sums, faults = None, Counter[str]()
+    for part in [log] if isinstance(log, Log) or not isinstance(log, Iterable) else log:
+        if not isinstance(part, Log):
+            raise UsageError(f"log must be a Log or several of them, got a {type(part).__name__}")
+        rows, found = read(part)
+        faults += found
+        if rows is None:
+            continue
+        sums = sums or _Sums(logger, rows)
+        if kind_of(rows) != sums.kind:
+            faults["parts with other actions or fields than the first part"] += 1
+        elif not faults:
+            sums.add(rows)
+    refuse(faults)
+    if sums is None or not sums.rounds:
+        raise UsageError("the log has no rounds")
+    return sums.evaluation(estimated, 1.0 - level)
+
+
+def kind_of(rows: Rows) -> tuple[int, bool, bool]:
+    """Return K, whether there are predictions, and whether the propensities of all actions are known."""
+    return rows.target.shape[1], rows.predictions is not None, rows.propensities is not None
+
+
+class _Sums:
+    """Sums over the rounds read so far, and both bounds."""
+
+    def __init__(self, logger: str, rows: Rows) -> None:
+        self.logger, self.kind = logger, kind_of(rows)
+        n_actions, predicted, whole = self.kind
+        self.low, self.high = (BOUNDS[logger](DEPTH if predicted and whole else 0.0) for _ in range(2))
+        self.rounds, self.largest, self.weights, self.robust = 0, 0.0, np.zeros(4), np.zeros(2)
+        self.logged = np.zeros(n_actions, np.int64)
+        self.targets, self.predicted = np.zeros((2, n_actions)), np.zeros((2, n_actions))
+
+    def add(self, rows: Rows) -> None:
+        """Add a part."""
+        r, own = rows.rewards, (np.arange(len(rows.actions)), rows.actions)
+        w = rows.target[own] / rows.chosen
+        self.rounds += len(w)
+        self.largest = max(self.largest, float(w.max(initial=0.0)))
+        self.weights += [w.sum(), (w * r).sum(), (w**2 * r).sum(), (w**2 * (1.0 - r)).sum()]
+        self.logged += np.bincount(rows.actions, minlength=len(self.logged))
+        impossible = np.zeros(1) if rows.propensities is None else rows.propensities == 0.0
+        self.targets += [rows.target.sum(axis=0), (rows.target * impossible).sum(axis=0)]
+        low, high = w * r, w * (1.0 - r)
+        if rows.predictions is not None:
+            expected = rows.target * rows.predictions
+            terms = expected.sum(axis=1) + w * (r - rows.predictions[own])  # (4)
+            self.robust += [terms.sum(), (terms**2).sum()]
+            self.predicted += [expected.sum(axis=0), (expected * impossible).sum(axis=0)]
+            low, high = low + _shift(rows, expected), high + _shift(rows, rows.target - expected)
+        self.low.add(low)
+        self.high.add(high)
+
+    def evaluation(self, estimated: bool, alpha: float) -> Evaluation:
+        """Return all figures, the interval at the level 1 - alpha."""
+        _, predicted, whole = self.kind
+        w, wr, hits, misses = self.weights.tolist()
+        never = (self.logged == 0) & (estimated or not whole)
+        unsupported = float(np.where(never, self.targets[0], self.targets[1]).sum()) / self.rounds
+        ips, snips = wr / self.rounds, wr / w if w else math.nan  # (1), (2)
+        direct = float(self.predicted[0].sum()) / self.rounds  # (3)
+        robust, square = (self.robust / self.rounds).tolist()  # (4)
+        variance = square - robust**2
+        name = "doubly robust"
+        inner = robust - np.where(never, self.predicted[0], self.predicted[1]).sum() / self.rounds
+        if not predicted:
+            direct = robust = math.nan
+            name, inner = ("ips", ips) if unsupported > TOLERANCE else ("snips", snips)
+            variance = (hits * (1.0 - snips) ** 2 + misses * snips**2) * self.rounds / w**2 if w else math.nan
+        least = float(np.clip(inner, 0.0, 1.0 - unsupported))
+        low, high = self.low.bound(alpha / 2.0), 1.0 - self.high.bound(alpha / 2.0)
+        reasons = _reasons(low, high, alpha, estimated, w, unsupported)
+        interval = not estimated and low <= high
+        return Evaluation(
+            value=math.nan if any(reasons[1:]) else float(np.clip(least, low, high) if interval else least),
+            low=low if interval else math.nan,
+            high=high if interval else math.nan,
+            least=least,
+            most=least + unsupported,
+            recommended=name,
+            reason="; ".join(filter(None, reasons)),
+            assumptions=(COVERS[self.logger], EXACT[estimated], *[SUPPORTED] * (not whole), *[EARLIER] * predicted),
+            ips=ips,
+            snips=snips,
+            direct=direct,
+            doubly_robust=robust,
+            standard_error=math.sqrt(max(variance, 0.0) / self.rounds),
+            rounds=self.rounds,
+            effective_sample_size=w**2 / (hits + misses) if w else 0.0,
+            largest_weight=self.largest,
+            mean_weight=w / self.rounds,
+            unsupported=unsupported,
+        )
+
+
+def _shift(rows: Rows, expected: Floats) -> Floats:
+    """Return what a reward model adds to the weighted rewards (n,): no less than -k, and 0 in expectation.
+
+    expected (n, K) are the target's probabilities times the model's.
+    """
+    if rows.propensities is None:
+        return np.zeros(1)
+    cut = np.minimum(expected, DEPTH * rows.propensities)
+    return cut.sum(axis=1) - cut[np.arange(len(cut)), rows.actions] / rows.chosen  # (7)
+
+
+def _reasons(
+    low: float, high: float, alpha: float, estimated: bool, weights: float, unsupported: float
+) -> tuple[str, str, str, str]:
+    """Return why there is no interval, and three reasons why there is no value; each is empty where it does not hold."""
+    return (
+        "no interval: no theorem covers estimated propensities" * estimated,
+        f"no interval and no value: the lower bound is above the upper one, which has a chance of at most {alpha:.2g} "
+        "where the assumptions hold" * (not estimated and low > high),
+        f"no value: {unsupported:.2%} of the target policy's decisions have no support, see least and most"
+        * (unsupported > TOLERANCE),
+        "no value: no logged action is one that the target policy would choose" * (not weights),
+    )

@@ -1,0 +1,125 @@
+r"""Lower bounds of the mean of weighted rewards, by bets: equations of docs/theory/off-policy.md.
+
+The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the target
+policy in round i. Both bounds hold whatever the largest weight is, and need not know it.
+
+References
+----------
+I. Waudby-Smith, A. Ramdas. Estimating means of bounded random variables by betting. JRSS B 86, 2024.
+
+I. Waudby-Smith, L. Wu, A. Ramdas, N. Karampatziakis, P. Mineiro. Anytime-valid off-policy inference for contextual bandits.
+ACM/IMS Journal of Data Science 1, 2024.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import brentq
+from scipy.special import logsumexp
+
+Floats = NDArray[np.float64]
+LARGEST = 0.5
+"""The share of the wealth that a bet may lose."""
+BETS = LARGEST * 2.5 ** -np.arange(12.0)
+r"""The bets of a mixture for :math:`k = 0`."""
+FIRST = 10.0
+"""Terms of variance 1 with which the estimate of the variance begins."""
+SMALLEST = 1e-12
+"""Bounds are computed to this; those below it are 0."""
+
+
+def earlier_means(x: Floats, rounds: int = 0, total: float = 0.0) -> Floats:
+    """Return for each of x (n,) the mean of what came before and one half, after `rounds` terms with this total."""
+    return (0.5 + total + np.cumsum(x) - x) / (rounds + 1.0 + np.arange(len(x)))
+
+
+class FixedBound:
+    r"""A lower bound of a constant mean at a number of rounds that is fixed in advance.
+
+    It is the least m at which the wealth :math:`\prod_i (1 + \min(\lambda_i, c/(m + k)) (x_i - m))` is at most
+    :math:`1/\alpha`, with :math:`c = 1/2` and bets :math:`\lambda_i` from the variance of earlier terms. It stores
+    16 bytes per round.
+
+    Parameters
+    ----------
+    depth
+        k: no term is below -k.
+    """
+
+    def __init__(self, depth: float = 0.0) -> None:
+        self.depth = depth
+        self._rounds, self._total, self._squares = 0, 0.0, 0.0
+        self._parts: list[tuple[Floats, Floats]] = []
+
+    def add(self, x: Floats) -> None:
+        """Add terms (n,) in the order of their rounds."""
+        errors = (x - earlier_means(x, self._rounds, self._total)) ** 2
+        squares = self._squares + np.cumsum(errors) - errors
+        rounds = self._rounds + np.arange(len(x))
+        self._parts.append((x, np.sqrt((FIRST + rounds) / (FIRST + squares))))
+        self._rounds += len(x)
+        self._total += x.sum()
+        self._squares += errors.sum()
+
+    def bound(self, alpha: float) -> float:
+        r"""Return the bound, in [0, 1]: above the mean with probability at most :math:`\alpha`."""
+        scale = math.sqrt(2.0 * math.log(1.0 / alpha) / max(self._rounds, 1))
+
+        def wealth(m: float) -> float:
+            most = LARGEST / (m + self.depth)
+            bets = (np.minimum(scale * part, most) * (x - m) for x, part in self._parts)  # (6)
+            return float(sum(np.log1p(bet).sum() for bet in bets))  # (5)
+
+        return least(wealth, alpha)
+
+
+class RunningBound:
+    r"""A lower bound of the mean over rounds of conditional means that may change, for all numbers of rounds at once.
+
+    With a guess :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
+    :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`.
+    It stores J + 3 numbers, whatever the number of rounds.
+
+    Parameters
+    ----------
+    depth
+        k: no term is below -k.
+    """
+
+    def __init__(self, depth: float = 0.0) -> None:
+        self.bets = BETS / (1.0 + depth)
+        self._rounds, self._total, self._guesses = 0, 0.0, 0.0
+        self._logs = np.zeros(len(BETS))
+
+    def add(self, x: Floats) -> None:
+        """Add terms (n,) in the order of their rounds."""
+        guesses = np.clip(earlier_means(x, self._rounds, self._total), 0.0, 1.0)
+        self._logs += [np.log1p(bet * (x - guesses)).sum() for bet in self.bets]
+        self._rounds += len(x)
+        self._total += x.sum()
+        self._guesses += guesses.sum()
+
+    def wealth(self, m: float) -> float:
+        """Return the logarithm of the wealth of the bets against a mean of m."""
+        logs = self._logs - self.bets * (self._rounds * m - self._guesses)
+        return float(logsumexp(logs)) - math.log(len(logs))  # (8)
+
+    def bound(self, alpha: float) -> float:
+        r"""Return the bound, in [0, 1]: ever above the mean with probability at most :math:`\alpha`."""
+        return least(self.wealth, alpha)
+
+
+def least(wealth: Callable[[float], float], alpha: float) -> float:
+    r"""Return the least m in [0, 1] at which the logarithm of the wealth, which falls in m, is at most
+    :math:`\ln(1/\alpha)`; 1 if there is none.
+    """
+    enough = math.log(1.0 / alpha)
+    if wealth(SMALLEST) <= enough:
+        return 0.0
+    if wealth(1.0) > enough:
+        return 1.0
+    return float(brentq(lambda m: wealth(m) - enough, SMALLEST, 1.0, xtol=SMALLEST))

@@ -1,0 +1,149 @@
+"""Reward models and propensities that are fitted on other rounds than those they predict."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from banditlab.errors import UsageError
+from banditlab.offpolicy.log import Log, check_shape, count, numbers, read, refuse
+from banditlab.validation import at_least
+
+Floats = NDArray[np.float64]
+Labels = NDArray[np.intp]
+FIRST = 64
+"""Rounds of a log before the first reward model is fitted."""
+
+
+def logistic() -> Any:
+    """Return the default model: logistic regression on standardised features."""
+    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def predicted_rewards(
+    contexts: ArrayLike,
+    actions: ArrayLike,
+    rewards: ArrayLike,
+    n_actions: int,
+    *,
+    model: Callable[[], Any] = logistic,
+) -> Floats:
+    """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
+
+    A model per action is fitted after 64, 128, 256 ... rounds and predicts until the next fit; the first 64 rounds get 1/2.
+    So the predictions may be used with loggers that learn.
+
+    Parameters
+    ----------
+    contexts
+        Features (n, d).
+    actions, rewards
+        As in `Log`, (n,).
+    n_actions
+        K.
+    model
+        Makes a classifier with scikit-learn's `fit` and `predict_proba`, such as `OnlineClassifier`.
+
+    Returns
+    -------
+    Floats
+        Probabilities in (0, 1).
+
+    Raises
+    ------
+    UsageError
+        Contexts, actions or rewards have faults: all of them, each with its number of rows.
+    """
+    X, a, r = _checked(contexts, actions, rewards, n_actions)
+    predictions = np.full((len(X), n_actions), 0.5)
+    start = FIRST
+    while start < len(X):
+        rows = slice(start, 2 * start)
+        for k in range(n_actions):
+            mine = a[:start] == k
+            predictions[rows, k] = _probabilities(model, X[:start][mine], r[:start][mine], X[rows], 2)[:, 1]
+        start *= 2
+    return predictions
+
+
+def estimated_propensities(
+    contexts: ArrayLike,
+    actions: ArrayLike,
+    n_actions: int,
+    folds: ArrayLike,
+    *,
+    model: Callable[[], Any] = logistic,
+) -> Floats:
+    """Return the probabilities of all actions in every round, (n, n_actions), for a logger that does not learn.
+
+    A multinomial model is fitted on all other folds, then calibrated: a second one, also fitted on all other folds, maps the
+    logarithms of its probabilities to the actions.
+
+    Parameters
+    ----------
+    contexts
+        Features (n, d).
+    actions
+        As in `Log`, (n,).
+    n_actions
+        K.
+    folds
+        The fold of each round (n,): at least two different numbers, drawn independently of the log.
+    model
+        Makes a classifier with scikit-learn's `fit` and `predict_proba`.
+
+    Returns
+    -------
+    Floats
+        Probabilities above 0; each row sums to 1.
+
+    Raises
+    ------
+    UsageError
+        Contexts or actions have faults: all of them, each with its number of rows. Or `folds` has.
+    """
+    X, a, _ = _checked(contexts, actions, np.zeros(np.size(actions)), n_actions)
+    parts = np.asarray(folds)
+    if parts.shape != a.shape or len(np.unique(parts)) < 2:
+        raise UsageError(f"folds must be a number for each of {len(a):,} rounds, at least two of them different")
+    first = _other_folds(X, a, n_actions, parts, model)
+    return _other_folds(np.log(first), a, n_actions, parts, model)
+
+
+def _checked(
+    contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, n_actions: int
+) -> tuple[Floats, Labels, Labels]:
+    """Return contexts, actions and rewards as arrays, or raise a UsageError that names all faults."""
+    n, K = np.size(actions), at_least("n_actions", n_actions, 1)
+    rows, found = read(Log(actions, rewards, np.ones(n), np.full((n, K), 1.0 / K)))
+    X = numbers("contexts", contexts, found)
+    check_shape("contexts", X, found, (n, X.shape[-1] if X.ndim else 0))
+    found["entries of contexts that are not finite"] = count(~np.isfinite(X))
+    refuse(found)
+    assert rows is not None
+    return X, rows.actions, rows.rewards.astype(np.intp)
+
+
+def _other_folds(X: Floats, labels: Labels, n_labels: int, folds: Labels, model: Callable[[], Any]) -> Floats:
+    made = np.empty((len(X), n_labels))
+    for fold in np.unique(folds):
+        rest = folds != fold
+        made[~rest] = _probabilities(model, X[rest], labels[rest], X[~rest], n_labels)
+    return made
+
+
+def _probabilities(model: Callable[[], Any], X: Floats, labels: Labels, at: Floats, n_labels: int) -> Floats:
+    """Return the probabilities of the labels at the rows `at`, mixed with one uniform row so that none is 0."""
+    made = np.zeros((len(at), n_labels))
+    found = np.unique(labels)
+    if len(found) > 1:
+        made[:, found] = model().fit(X, labels).predict_proba(at)
+    else:
+        made[:, found] = 1.0
+    return (len(X) * made + 1.0 / n_labels) / (len(X) + 1.0)

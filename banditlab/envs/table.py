@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 import numpy as np
 
 from banditlab.envs import files
-from banditlab.envs._base import Labels
+from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import refuse_arms, table_rows
@@ -262,6 +262,32 @@ class Table(DataSetEnv):
                 f"from 0; every row needs {NEEDED[key]}"
             )
         return values
+
+    def column(self, name: str) -> Floats:
+        """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.
+
+        Raises
+        ------
+        UsageError
+            The column is not among `drop_columns`, or has an entry that is no number of at least 0; rows are sparse.
+        """
+        import pandas as pd
+
+        where, numbers = f"{self.path}: column {name!r}", self._table.numbers
+        if name not in self.drop_columns or numbers is None:
+            raise UsageError(
+                f"{where} must be among drop_columns of a dense table: what it says is not known beforehand"
+            )
+        data = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
+        frame = read_frame(
+            self.path, data, self.format, self.separator, self.header, self.decimal, self.drop_rows
+        ).frame
+        given = frame[name].loc[numbers.tolist()]
+        values = pd.to_numeric(given, errors="coerce")
+        wrong = (values.isna() & given.notna()) | (values < 0)
+        if wrong.any():
+            raise UsageError(f"{where} has {str(given[wrong].iloc[0])[:60]!r}; allowed is a number of at least 0")
+        return values.to_numpy(np.float64)
 
     def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
         import pandas as pd

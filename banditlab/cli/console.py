@@ -116,6 +116,9 @@ class Console:
             )
         elif not plan.uncompared:
             self.out.print("without comparators (norm_bounds = [])")
+        for label, (rounds, size) in plan.pending.items():
+            waiting = f"at most {many(rounds, 'round')} of a run wait for their bits at once"
+            say(self.out, escape(f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities"))
         for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
             say(self.out, escape(f"without comparators, which on {label} have {reason}"))
         for pair in plan.skipped:

@@ -11,9 +11,11 @@ import gymnasium.wrappers
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.engine.feedback import Schedule
 from banditlab.envs import StreamEnv
 from banditlab.errors import PlayerError
 from banditlab.losses import logistic_loss
+from banditlab.numerics.pending import empty_ring, with_room
 from banditlab.numerics.sparse_rows import SparseRows
 from banditlab.players.actor import Trace, play_kernels
 from banditlab.players.agent import KernelAgent
@@ -30,7 +32,7 @@ p_true).
 
 BIT, LABEL, REFERENCE = "bit", "label", "reference"
 STREAM = ("blocks", "reset", "step", "_begin", "_next")
-VERBS = ("act", "learn", "view", "_decide", "_receive", "_play", "_loop")
+VERBS = ("act", "learn", "view", "_decide", "_receive", "_play", "_loop", "_late_loop")
 
 
 def kind_of(player: Player) -> str:
@@ -74,6 +76,36 @@ def block_loop(player: Any) -> Loop | None:
         if issubclass(type(player), template) and _has(type(player), VERBS, template):
             return partial(_by_kernels, template, player)
     return None
+
+
+def late_loop(player: Any, schedule: Schedule) -> Loop | None:
+    """Return the loop for a player's blocks whose bits arrive by a schedule, None where it is played step by step.
+
+    Kernels of a `KernelAgent` are compiled into the package's loop; every other agent is played step by step.
+    """
+    cls = type(player)
+    compiled = issubclass(cls, KernelAgent) and player.plays_blocks
+    if not compiled or not (is_from_package(player) or _has(cls, VERBS, KernelAgent)):
+        return None
+    return _LateLoop(player, KernelAgent._late_loop(player), schedule)
+
+
+class _LateLoop:
+    """Plays blocks by `play_rounds_late`; pending rounds go from block to block."""
+
+    def __init__(self, player: Any, loop: Any, schedule: Schedule) -> None:
+        self.player, self.loop, self.schedule = player, loop, schedule
+        self.ring: Any = None
+
+    def __call__(self, X: Contexts, y: NDArray[Any]) -> tuple[Trace, None]:
+        player, schedule, start = self.player, self.schedule, self.schedule.done
+        contexts, trace = _as_kernel_input(player, X), Trace.empty(len(y))
+        if self.ring is None:
+            self.ring = empty_ring(contexts, player.problem.n_classes, player.payload_size, schedule.window)
+        self.ring = with_room(self.ring, contexts)
+        late = (self.ring, schedule.rules, schedule.draws(len(y)), start, schedule.too_late)
+        play_kernels(player, self.loop, contexts, y, player.rng.random((len(y), 2)), trace, late)
+        return trace, None
 
 
 def is_from_package(player: Player) -> bool:

@@ -29,13 +29,13 @@ FIRST_CHECKPOINT = 500
 def seconds_of_rounds(run: Run) -> float:
     """Return a run's seconds for its rounds without compiling, measured over a doubling number of rounds."""
     env = run.build_environment()
-    play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2))
+    play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2), feedback=run.feedback)
     rounds = min(run.rounds, FEW_ROUNDS)
     while True:
         player = run.build_player(env)
         with threadpool_limits(limits=1):
             begin = time.process_time()
-            play(env, player, seed=run.environment_seed(), rounds=rounds)
+            play(env, player, seed=run.environment_seed(), rounds=rounds, feedback=run.feedback)
             seconds = time.process_time() - begin
         if seconds >= LONG_ENOUGH or rounds == run.rounds:
             return seconds / rounds * run.rounds

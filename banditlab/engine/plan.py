@@ -20,9 +20,10 @@ from banditlab.engine.describe import (
     player_class,
     written_names,
 )
+from banditlab.engine.feedback import as_feedback, columns_of, rules_of, window_of
 from banditlab.engine.memory import memory
 from banditlab.engine.processes import ASK_SECONDS, LostError, ask
-from banditlab.engine.runner import refuse_contexts, refuse_unlabelled
+from banditlab.engine.runner import refuse_contexts, refuse_feedback, refuse_unlabelled
 from banditlab.engine.seeding import digest, generator_for, seed_for
 from banditlab.engine.spec import Spec
 from banditlab.errors import IncompatibleError, UsageError
@@ -49,6 +50,7 @@ class Run:
     repetition: int
     horizon_known: bool
     adaptive: bool
+    feedback: dict[str, Any] = field(default_factory=dict)
 
     @cached_property
     def foreign(self) -> bool:
@@ -67,6 +69,7 @@ class Run:
             "base_seed": self.base_seed,
             "repetition": self.repetition,
             "horizon_known": self.horizon_known,
+            **({"feedback": self.feedback} if self.feedback else {}),
         }
 
     @cached_property
@@ -125,6 +128,9 @@ class Plan:
     and the `scaling.NAME` that looks at the whole table."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
+    pending: dict[str, tuple[int, int]] = field(default_factory=dict)
+    """The most rounds of a run that wait for their bit, and the bytes of their contexts and probabilities, by the labels of
+    the environments with late feedback."""
 
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
     """Of the tables among the environments, by label: the file's `content` hash, `columns` (role by name, none where rows
@@ -203,13 +209,15 @@ def _make_plan(spec: Spec, where: str) -> Plan:
     checkpoints = tuple(spec.checkpoint_rounds())
     players = list(described_players(spec, where))
     seen: dict[str, str] = {}
-    for env_description, env_label, env in _environments(spec, where):
+    for env_description, env_label, env, feedback, window in _environments(spec, where):
         if env.data:
             plan.data[env_label] = env.data
         if env.table:
             plan.tables[env_label] = env.table
         if env.uncompared:
             plan.uncompared[env_label] = env.uncompared
+        if window > 1:
+            plan.pending[env_label] = window, window * (env.row_bytes + 8 * env.problem.n_classes)
         for description, written, label in players:
             probe = Run(
                 environment=env_description,
@@ -223,6 +231,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 repetition=0,
                 horizon_known=spec.horizon_known,
                 adaptive=env.adaptive,
+                feedback=feedback,
             )
             shown = _shown(label, {k: v for k, v in written.items() if f"({v})" not in label})
             reason = _why_not(probe, env, shown, spec.run_timeout or ASK_SECONDS)
@@ -248,6 +257,7 @@ class Seen:
     labelled: bool = True
     several_right: bool = False
     table: dict[str, Any] = field(default_factory=dict)
+    row_bytes: int = 0
 
     @property
     def unwrapped(self) -> Seen:
@@ -268,6 +278,7 @@ class Seen:
             labelled=bool(getattr(base, "labelled", True)),
             several_right=bool(getattr(base, "several_right", False)),
             table=_table_of(base),
+            row_bytes=int(getattr(base, "row_bytes", 8 * base.problem.n_features)),
         )
 
 
@@ -345,6 +356,7 @@ def why_not(run: Run, env: Any) -> str:
             raise MemoryError(f"{least / GIB:,.0f} GiB at least, of {there / GIB:,.0f} there are")
         player = run.build_player(env)
         refuse_unlabelled(player, env)
+        refuse_feedback(player, run.feedback)
         refuse_contexts(player, env)
     except IncompatibleError as error:
         return str(error)
@@ -372,22 +384,35 @@ def _player_label(description: dict[str, Any]) -> str:
     return f"{description['id']}({description['settings'][inner]})" if inner else description["id"]
 
 
-def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen]]:
+def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen, dict[str, Any], int]]:
+    """Yield (description, label, facts, feedback, window) of every environment with every feedback of the spec."""
     seen = set()
+    feedbacks = [(as_feedback(written), written) for written in spec.feedback.written()]
     for block in spec.environment:
         for written in block.written():
             place = f"{where}: environment {block.id!r}"
             description = describe_environment(block.id, written, place)
             env = _seen(description, spec, place)
-            label = _shown(block.id, {k: v for k, v in written.items() if k != "path"} | _file_name(written))
+            shown = {k: v for k, v in written.items() if k != "path"} | _file_name(written)
+            label = _shown(block.id, shown)
             if spec.norm_bounds and env.uncompared:
                 raise UsageError(
                     f"{where}: norm_bounds: the comparator on {label} has {env.uncompared}; set norm_bounds = []"
                 )
-            if label in seen:
-                raise UsageError(f"{place}: {label} is asked for twice")
-            seen.add(label)
-            yield description, label, env
+            for feedback, given in feedbacks:
+                label = _shown(block.id, shown | {f"feedback.{name}": value for name, value in given.items()})
+                if label in seen:
+                    raise UsageError(f"{place}: {label} is asked for twice")
+                seen.add(label)
+                yield description, label, env, feedback, _window(feedback, description, env, spec.rounds)
+
+
+def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, rounds: int) -> int:
+    """Return the most rounds that wait for their bits at once, or raise a UsageError where an environment does not fit."""
+    rules_of(feedback, rounds, env.problem.n_classes)
+    reads = "column" in str(feedback.get("delay")) and not is_foreign(description)
+    columns = columns_of(feedback, build_environment(description, rounds).unwrapped if reads else env)
+    return window_of(feedback, rounds, columns)
 
 
 def _why_no_comparator(env: Any) -> str:

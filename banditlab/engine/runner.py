@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -28,18 +29,21 @@ from banditlab.engine.blocks import (
     Loop,
     block_loop,
     kind_of,
+    late_loop,
     steps_equal_blocks,
     trace_of_forecast,
 )
+from banditlab.engine.feedback import Schedule, as_feedback
 from banditlab.engine.first_pass import FirstPass
 from banditlab.errors import IncompatibleError, PlayerError, UsageError
+from banditlab.numerics.pending import arrival
 from banditlab.numerics.right_actions import times_right
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse, refuse_dense
 from banditlab.players.agent import Trace, checked
 from banditlab.players.inputs import as_block
 from banditlab.players.player import Player
-from banditlab.problem import Problem
-from banditlab.results.schema import ONE_RIGHT, UNCOVERED
+from banditlab.problem import Decision, Problem
+from banditlab.results.schema import LATE, ONE_RIGHT, UNCOVERED
 
 BLOCK = 1024  # rounds per block; a constant, so that batched products round the same way in every run
 
@@ -81,7 +85,7 @@ class Played:
         The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
     no_bound
         Why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment, or assumes
-        one right action. Else "".
+        one right action, or the right bit after every round. Else "".
     seconds
         Time spent in the player (scoring included), from the first round.
     diagnostics
@@ -121,12 +125,15 @@ class Played:
 class _Score:
     """Running sums, appended to a `Played` at each checkpoint."""
 
-    def __init__(self, player: Player, env: Any, rounds: int, keep: bool) -> None:
+    def __init__(self, player: Player, env: Any, rounds: int, keep: bool, schedule: Schedule | None) -> None:
         self.player, self.first, self.labelled = player, FirstPass(env, rounds), getattr(env, "labelled", True)
         several = getattr(env, "several_right", False)
         self.known = self.labelled or several
         covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
         self.no_bound = ONE_RIGHT if several else "" if covered else UNCOVERED
+        self.schedule = schedule
+        if schedule is not None and not (player.bound_late and "flip" not in schedule.feedback):
+            self.no_bound = LATE
         self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None
         self.rounds, self.mistakes, self.expected, self.log_loss, self.explored, self.seconds = 0, 0, 0.0, 0.0, 0, 0.0
@@ -181,7 +188,7 @@ class _Score:
         }
         for name, value in row.items():
             getattr(self.played, name).append(value)
-        self._note(self.player.diagnostics())
+        self._note(self.player.diagnostics() | ({} if self.schedule is None else self.schedule.diagnostics()))
 
     def _constant(self, rounds: int, times_right: NDArray[np.int64]) -> int | None:
         return rounds - int(times_right.max()) if self.known else None
@@ -212,6 +219,7 @@ def play(
     path: Literal["auto", "blocks", "steps"] = "auto",
     keep_trace: bool = False,
     blocks: Blocks | None = None,
+    feedback: Mapping[str, Any] | None = None,
 ) -> Played:
     """Play one run from the first round and return its results at the checkpoints.
 
@@ -235,20 +243,25 @@ def play(
         Keep every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the rounds).
     blocks
         The stream of this environment and seed, if the caller has it already.
+    feedback
+        When the bits of an agent arrive, if they do, and which are wrong: the keys `delay`, `batch`, `answered`, `timeout` and
+        `flip` of a spec's `[feedback]`. A compiled agent is played in blocks, any other step by step. Mistakes are counted as
+        they happen.
 
     Raises
     ------
     UsageError
-        rounds or checkpoints out of range, or `path="blocks"` with an adaptive environment, one in a wrapper that may change
-        what it shows, or a player that is played step by step.
+        rounds or checkpoints out of range, a `feedback` that is not allowed, or `path="blocks"` with an adaptive environment,
+        one in a wrapper that may change what it shows, or a player that is played step by step.
     PlayerError
         An action out of range, probabilities that are no distribution, logits that are not finite.
     IncompatibleError
         Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
-        ones only, or a player that observes labels in an environment without.
+        ones only, or a player that observes labels in an environment without, or with `feedback`.
     """
-    base = env.unwrapped
+    base, feedback = env.unwrapped, as_feedback(feedback or {})
     refuse_unlabelled(player, env)
+    refuse_feedback(player, feedback)
     horizon = base.problem.horizon
     rounds = horizon if rounds is None else rounds
     if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
@@ -256,18 +269,20 @@ def play(
     stops = sorted({*(checkpoints or []), rounds})
     if stops[0] < 1 or stops[-1] > rounds:
         raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
-    loop = block_loop(player) if steps_equal_blocks(env, rounds) else None
+    schedule = Schedule(feedback, base, seed, rounds) if feedback else None
+    loop = block_loop(player) if schedule is None else late_loop(player, schedule)
+    loop = loop if steps_equal_blocks(env, rounds) else None
     if path == "blocks" and loop is None:
         raise UsageError(
             "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player whose "
             "blocks the package's own loop plays"
         )
     if path == "steps" or loop is None:
-        return _play_steps(env, player, seed, stops, keep_trace)
+        return _play_steps(env, player, seed, stops, keep_trace, schedule)
     refuse_contexts(player, env)
     if blocks is None or getattr(base, "rows_per_pass", None) is not None:
         env.reset(seed=seed)
-    score = _Score(player, base, rounds, keep_trace)
+    score = _Score(player, base, rounds, keep_trace, schedule)
     blocks = base.blocks(rounds, BLOCK) if blocks is None else blocks
     checked_against = Problem(
         int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
@@ -297,6 +312,12 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
             if several
             else "it observes the label, and the environment has none"
         )
+
+
+def refuse_feedback(player: Player, feedback: Mapping[str, Any]) -> None:
+    """Raise an IncompatibleError where the bits are late, lost or wrong and the player observes labels."""
+    if feedback and kind_of(player) != BIT:
+        raise IncompatibleError("it observes the label, and [feedback] is about the bit of an agent's action")
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
@@ -362,9 +383,30 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
             stop = next(ahead, stop) if done == stop else stop
 
 
-def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool) -> Played:
+class _LateSteps:
+    """An agent played step by step: its rounds wait in a queue, in the order of their arrival and then of the rounds."""
+
+    def __init__(self, agent: Any, schedule: Schedule) -> None:
+        self.agent, self.schedule = agent, schedule
+        self.waiting: defaultdict[int, list[tuple[Floats, Decision, bool]]] = defaultdict(list)
+
+    def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
+        """Take the bit of a round, and let the agent learn those that arrive at the end of it."""
+        schedule, now = self.schedule, self.schedule.done
+        asked = (schedule.rules, schedule.draws(1), 0, now, correct, decision.action, schedule.too_late)
+        arrives, bit = arrival(*asked)
+        if arrives < schedule.rules.rounds:
+            self.waiting[arrives].append((context, decision, bool(bit)))
+        for round_ in self.waiting.pop(now, ()):
+            self.agent.learn(*round_)
+
+
+def _play_steps(
+    env: Any, player: Any, seed: int, stops: list[int], keep_trace: bool, schedule: Schedule | None
+) -> Played:
     context, _ = env.reset(seed=seed)
-    score = _Score(player, env.unwrapped, stops[-1], keep_trace)
+    score = _Score(player, env.unwrapped, stops[-1], keep_trace, schedule)
+    learner = player if schedule is None else _LateSteps(player, schedule)
     kind = score.played.kind  # decided once: a plug-in may change its class
     with _named_round(score):
         for t in range(1, stops[-1] + 1):
@@ -376,7 +418,7 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
             if kind == LABEL:
                 (trace, loss), context = _forecast_step(env, player, context)
             else:
-                trace, context = _agent_step(env, player, context, full=kind == REFERENCE)
+                trace, context = _agent_step(env, player, learner, context, full=kind == REFERENCE)
             score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
             if t in stops:
                 score.close_row()
@@ -398,7 +440,7 @@ def _finished_round(env: Any) -> Truth | None:
     return np.array([base.label()]) if getattr(base, "labelled", True) else None
 
 
-def _agent_step(env: Any, agent: Any, context: Floats, full: bool) -> tuple[Trace, Floats]:
+def _agent_step(env: Any, agent: Any, learner: Any, context: Floats, full: bool) -> tuple[Trace, Floats]:
     decision = checked(agent.act(context), agent.problem.n_classes, agent)
     following, reward, *_ = env.step(decision.action)
     y, feedback = _finished_round(env), reward > 0.5
@@ -408,7 +450,7 @@ def _agent_step(env: Any, agent: Any, context: Floats, full: bool) -> tuple[Trac
     else:
         trace = Trace.empty(1)
         trace.put(0, decision, y)
-    agent.learn(context, decision, int(y[0]) if full and y is not None else feedback)
+    learner.learn(context, decision, int(y[0]) if full and y is not None else feedback)
     return trace, following
 
 

@@ -18,11 +18,10 @@ from banditlab.validation import RUNS, refuse_beyond
 Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
-class Block(BaseModel):
-    """One `[[agent]]`, `[[forecaster]]`, `[[booster]]` or `[[environment]]`: an id, settings, and a grid of settings."""
+class Settings(BaseModel):
+    """Settings, and a grid of settings: `[feedback]`."""
 
     model_config = ConfigDict(extra="allow")
-    id: str
     grid: dict[str, list[Any]] = {}
 
     @field_validator("grid", mode="before")
@@ -44,9 +43,17 @@ class Block(BaseModel):
         fixed = dict(self.model_extra or {})
         clash = sorted(set(fixed) & set(self.grid))
         if clash:
-            raise UsageError(f"{self.id!r}: {clash[0]!r} is given twice, in the block and in its grid")
+            raise UsageError(
+                f"{getattr(self, 'id', 'feedback')!r}: {clash[0]!r} is given twice, in the block and in its grid"
+            )
         for values in itertools.product(*self.grid.values()):
             yield fixed | dict(zip(self.grid, values, strict=True))
+
+
+class Block(Settings):
+    """One `[[agent]]`, `[[forecaster]]`, `[[booster]]` or `[[environment]]`: an id, settings, and a grid of settings."""
+
+    id: str
 
 
 class Spec(BaseModel):
@@ -58,7 +65,8 @@ class Spec(BaseModel):
     balls the comparator is computed in; `horizon_known = false` hides the number of rounds from the players, so that
     "theory" settings that need it are skipped with the reason. `run_timeout` is the number of seconds after which a run is
     ended as a failure, 0 for none; by default an hour for players and environments of labs and plug-ins, none for the
-    others. Compiling the package's own kernels is not counted. It is not part of a run's identity.
+    others. Compiling the package's own kernels is not counted. It is not part of a run's identity. `feedback` says when
+    the agents' bits arrive, if they do, and which are wrong (`engine.feedback`).
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -75,6 +83,7 @@ class Spec(BaseModel):
     agent: list[Block] = []
     forecaster: list[Block] = []
     booster: list[Block] = []
+    feedback: Settings = Settings()
 
     @field_validator("name")
     @classmethod
@@ -99,7 +108,7 @@ class Spec(BaseModel):
 
     def size(self) -> int:
         """Return how many runs the sweep has, grids multiplied out and nothing left out."""
-        environments = sum(block.points() for block in self.environment)
+        environments = sum(block.points() for block in self.environment) * self.feedback.points()
         return environments * sum(block.points() for _, block in self.players()) * self.repetitions
 
     def players(self) -> list[tuple[str, Block]]:

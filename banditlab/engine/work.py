@@ -277,7 +277,8 @@ def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded:
     player = run.build_player(env)
     if run.adaptive:
         env = _Recorder(env)
-    played = play(env, player, seed=run.environment_seed(), checkpoints=run.checkpoints, blocks=blocks)
+    seed, stops = run.environment_seed(), run.checkpoints
+    played = play(env, player, seed=seed, checkpoints=stops, blocks=blocks, feedback=run.feedback)
     if run.adaptive:
         recorded.append(env)
     return run_rows(run, player, played), time.perf_counter() - begin - compiling
@@ -286,7 +287,7 @@ def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded:
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
     """Play a finished run of an adaptive environment again for its stream, and compute its missing comparators."""
     env = _Recorder(run.build_environment())
-    play(env, run.build_player(env), seed=run.environment_seed())
+    play(env, run.build_player(env), seed=run.environment_seed(), feedback=run.feedback)
     env.compare(store, run, balls)
 
 
@@ -299,11 +300,12 @@ def _load_kernels(run: Run, env: Any) -> float:
 
     Compiling or loading kernels is not part of a run's time.
     """
-    key, begin = f"{run.label}|{run.adaptive}", time.perf_counter()
+    key, begin = f"{run.label}|{run.adaptive}|{bool(run.feedback)}", time.perf_counter()
     if key not in _loaded:
         env = run.build_environment() if env is None else env
         with one_compiler(key):  # other processes on this machine wait and load them
-            play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(2, run.rounds))
+            rounds, seed = min(2, run.rounds), run.environment_seed()
+            play(env, run.build_player(env), seed=seed, rounds=rounds, feedback=run.feedback)
         _loaded.add(key)
     return time.perf_counter() - begin
 
@@ -371,7 +373,8 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
     each |= {f"diagnostic.{name}": values for name, values in played.diagnostics.items()}
     params = {f"param.{name}": _cell(value) for name, value in player.params().items()}
     written = {f"setting.{name}": str(value) for name, value in run.written.items()}
-    repeated = {name: [value] * n for name, value in (same | params | written).items()}
+    feedback = {f"feedback.{name}": str(value) for name, value in run.feedback.items()}
+    repeated = {name: [value] * n for name, value in (same | params | written | feedback).items()}
     order = ["run_id", "stream_id", "kind", "environment", "player", "label", "repetition", "round", "mistakes"]
     columns = repeated | each
     return {name: columns[name] for name in order} | {k: v for k, v in columns.items() if k not in order}

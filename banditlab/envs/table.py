@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, get_args
 import numpy as np
 
 from banditlab.envs import files
-from banditlab.envs._base import Labels
+from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import refuse_arms, table_rows
@@ -172,6 +172,7 @@ class Table(DataSetEnv):
         if len(self.thousands) > 1 or self.thousands == self.decimal:
             raise UsageError(f"thousands (--thousands) must be one character that is not decimal, got {thousands!r}")
         self.comments, self.na_values = [*map(str, comments or ())], [*map(str, na_values or ())]
+        self.reading = Reading(self.decimal, self.thousands, tuple(self.na_values))
         self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
         self.drop_rows = [int(row) for row in drop_rows or ()]
         self.drop_columns = [str(name) for name in drop_columns or ()]
@@ -228,7 +229,6 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
-        reading = Reading(self.decimal, self.thousands, tuple(self.na_values))
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
@@ -237,12 +237,10 @@ class Table(DataSetEnv):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
-            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header, reading)
+            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header, self.reading)
             label = files.LIBSVM_LABEL
         else:
-            read = read_frame(
-                self.path, data, self.format, self.separator, self.header, reading, self.comments, self.drop_rows, label
-            )
+            read = self._frame(data)
         recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, read.reading)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
         given = read.frame.drop(columns=self.arms or label, errors="ignore")
@@ -271,6 +269,33 @@ class Table(DataSetEnv):
     def follows_time(self) -> bool:
         """Whether they are, and labels are not shown to depend on the features beyond what time explains."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
+
+    def _frame(self, content: bytes) -> ReadFrame:
+        written = self.format, self.separator, self.header, self.reading
+        return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column)
+
+    def column(self, name: str) -> Floats:
+        """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.
+
+        Raises
+        ------
+        UsageError
+            The column is not among `drop_columns`, or has an entry that is no number of at least 0; rows are sparse.
+        """
+        import pandas as pd
+
+        where, numbers = f"{self.path}: column {name!r}", self._table.numbers
+        if name not in self.drop_columns or numbers is None:
+            raise UsageError(
+                f"{where} must be among drop_columns of a dense table: what it says is not known beforehand"
+            )
+        content = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
+        given = self._frame(content).frame[name].loc[numbers.tolist()]
+        values = pd.to_numeric(given, errors="coerce")
+        wrong = (values.isna() & given.notna()) | (values < 0)
+        if wrong.any():
+            raise UsageError(f"{where} has {str(given[wrong].iloc[0])[:60]!r}; allowed is a number of at least 0")
+        return values.to_numpy(np.float64)
 
     def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
         import pandas as pd

@@ -265,8 +265,10 @@ class KernelActor(RoundActor):
         play_kernels(self, self._loop(), X, y, U, trace)
 
 
-def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
-    """Play a checked block by a compiled loop; no method of the player is called.
+def play_kernels(
+    player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace, more: tuple[Any, ...] = ()
+) -> None:
+    """Play a checked block by a compiled loop, which takes `more` before the trace; no method of the player is called.
 
     Raises
     ------
@@ -274,6 +276,6 @@ def play_kernels(player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Flo
         An action out of range or probabilities that are no distribution.
     """
     p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
-    played = loop(player.state, X, y, U, p, payload, *trace)
+    played = loop(player.state, X, y, U, p, payload, *more, *trace)
     if played < len(y):
         checked(Decision(int(trace.action[played]), p), player.problem.n_classes, player, played)

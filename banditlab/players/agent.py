@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import bind
 from banditlab.players.actor import Actor, Floats, KernelActor, RoundActor, Trace, checked
 from banditlab.players.inputs import as_bit
-from banditlab.players.rounds import no_prefetch, play_rounds
+from banditlab.players.rounds import no_prefetch, play_rounds, play_rounds_late
 from banditlab.problem import Decision
 
 __all__ = ["Agent", "Floats", "KernelAgent", "RoundAgent", "Trace", "checked"]
@@ -66,8 +66,17 @@ class KernelAgent(KernelActor, RoundAgent):
     def _loop(self) -> Any:
         return _bound(*self.kernels(), self.prefetch(), self.kernel_owner())
 
+    def _late_loop(self) -> Any:
+        """Return `play_rounds_late` with these kernels bound into it."""
+        return _bound_late(*self.kernels(), self.kernel_owner())
+
 
 @cache
 def _bound(act: Any, learn: Any, prefetch: Any, owner: str) -> Any:
     name = owner if prefetch is no_prefetch else f"{owner} with prefetch"
     return bind(play_rounds, name, act_kernel=act, learn_kernel=learn, prefetch_kernel=prefetch)
+
+
+@cache
+def _bound_late(act: Any, learn: Any, owner: str) -> Any:
+    return bind(play_rounds_late, owner, act_kernel=act, learn_kernel=learn)

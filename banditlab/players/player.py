@@ -90,6 +90,8 @@ class Player:
     bound_adversary: ClassVar[str] = "oblivious"
     """ "adaptive" where `bound` and `certificate` hold in environments that depend on earlier actions, of the comparator chosen
     at the end; "oblivious" where they do not, or where nothing is said: there the engine records neither."""
+    bound_late: ClassVar[bool] = False
+    """Whether `bound` and `certificate` hold where bits come late, or never."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 

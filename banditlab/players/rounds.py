@@ -11,6 +11,7 @@ from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import is_valid_decision
 from banditlab.numerics.jit import borrow
+from banditlab.numerics.pending import arrival, put, stored, taken
 from banditlab.numerics.right_actions import is_right, probability_right
 
 
@@ -52,6 +53,43 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
         learn_kernel(state, row(X, t), a, p, payload, hit)
     prefetch_kernel(state, X, y.shape[0])
     return n
+
+
+def play_rounds_late(
+    state, X, y, U, p, payload, ring, rules, draws, start, too_late, action, correct, p_true, explored
+):
+    """Play one block as `play_rounds` does, the bit of each round learnt when it arrives, if it does.
+
+    The block begins with round `start` of the run. ring, rules, draws: see `banditlab.numerics.pending`. Bits that arrive
+    at the end of one round are learnt in the order of their rounds.
+    """
+    state, X, y, U, p, payload, ring = (
+        borrow(state),
+        borrow(X),
+        borrow(y),
+        borrow(U),
+        borrow(p),
+        borrow(payload),
+        borrow(ring),
+    )
+    for t in range(y.shape[0]):
+        a, e = act_kernel(state, row(X, t), U[t], p, payload)
+        hit = is_right(y, t, a)
+        action[t] = a
+        correct[t] = hit
+        p_true[t] = probability_right(y, t, p)
+        explored[t] = e
+        if not is_valid_decision(a, p):
+            return t
+        arrives, bit = arrival(rules, draws, t, start + t, hit, a, too_late)
+        if arrives < rules.rounds:
+            put(ring, arrives, row(X, t), a, p, payload, bit)
+        slot = taken(ring, start + t)
+        while slot >= 0:
+            x = stored(ring.x, slot)
+            learn_kernel(state, x, ring.action[slot], ring.p[slot], ring.payload[slot], ring.bit[slot])
+            slot = taken(ring, start + t)
+    return y.shape[0]
 
 
 def forecast_rounds(state, X, y, z, logits):

@@ -1,0 +1,186 @@
+"""`[feedback]`: when the bits of a run arrive, if they do, and which are wrong.
+
+Delays, answers and flips are each drawn from a stream of their own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import ndtri
+
+from banditlab.engine.seeding import generator_for
+from banditlab.errors import UsageError, nearest
+from banditlab.numerics.pending import NEVER, Draws, Rules
+from banditlab.validation import at_least, positive, probability
+
+Floats = NDArray[np.float64]
+Whole = NDArray[np.int64]
+PLAIN = {"delay": 0, "batch": 1, "answered": 1.0, "timeout": None, "flip": 0.0}
+"""Feedback at once: every bit arrives before the next decision."""
+SIDES = ("wrong", "right")
+DELAYS = (
+    "a whole number of rounds, { geometric = MEAN }, { lognormal = MEAN, sigma = 1.0 }, { column = NAME }, or "
+    "{ right = ..., wrong = ... } of these"
+)
+LARGEST = 1.0 - 2.0**-53
+"""The largest uniform that can be drawn."""
+
+
+def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what of a `[feedback]` table differs from feedback at once, as plain data with one spelling.
+
+    Raises
+    ------
+    UsageError
+        An unknown key, or a value that is not allowed.
+    """
+    found = {}
+    for name, value in written.items():
+        if name not in _CHECKS:
+            raise UsageError(f"feedback: unknown key {name!r}{nearest(name, _CHECKS)}")
+        found[name] = _CHECKS[name](f"feedback.{name}", value)
+    return {name: value for name, value in found.items() if value != PLAIN[name]}
+
+
+def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
+    """Return one checked value, or two by outcome; two that are equal are one."""
+    if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
+        return check(name, value)
+    if set(value) != set(SIDES):
+        raise UsageError(f"{name} by outcome has the keys right and wrong, got {value!r}")
+    sides = {side: check(f"{name}.{side}", value[side]) for side in SIDES}
+    return sides if sides["right"] != sides["wrong"] else sides["right"]
+
+
+def _delay(name: str, value: Any) -> Any:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _whole(name, value, 0)
+    kinds = {("geometric",), ("lognormal",), ("lognormal", "sigma"), ("column",)}
+    if not isinstance(value, Mapping) or tuple(sorted(value)) not in kinds:
+        raise UsageError(f"{name} must be {DELAYS}, got {value!r}")
+    if "column" in value:
+        return {"column": str(value["column"])}
+    spread = {"sigma": 1.0} if "lognormal" in value else {}
+    return {key: positive(f"{name}.{key}", number) for key, number in (spread | dict(value)).items()}
+
+
+def _answered(name: str, value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [probability(f"{name}[{action}]", share) for action, share in enumerate(value)]
+    return probability(name, value)
+
+
+def _whole(name: str, value: Any, least: int) -> int:
+    return min(at_least(name, value, least), NEVER)
+
+
+_CHECKS: dict[str, Callable[[str, Any], Any]] = {
+    "delay": partial(_by_outcome, _delay),
+    "batch": partial(_whole, least=1),
+    "answered": partial(_by_outcome, _answered),
+    "timeout": partial(_whole, least=0),
+    "flip": probability,
+}
+
+
+def _sides(feedback: Mapping[str, Any], name: str) -> list[Any]:
+    """Return a setting's values for a wrong and for a right action."""
+    value = feedback.get(name, PLAIN[name])
+    return [value[side] for side in SIDES] if isinstance(value, Mapping) and "right" in value else [value, value]
+
+
+def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
+    """Return the rules of a run, or raise a UsageError where `answered` lists shares for another number of actions."""
+    shares = _sides(feedback, "answered")
+    for share in shares:
+        if isinstance(share, list) and len(share) != n_classes:
+            raise UsageError(f"feedback.answered lists {len(share)} shares; there are {n_classes} actions")
+    answered = np.array([np.broadcast_to(np.array(share, float), n_classes) for share in shares])
+    return Rules(answered, feedback.get("timeout", NEVER), feedback.get("batch", 1), rounds)
+
+
+def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
+    """Return the columns of the environment's table that delays are read from, by name."""
+    names = {delay["column"] for delay in _sides(feedback, "delay") if isinstance(delay, Mapping) and "column" in delay}
+    if names and not hasattr(env, "column"):
+        raise UsageError("feedback.delay: a column needs an environment with columns, such as banditlab/Table-v0")
+    return {name: _rounded(env.column(name)) for name in names}
+
+
+def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Whole]) -> int:
+    """Return the most rounds of a run that can wait for their bits at once: the longest delay and batch that can come."""
+    longest = 0
+    for kind in _sides(feedback, "delay"):
+        delays = _delays(kind, np.array([LARGEST]), _column(kind, columns))
+        longest = max(longest, int(delays[delays < NEVER].max(initial=0)))
+    if "timeout" in feedback:
+        lost = "answered" in feedback or any((column == NEVER).any() for column in columns.values())
+        longest = feedback["timeout"] if lost else min(longest, feedback["timeout"])
+    return min(rounds, longest + feedback.get("batch", 1))
+
+
+def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
+    """Return the delays (n,) of a kind at the uniforms u (n,), or those of a column that are given."""
+    if isinstance(kind, int):
+        return np.full(len(u), kind)
+    if given is not None:
+        return given
+    if "geometric" in kind:  # P(delay >= k) = (mean / (1 + mean))^k
+        return _rounded(np.floor(np.log1p(-u) / -math.log1p(1.0 / kind["geometric"])))
+    sigma = kind["sigma"]
+    with np.errstate(over="ignore"):
+        return _rounded(np.exp(math.log(kind["lognormal"]) - sigma**2 / 2 + sigma * ndtri(u)))
+
+
+def _rounded(delays: Floats) -> Whole:
+    """Return delays as whole rounds, NEVER where there is none."""
+    return np.where(delays < NEVER, np.rint(delays), NEVER).astype(np.int64)
+
+
+class Schedule:
+    """When the bits of one run arrive: draws for its rounds in turn, from streams that the seed and the parts' names give.
+
+    Parameters
+    ----------
+    feedback
+        What `as_feedback` returned.
+    env
+        The environment without wrappers, reset before the first draws.
+    seed
+        The environment's seed: all players have the same delays, losses and flips on a stream.
+    rounds
+        Rounds of the run.
+    """
+
+    def __init__(self, feedback: Mapping[str, Any], env: Any, seed: int, rounds: int) -> None:
+        self.feedback, self.env, self.done = feedback, env, 0
+        self.columns = columns_of(feedback, env)
+        self.rules = rules_of(feedback, rounds, env.problem.n_classes)
+        self.window = window_of(feedback, rounds, self.columns)
+        self.streams = {name: generator_for(int(seed), "feedback", name) for name in ("delay", "answered", "flip")}
+        self.too_late = np.zeros(1, np.int64)
+
+    def draws(self, n: int) -> Draws:
+        """Return what is drawn for the next n rounds."""
+        u, answer, flip = (stream.random(n) for stream in self.streams.values())
+        if self.columns and self.done == 0:
+            self._rows = self.env.row_order(self.rules.rounds)
+        given = {name: values[self._rows[self.done : self.done + n]] for name, values in self.columns.items()}
+        self.done += n
+        delays = [_delays(kind, u, _column(kind, given)) for kind in _sides(self.feedback, "delay")]
+        return Draws(np.stack(delays, axis=1), answer, flip < self.feedback.get("flip", 0.0))
+
+    def diagnostics(self) -> dict[str, int]:
+        """Return how many answers came, or would come, after the timeout; they are dropped."""
+        return {"feedback_too_late": int(self.too_late[0])} if "timeout" in self.feedback else {}
+
+
+def _column(kind: Any, columns: Mapping[str, Whole]) -> Whole | None:
+    """Return the column that a kind of delay reads, None where it reads none."""
+    return columns[kind["column"]] if isinstance(kind, Mapping) and "column" in kind else None

@@ -82,6 +82,7 @@ ALLOWED: dict[str, set[str]] = {
         "envs",
         "analysis",
         "comparison",
+        "offpolicy",
         "",
     },
     "cli": BASE

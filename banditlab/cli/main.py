@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -288,6 +288,32 @@ def serve(
 
     rule = {"unanswered": unanswered, "after": after, "floor": floor}
     serve_(policy, log, host, port, token_file, person, extra, **rule)
+
+
+@app.command()
+def evaluate(
+    log: Annotated[str, typer.Argument(metavar="LOG", help="A policy's log, or a CSV or Parquet file of decisions.")],
+    policy: Annotated[
+        str,
+        typer.Option(
+            help="uniform, best-single, a policy's file; of a table also column:NAME (an action a row) and "
+            "probabilities:PREFIX (columns called PREFIX and an action)."
+        ),
+    ] = "uniform",
+    action: Annotated[str, typer.Option(help="Column of the actions; by default found by its name.")] = "",
+    reward: Annotated[str, typer.Option(help="Column of the reward bits; by default found by its name.")] = "",
+    propensity: Annotated[
+        str, typer.Option(help="Column of the actions' probabilities; estimated where there is none.")
+    ] = "",
+    logger: Annotated[
+        Literal["fixed", "learning"] | None,
+        typer.Option(help="Whether probabilities depend on earlier rounds; learning for a policy's log."),
+    ] = None,
+) -> None:
+    """Estimate what another policy would have earned on a log, with an interval."""
+    from banditlab.cli.policies import evaluate as evaluate_
+
+    evaluate_(log, policy, logger, action=action, reward=reward, propensity=propensity)
 
 
 @log_.command()

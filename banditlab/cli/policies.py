@@ -6,10 +6,11 @@ import json
 import os
 import shlex
 import sys
+import textwrap
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import typer
 
@@ -114,6 +115,26 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
     if picture is not None:
         draw_status(status, picture)
         typer.echo(f"drawn: {picture}")
+
+
+def evaluate(log: str, policy: str, logger: Literal["fixed", "learning"] | None, **columns: Any) -> None:
+    """Print what a policy would have earned on a log."""
+    from banditlab.policy.evaluating import evaluate_log
+
+    found, actions, logged, notes = evaluate_log(log, policy, logger=logger, **columns)
+    rows = {
+        "decisions": f"{found.rounds:,} of {len(actions):,} actions, mean reward {logged:.4f}",
+        f"value of {policy}": f"{found.value:.4f}, 95 % interval {found.low:.4f} to {found.high:.4f} ({found.recommended})",
+        "bounds": f"{found.least:.4f} to {found.most:.4f} where actions have no support, without sampling error",
+        "others": f"ips {found.ips:.4f}, snips {found.snips:.4f}, direct {found.direct:.4f}, doubly robust "
+        f"{found.doubly_robust:.4f}, standard error {found.standard_error:.4f}",
+        "weights": f"effective sample size {found.effective_sample_size:,.0f}, largest {found.largest_weight:.3g}, mean "
+        f"{found.mean_weight:.3f}, without support {found.unsupported:.2%}",
+    }
+    lines = [f"{name}: {text}" for name, text in rows.items() if name != "bounds" or found.unsupported]
+    lines += [f"warning: {text}" for text in [*notes, *filter(None, [found.reason])]]
+    for line in [*lines, *(f"assumes: {text}" for text in found.assumptions)]:
+        typer.echo(textwrap.fill(plain(line), 80, subsequent_indent="  ", break_long_words=False))
 
 
 def prune(log: str, before: str) -> None:

@@ -17,9 +17,8 @@ from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs import files
-from banditlab.envs._reading import Reading
 from banditlab.envs.survey import Survey, about_classes, survey
-from banditlab.envs.table import COPIES, ReadFrame, order_column, read_frame
+from banditlab.envs.table import COPIES, ReadFrame, Reading, order_column, read_frame
 from banditlab.errors import FaultError, FaultyTableError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least

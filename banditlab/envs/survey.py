@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter, defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -320,13 +320,25 @@ def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
         for name in frame.columns:
-            plain = re.sub(r"[^a-z]+", "_", str(name).lower()).strip("_")
-            if plain in known and kind not in found and (kind != "propensity" or _are_probabilities(frame[name])):
+            if (
+                _plain(name) in known
+                and kind not in found
+                and (kind != "propensity" or _are_probabilities(frame[name]))
+            ):
                 found[kind] = str(name)
     if "action" not in found or len(found) < 2:
         return {}
     letters = any(len(name) == 1 for name in found.values())
     return found if len(found) == 3 or ("propensity" in found and not letters) or (not letters) else {}
+
+
+def logged_column(kind: str, names: Iterable[Any]) -> str:
+    """Return the first of the names that a column of actions, rewards or propensities has, "" for none."""
+    return next((str(name) for name in names if _plain(name) in LOGGED[kind]), "")
+
+
+def _plain(name: object) -> str:
+    return re.sub(r"[^a-z]+", "_", str(name).lower()).strip("_")
 
 
 def _are_probabilities(series: pd.Series) -> bool:
@@ -342,5 +354,5 @@ def _logged_sentence(logged: dict[str, str]) -> str:
     columns = ", ".join(f"{kind} {name!r}" for kind, name in logged.items())
     return (
         f"this looks like a log of decisions ({columns}); a comparison needs each row's label, the class that would have been "
-        "right, not the reward of the one action taken (evaluating logs comes later)"
+        "right, not the reward of the one action taken; `banditlab evaluate` says what a policy would have earned on a log"
     )

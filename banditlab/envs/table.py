@@ -15,7 +15,8 @@ from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import refuse_arms, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
-from banditlab.envs._reading import AS_WRITTEN, Reading, without
+from banditlab.envs._reading import AS_WRITTEN, without
+from banditlab.envs._reading import Reading as Reading
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
 from banditlab.envs._time import depend_beyond_time, follow_time

@@ -246,7 +246,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     which = counted(seq, at, answers, last, rule)
     correct = answers.correct[which.places]
     mistakes = 1.0 - correct
-    names, ends = _names(head.classes, added), sequence(mistakes)
+    names, ends = names_of(head.classes, added), sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
     return LogStatus(
         source=reader.source,
@@ -276,7 +276,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     )
 
 
-def _names(classes: list[Any], changes: list[tuple[Any, ...]]) -> list[Name]:
+def names_of(classes: list[Any], changes: list[tuple[Any, ...]]) -> list[Name]:
     """Return the classes' names: the snapshot's, and those added after it."""
     names = list(classes)
     for added, text in changes:

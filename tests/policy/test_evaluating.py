@@ -1,0 +1,158 @@
+"""`banditlab evaluate`: a log in a table or of a policy, and a policy named in words, beside what is known of both."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from typer.testing import CliRunner
+
+from banditlab.cli.main import app
+from banditlab.errors import UsageError
+from banditlab.offpolicy import Log, evaluate
+from banditlab.policy.evaluating import evaluate_log
+from banditlab.policy.policy import Policy
+from tests.policy.customers import new_rows, rows, write_table
+
+ACTIONS = np.array(["call", "gift", "none"])
+BEST = {"free": "gift", "pro": "call", "team": "gift"}
+
+
+@pytest.fixture(scope="module")
+def logged() -> tuple[pd.DataFrame, np.ndarray]:
+    """A table of 2,000 decisions, and each action's chance of a reward in each row, (2000, 3)."""
+    rng = np.random.default_rng(0)
+    plan, p = rng.choice([*BEST], 2000), np.array([0.6, 0.2, 0.2])
+    chance = np.tile([0.2, 0.6, 0.3], (2000, 1))
+    chance[plan == "pro", 0] = 0.9
+    a = rng.choice(3, 2000, p=p)
+    frame = pd.DataFrame({"plan": plan, "age": rng.integers(18, 80, 2000).astype(float), "action": ACTIONS[a]})
+    frame = frame.assign(reward=(rng.random(2000) < chance[np.arange(2000), a]).astype(int), propensity=p[a])
+    frame.loc[3, "age"] = np.nan
+    target = frame["plan"].map(BEST)
+    return frame.assign(best=target, **{f"p_{name}": np.where(target == name, 0.8, 0.1) for name in ACTIONS}), chance
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_intervals_hold_what_is_true_of_a_table(
+    logged: tuple[pd.DataFrame, np.ndarray], ending: str, tmp_path: Path
+) -> None:
+    frame, chance = logged
+    file = tmp_path / f"log.{ending}"
+    frame.to_csv(file, index=False) if ending == "csv" else frame.to_parquet(file)
+    best = frame["best"].to_numpy()[:, None] == ACTIONS
+    truths = {
+        "uniform": chance.mean(),
+        "column:best": chance[best].mean(),
+        "probabilities:p_": (chance * np.where(best, 0.8, 0.1)).sum(axis=1).mean(),
+        "best-single": chance[1000:, 1].mean(),
+    }
+    for policy, truth in truths.items():
+        made = evaluate_log(file, policy)
+        assert made.actions == [*ACTIONS]
+        assert made.evaluation.low < truth < made.evaluation.high, policy
+        assert abs(made.evaluation.value - truth) < 0.06, policy
+        assert made.evaluation.unsupported == 0.0
+    assert evaluate_log(file, "best-single").notes == [
+        "'gift' had the largest weighted mean reward of the first 1,000 rounds; the value is of the rounds after them"
+    ]
+    by_hand = evaluate(
+        Log(
+            frame["action"].map({name: k for k, name in enumerate(ACTIONS)}),
+            frame["reward"],
+            frame["propensity"],
+            best.astype(float),
+        )
+    )
+    made = evaluate_log(file, "column:best").evaluation
+    assert (made.ips, made.snips, made.effective_sample_size) == pytest.approx(
+        (by_hand.ips, by_hand.snips, by_hand.effective_sample_size), rel=1e-12
+    )
+
+
+def test_propensities_that_no_column_has_are_estimated_without_an_interval(
+    logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path
+) -> None:
+    frame, chance = logged
+    frame[["plan", "action", "reward"]].to_csv(tmp_path / "log.csv", index=False)
+    made = evaluate_log(tmp_path / "log.csv")
+    assert made.notes == ["propensities are estimated: no column has them"]
+    assert np.isnan(made.evaluation.low)
+    assert np.isnan(made.evaluation.high)
+    assert made.evaluation.value == pytest.approx(chance.mean(), abs=0.05)
+
+
+def test_actions_may_be_numbers(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
+    frame = logged[0].assign(action=logged[0]["action"].map({"call": 1234567, "gift": 1234568, "none": 2}))
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    assert evaluate_log(tmp_path / "log.csv").actions == ["1234567", "1234568", "2"]
+
+
+def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
+    frame = logged[0].head(60).astype({"reward": float})
+    file = tmp_path / "log.csv"
+    frame.loc[1, "action"] = None
+    frame.loc[2:3, "reward"] = 2.0
+    frame.loc[4, "propensity"] = 0.0
+    frame.to_csv(file, index=False)
+    with pytest.raises(UsageError) as caught:
+        evaluate_log(file)
+    for fault in (
+        "1 x actions that are no integers from 0 to 2",
+        "2 x rewards that are not 0 or 1",
+        "1 x propensities of",
+    ):
+        assert fault in str(caught.value)
+    with pytest.raises(
+        UsageError, match=r"--action: there is no column 'x'; --reward: there is no column 'y'; columns are"
+    ):
+        evaluate_log(file, action="x", reward="y")
+    with pytest.raises(UsageError, match="must be uniform, best-single, a policy's file, column:NAME"):
+        evaluate_log(file, "somebody")
+    frame.drop(columns="reward").to_csv(file, index=False)
+    with pytest.raises(UsageError, match="--reward must name a column"):
+        evaluate_log(file)
+    with pytest.raises(UsageError, match="cannot be read"):
+        evaluate_log(tmp_path / "none.csv")
+
+
+def test_a_policys_own_log_and_another_policy_of_its_table(tmp_path: Path) -> None:
+    table = write_table(tmp_path / "t.csv", 300)
+    Policy.train(table, "offer", agent="uniform").save(tmp_path / "old.policy")
+    Policy.train(table, "offer", agent="banditron", settings={"gamma": 0.2}).save(tmp_path / "new.policy")
+    labels = [row["offer"] for row in rows(600, 1)]
+    with Policy.open(tmp_path / "old.policy", tmp_path / "e.db") as policy:
+        for i, (row, label) in enumerate(zip(new_rows(600, 1), labels, strict=True)):
+            choice = policy.decide(row)
+            if i % 6:
+                policy.feedback(choice.id, choice.action == label)
+    target = Policy.load(tmp_path / "new.policy")
+    truth = np.mean([target.decide(row).scores[label] for row, label in zip(new_rows(600, 1), labels, strict=True)])
+    made = evaluate_log(tmp_path / "e.db", str(tmp_path / "new.policy"))
+    assert made.evaluation.low < truth < made.evaluation.high
+    assert made.evaluation.value == pytest.approx(truth, abs=0.1)
+    assert made.evaluation.rounds == 500
+    assert made.notes[0].startswith("100 of 600 decisions have no answer")
+    uniform = evaluate_log(tmp_path / "e.db").evaluation
+    assert uniform.ips == pytest.approx(np.mean(made.logged), rel=1e-9)  # the logger was uniform itself
+    with pytest.raises(UsageError, match="--reward is of tables"):
+        evaluate_log(tmp_path / "e.db", reward="y")
+    other = write_table(tmp_path / "other.csv", 50)
+    Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")
+    with pytest.raises(UsageError, match="must have the columns and classes of the policy"):
+        evaluate_log(tmp_path / "e.db", str(tmp_path / "other.policy"))
+
+
+def test_the_command_prints_figures_and_what_they_assume(
+    logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path
+) -> None:
+    file = tmp_path / "log.csv"
+    logged[0].to_csv(file, index=False)
+    done = CliRunner().invoke(app, ["evaluate", str(file), "--policy", "column:best"])
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("decisions: 2,000 of 3 actions, mean reward ")
+    assert "95 % interval" in done.output
+    assert "assumes: propensities are those with which the actions were drawn" in done.output
+    assert max(map(len, done.output.splitlines())) <= 80

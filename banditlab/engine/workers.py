@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from banditlab.engine import processes
 from banditlab.engine.processes import Worker, acquire, how_it_ended, is_death, make_idle
-from banditlab.engine.work import COMPILE_SECONDS, Log, Outcome, Task, execute, prepare, store_failure
+from banditlab.engine.work import COMPILE_SECONDS, Outcome, Task, execute, prepare, store_failure
 from banditlab.errors import UsageError
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
@@ -119,11 +119,6 @@ def _lost(
             queue.appendleft(single)
 
 
-class _Quiet(Log):
-    def is_interrupt(self) -> bool:
-        return bool(processes.interrupts)
-
-
 def _assign(worker: Worker, task: Task) -> None:
     """Start a task; where it has a limit, the package's kernels are compiled first, outside the limit."""
     worker.task, worker.preparing = task, bool(task.limit) and not task.foreign
@@ -139,4 +134,4 @@ def _play(worker: Worker) -> None:
 
 
 def _done(task: Task) -> list[Outcome]:
-    return execute(task, _Quiet())
+    return execute(task, lambda: bool(processes.interrupts))

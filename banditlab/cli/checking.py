@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,6 +10,7 @@ import rich.console
 
 from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
 from banditlab.cli.plain import escape
+from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
 
@@ -21,7 +21,7 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
     """
     out = rich.console.Console(highlight=False, soft_wrap=True)
     passed = failed = 0
-    for r in _results(subject, _read(settings)):
+    for r in _results(subject, settings_of(settings)):
         out.print(escape(f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else "")))
         if r.status == "failed":
             failed += 1
@@ -46,17 +46,3 @@ def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:
     if ":" in subject:
         return check_gymnasium(subject, **settings)
     return check_id_one_by_one(subject, **settings)
-
-
-def _read(settings: list[str]) -> dict[str, Any]:
-    """Return settings written key=value, values as TOML or, where they are none, as text."""
-    found = {}
-    for setting in settings:
-        key, sign, value = setting.partition("=")
-        if not sign or not key.strip():
-            raise UsageError(f"--set {setting}: must be key=value")
-        try:
-            found[key.strip()] = tomllib.loads(f"value = {value}")["value"]
-        except tomllib.TOMLDecodeError:
-            found[key.strip()] = value.strip()
-    return found

@@ -14,7 +14,7 @@ import typer
 
 from banditlab.cli.plain import plain
 from banditlab.distributions import refuse_without
-from banditlab.engine.spec import value_of
+from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
 
@@ -35,20 +35,10 @@ def train(
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: there is no folder {out.parent}")
     policy = train_(
-        data, label, out=out, agent=agent, settings=_settings(settings), best_of=best_of, seed=seed, **table
+        data, label, out=out, agent=agent, settings=settings_of(settings), best_of=best_of, seed=seed, **table
     )
     typer.echo(plain(summary_line(policy.describe()["trained"])))
     typer.echo(f"written to {out}; next: banditlab serve {shlex.quote(str(out))} --log events.db")
-
-
-def _settings(written: list[str]) -> dict[str, Any]:
-    found = {}
-    for text in written:
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise UsageError(f"--set {text}: must be key=value")
-        found[key.strip()] = value_of(value)
-    return found
 
 
 def serve(

@@ -30,23 +30,19 @@ if TYPE_CHECKING:
     from banditlab.regression.estimator import OnlineRegressor as OnlineRegressor
 
 _MODULES = {
-    "BanditlabError": "banditlab.errors",
-    "Decision": "banditlab.problem",
-    "OnlineClassifier": "banditlab.estimator",
-    "OnlineRegressor": "banditlab.regression.estimator",
-    "Policy": "banditlab.policy.policy",
-    "Problem": "banditlab.problem",
-    "Sweep": "banditlab.engine.sweep",
-    "best_in_ball": "banditlab.comparators.ball",
-    "compare": "banditlab.comparison",
-    "load": "banditlab.analysis.tables",
-    "make_agent": "banditlab.engine.making",
-    "make_env": "banditlab.engine.making",
-    "make_forecaster": "banditlab.engine.making",
-    "make_spec": "banditlab.engine.spec",
-    "play": "banditlab.engine.runner",
-    "read_spec": "banditlab.engine.spec",
-    "write_report": "banditlab.analysis.report",
+    "banditlab.analysis.report": ("write_report",),
+    "banditlab.analysis.tables": ("load",),
+    "banditlab.comparators.ball": ("best_in_ball",),
+    "banditlab.comparison": ("compare",),
+    "banditlab.engine.making": ("make_agent", "make_env", "make_forecaster"),
+    "banditlab.engine.runner": ("play",),
+    "banditlab.engine.spec": ("make_spec", "read_spec"),
+    "banditlab.engine.sweep": ("Sweep",),
+    "banditlab.errors": ("BanditlabError",),
+    "banditlab.estimator": ("OnlineClassifier",),
+    "banditlab.policy.policy": ("Policy",),
+    "banditlab.problem": ("Decision", "Problem"),
+    "banditlab.regression.estimator": ("OnlineRegressor",),
 }
 
 __version__ = VERSION

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -16,18 +16,20 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 """By kind ("agents", "envs" ...), for each public class its id and its module."""
 
 
-def modules_of(built_in: Table, others: Mapping[str, str]) -> dict[str, str]:
-    """Return the module of every public name: the classes of a table, and what has no id (contracts, records)."""
-    return {name: module for kind in built_in.values() for name, (_, module) in kind.items()} | dict(others)
+def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
+    """Return the module of every public name, of the names by module (contracts, records) and of the classes of a table."""
+    modules = {name: module for module, names in others.items() for name in names}
+    return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 
 
 def lazy_names(
-    package: str, modules: Mapping[str, str]
+    package: str, others: Mapping[str, Sequence[str]], built_in: Table | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return a package's `__getattr__`, `__dir__` and `__all__`: the names in `modules`, before they are imported.
+    """Return a package's `__getattr__`, `__dir__` and `__all__`: the names of `modules_of`, before they are imported.
 
     `dir` lists these, the submodules imported so far, and Python's own names: nothing that the package only uses.
     """
+    modules = modules_of(others, built_in)
 
     def load(name: str) -> Any:
         if name not in modules:

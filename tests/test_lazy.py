@@ -28,14 +28,14 @@ ROOT = Path(banditlab.__file__).parents[1]
 DOORS = sorted(
     ".".join(file.relative_to(ROOT).parts[:-1])
     for file in (ROOT / "banditlab").rglob("__init__.py")
-    if "import lazy_names" in file.read_text("utf-8") or "lazy_names, modules_of" in file.read_text("utf-8")
+    if "lazy_names(" in file.read_text("utf-8")
 )
 
 
 def table(name: str) -> dict[str, str]:
     """Return a package's own table: for every public name its module."""
     module = importlib.import_module(name)
-    return modules_of(module.BUILT_IN, module._OTHERS) if hasattr(module, "BUILT_IN") else dict(module._MODULES)
+    return modules_of(module._OTHERS, module.BUILT_IN) if hasattr(module, "BUILT_IN") else modules_of(module._MODULES)
 
 
 NAMES = [(package, name) for package in DOORS for name in table(package)]
@@ -174,7 +174,7 @@ def test_a_wrong_name_is_an_import_error(package: str) -> None:
 def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None:
     room = ModuleType("room")
     monkeypatch.setitem(sys.modules, "room", room)
-    load, names, all_ = lazy_names("room", {"Path": "pathlib"})
+    load, names, all_ = lazy_names("room", {"pathlib": ("Path",)})
     assert all_ == ["Path"]
     assert names() == sorted({*vars(ModuleType("room")), "Path"})
     assert load("Path") is Path
@@ -183,7 +183,7 @@ def test_a_door_keeps_what_it_has_found(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_table_that_names_a_wrong_module_is_found_out(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "room", ModuleType("room"))
-    load, _, _ = lazy_names("room", {"Path": "json"})
+    load, _, _ = lazy_names("room", {"json": ("Path",)})
     with pytest.raises(AttributeError, match="module 'json' has no attribute 'Path'"):
         load("Path")
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.lazy import lazy_names, modules_of
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.agents.banditron import Banditron as Banditron
@@ -89,14 +89,11 @@ BUILT_IN = {
 }
 """By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
-    "Agent": "banditlab.players.agent",
-    "Decision": "banditlab.problem",
-    "KernelAgent": "banditlab.players.agent",
-    "KernelLabelAgent": "banditlab.players.label_agent",
-    "LabelAgent": "banditlab.players.label_agent",
-    "Problem": "banditlab.problem",
-    "Trace": "banditlab.players.actor",
+    "banditlab.players.actor": ("Trace",),
+    "banditlab.players.agent": ("Agent", "KernelAgent"),
+    "banditlab.players.label_agent": ("KernelLabelAgent", "LabelAgent"),
+    "banditlab.problem": ("Decision", "Problem"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

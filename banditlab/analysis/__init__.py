@@ -19,11 +19,10 @@ if TYPE_CHECKING:
     from banditlab.analysis.tables import load as load
 
 _MODULES = {
-    "Results": "banditlab.analysis.tables",
-    "load": "banditlab.analysis.tables",
-    "relative": "banditlab.analysis.joins",
-    "summary_rows": "banditlab.analysis.summary",
-    "write_report": "banditlab.analysis.report",
+    "banditlab.analysis.joins": ("relative",),
+    "banditlab.analysis.report": ("write_report",),
+    "banditlab.analysis.summary": ("summary_rows",),
+    "banditlab.analysis.tables": ("Results", "load"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.lazy import lazy_names, modules_of
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.boosting.best_single import BestSingle as BestSingle
@@ -49,16 +49,12 @@ BUILT_IN = {
 }
 """By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
-    "Booster": "banditlab.boosting.booster",
-    "Decision": "banditlab.problem",
-    "ExactPotentials": "banditlab.boosting.potentials",
-    "Potentials": "banditlab.boosting.potentials",
-    "ProbableLearner": "banditlab.boosting.weak.weak_learner",
-    "Problem": "banditlab.problem",
-    "RememberedPotentials": "banditlab.boosting.remembered",
-    "SampledPotentials": "banditlab.boosting.potentials",
-    "WeakLearner": "banditlab.boosting.weak.weak_learner",
+    "banditlab.boosting.booster": ("Booster",),
+    "banditlab.boosting.potentials": ("ExactPotentials", "Potentials", "SampledPotentials"),
+    "banditlab.boosting.remembered": ("RememberedPotentials",),
+    "banditlab.boosting.weak.weak_learner": ("ProbableLearner", "WeakLearner"),
+    "banditlab.problem": ("Decision", "Problem"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

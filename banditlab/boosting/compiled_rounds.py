@@ -3,8 +3,8 @@
 A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
 kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
 
-A learner's prediction decides the costs of the next one: a chain of N steps. A tree is updated with a round's example and
-predicts the next one's at once, while it is in the cache. Each step also writes what the update will need for any label.
+A learner's prediction decides the costs of the next one: a chain of N steps. Each step also writes what the update will
+need for any label.
 
 In these kernels `scratch` is scratch of a round, `state` and `rule` are what lasts.
 """
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from banditlab.boosting.hedge import fading_weights, mix_experts
 from banditlab.boosting.losses import gradient
-from banditlab.boosting.trees.forest import estimate, prepare, uniform, update_tree
+from banditlab.boosting.trees.forest import prepare, uniform, update_trees
 from banditlab.boosting.weak.weak_learner import Floats, least_costly, most_probable
 from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, inline, njit
@@ -28,7 +28,8 @@ from banditlab.numerics.jit import bind, borrow, inline, njit
 DONE, FULL, WRONG = range(3)
 """How a block ends: after its last round, at a tree whose arrays are too small, at probabilities that are none."""
 ROUND, TREE = range(2)
-"""Slots of a block's cursor: the round that is learnt, and the first tree that has not learnt it."""
+"""Slots of a block's cursor: the round that is played, and the first tree that has not learnt it, NONE before the action."""
+NONE = -1
 
 
 class Scratch(NamedTuple):
@@ -204,80 +205,26 @@ def ask_template(rule, scratch, done, asked, costs):
 # ------------------------------------------------------------------------------ a block of rounds over compiled trees
 
 
-def pass_template(forest, rule, scratch, block, cursor):
-    """Take every learner from round t, `t = cursor[ROUND]`, to round :math:`t + 1`: its trees learn t, then it is asked
-    :math:`t + 1`.
-
-    Returns False where a tree's arrays are too small, `cursor[TREE]`: it has learnt nothing yet, and the pass goes on
-    there when it is called again. Else the cursor stands at :math:`(t + 1, 0)` and the votes of round :math:`t + 1` are
-    complete.
-    """
-    forest, rule, scratch, block = borrow(forest), borrow(rule), borrow(scratch), borrow(block)
-    votes, _, S = parts(scratch.payload, scratch.p.shape[0])
-    N, n = votes.shape[0], block.y.shape[0]
-    members = forest.trees.shape[0] // N
-    t, j = cursor[ROUND], cursor[TREE]
-    if j == 0:
-        begin_kernel(rule, scratch)  # type: ignore[name-defined]  # noqa: F821
-    for i in range(j // members, N):
-        while t >= 0 and j < (i + 1) * members:
-            if not update_tree(forest, j, j - i * members, block.V[t], block.y[t], scratch.weights[i]):
-                cursor[ROUND], cursor[TREE] = t, j
-                return False
-            j += 1
-        if t + 1 < n:
-            if i > 0:
-                step_kernel(rule, scratch, i - 1, int(votes[i - 1]), S)  # type: ignore[name-defined]  # noqa: F821
-            estimate(forest, i, block.V[t + 1], scratch.estimates[i])
-            costs_kernel(rule, scratch, i, scratch.costs)  # type: ignore[name-defined]  # noqa: F821
-            votes[i] = least_costly(scratch.estimates[i], scratch.costs, scratch.gain, uniform(forest, i))
-    if t + 1 < n:
-        step_kernel(rule, scratch, N - 1, int(votes[N - 1]), S)  # type: ignore[name-defined]  # noqa: F821
-    cursor[ROUND], cursor[TREE] = t + 1, 0
-    return True
-
-
-@inline
-def answer(forest, scratch, mistakes, block, t):
-    """Follow an expert in round t and write the answer into the block; False where p is no distribution."""
-    draw_ties(forest, scratch)
-    follow(scratch, mistakes)
-    a = draw(scratch.p, block.U[t, 1])
-    if not is_valid_decision(a, scratch.p):
-        return False
-    block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], scratch.p[block.y[t]]
-    return True
-
-
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
-    """Play a block; `rounds` are those before it, the cursor is (-1, 0) at the start.
+    """Play a block; `rounds` are those before it, the cursor is (0, NONE) at the start.
 
-    A learner predicts in round :math:`t + 1` directly after its trees' update of round t, while they are in the cache.
-    So two rounds run through one another, in passes over the learners:
-
-        pass         learner 0         learner 1        ...   learner N - 1      then, all votes being there
-        t = -1       ask 0             ask 0                  ask 0              answer 0, absorb 0
-        t = 0        teach 0, ask 1    teach 0, ask 1         teach 0, ask 1     answer 1, absorb 1
-        ...
-        t = n - 1    teach n - 1       teach n - 1            teach n - 1        done
-
-    What learner i is asked needs the votes of learners 0 ... i - 1 in the same round, which are there; what it is taught,
-    its weight, was written when the round before was absorbed.
-
-    Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, which then goes on there; or
+    Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, where the next call goes on; or
     WRONG where scratch.p of the cursor's round is no distribution.
     """
     forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)
-    n = block.y.shape[0]
-    while cursor[ROUND] < n:
-        if not pass_kernel(forest, rule, scratch, block, cursor):  # type: ignore[name-defined]  # noqa: F821
+    for t in range(cursor[ROUND], block.y.shape[0]):
+        if cursor[TREE] == NONE:
+            cursor[ROUND], cursor[TREE] = t, 0
+            respond_kernel(forest, rule, scratch, state.mistakes, block.V[t])  # type: ignore[name-defined]  # noqa: F821
+            a = draw(scratch.p, block.U[t, 1])
+            if not is_valid_decision(a, scratch.p):
+                return WRONG
+            block.action[t], block.correct[t], block.p_true[t] = a, a == block.y[t], scratch.p[block.y[t]]
+            absorb_kernel(rule, scratch, state, block.y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
+        cursor[TREE] = update_trees(forest, cursor[TREE], block.V[t], block.y[t], scratch.weights)
+        if cursor[TREE] < forest.trees.shape[0]:
             return FULL
-        t = cursor[ROUND]
-        if t == n:
-            break
-        if not answer(forest, scratch, state.mistakes, block, t):
-            return WRONG
-        absorb_kernel(rule, scratch, state, block.y[t], rounds + t + 1)  # type: ignore[name-defined]  # noqa: F821
+        cursor[ROUND], cursor[TREE] = t + 1, NONE
     return DONE
 
 
@@ -319,10 +266,10 @@ def loops(owner: str, steps: Steps) -> Loops:
     """Return the templates bound to a rule's kernels; `owner` names them."""
     begin, costs, step = steps.begin, steps.costs, steps.step
     absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
-    passing = bind(pass_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step)
+    respond = bind(respond_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step)
     return Loops(
         steps.own,
-        respond=bind(respond_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step),
+        respond=respond,
         absorb=absorb,
         recall=bind(recall_template, owner, recall_kernel=steps.recall),
         ask=bind(
@@ -332,5 +279,5 @@ def loops(owner: str, steps: Steps) -> Loops:
             step_kernel=step,
             costs_kernel=costs,
         ),
-        play=bind(play_template, owner, pass_kernel=passing, absorb_kernel=absorb),
+        play=bind(play_template, owner, respond_kernel=respond, absorb_kernel=absorb),
     )

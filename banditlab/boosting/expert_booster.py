@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.boosting.booster import Booster
-from banditlab.boosting.compiled_rounds import FULL, ROUND, TREE, WRONG, Block, Loops, Scratch, State, follow
+from banditlab.boosting.compiled_rounds import FULL, NONE, ROUND, TREE, WRONG, Block, Loops, Scratch, State, follow
 from banditlab.boosting.edges import Edges
 from banditlab.boosting.hedge import weights_of
 from banditlab.boosting.weak.weak_learner import Floats
@@ -127,7 +127,7 @@ class ExpertBooster(Booster):
         trace.explored[:] = False
         loops, rule, scratch, state = self._played()
         block = Block(self._grove.views(X), y, U, trace.action, trace.correct, trace.p_true)
-        cursor = np.array([-1, 0])
+        cursor = np.array([0, NONE])
         while (code := loops.play(forest, rule, scratch, state, block, self.rounds, cursor)) == FULL:
             self._grove.grow(int(cursor[TREE]))
         if code == WRONG:

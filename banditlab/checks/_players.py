@@ -18,6 +18,7 @@ from banditlab.checks._core import CheckExcluded, fail, one_line
 from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
+from banditlab.players.saved import same
 from banditlab.validation import loss_unit
 
 GROUPS = ("theory", "practice", "reference", "baseline", "adapter")
@@ -135,21 +136,10 @@ def own_state(probe: PlayerProbe) -> None:
     before = {name: copy.deepcopy(value) for name, value in shared.items()}
     run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
     for name, value in shared.items():
-        if not _alike(value, before[name]):
+        if not same(before[name], value):
             fail(
                 f"{name} belongs to the class and changed while it played: all instances share it; make it in the constructor"
             )
-
-
-def _alike(one: Any, other: Any) -> bool:
-    """Return whether two values are the same, arrays in them entry by entry."""
-    if isinstance(one, np.ndarray):
-        return isinstance(other, np.ndarray) and np.array_equal(one, other)
-    if isinstance(one, list | tuple) and isinstance(other, list | tuple):
-        return len(one) == len(other) and all(map(_alike, one, other))
-    if isinstance(one, dict) and isinstance(other, dict):
-        return one.keys() == other.keys() and all(_alike(one[key], other[key]) for key in one)
-    return bool(one == other)
 
 
 def seeds(probe: PlayerProbe) -> None:
@@ -289,4 +279,3 @@ def bounds(probe: PlayerProbe) -> None:
 BEFORE = (metadata, settings, bad_settings, verbs)
 """Checks that play no round; those of a player's decisions follow, so that an invalid decision is reported as such."""
 AFTER = (own_state, seeds, inputs, pickling, saving, bounded_memory, bounds)
-COMMON = BEFORE + AFTER

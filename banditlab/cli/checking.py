@@ -10,7 +10,7 @@ import rich.console
 
 from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
 from banditlab.cli.plain import escape
-from banditlab.cli.policies import settings_of
+from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
 

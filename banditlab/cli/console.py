@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -58,12 +59,17 @@ class Console:
 
     def _run(self, sweep: Sweep, folder: Path, report: bool, page: Live | None, options: dict[str, Any]) -> int:
         self._announce(sweep)
-        seen: Callable[[Progress], None] = (lambda _: None) if page is None else page.saw
+        notice = _Notices(self.out)
         try:
-            if self.out.is_terminal:
-                result = self._with_bar(sweep, folder, options, seen)
-            else:
-                result = self._with_lines(sweep, folder, options, seen)
+            with self._shown() as show:
+
+                def watch(progress: Progress) -> None:
+                    if page is not None:
+                        page.progress = progress
+                    notice(progress)
+                    show(progress)
+
+                result = sweep.run(folder, watch=watch, **options)
         except KeyboardInterrupt:
             say(self.out, "interrupted; finished runs are stored, and the same command does the rest")
             return 130
@@ -125,20 +131,12 @@ class Console:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
             say(self.out, escape(line))
 
-    def _with_lines(
-        self, sweep: Sweep, folder: Path, options: dict[str, Any], seen: Callable[[Progress], None]
-    ) -> Result:
-        lines = _PlainLines(self.out)
-
-        def watch(progress: Progress) -> None:
-            seen(progress)
-            lines(progress)
-
-        return sweep.run(folder, watch=watch, **options)
-
-    def _with_bar(
-        self, sweep: Sweep, folder: Path, options: dict[str, Any], seen: Callable[[Progress], None]
-    ) -> Result:
+    @contextlib.contextmanager
+    def _shown(self) -> Iterator[Callable[[Progress], None]]:
+        """Give what shows the progress: a bar on a terminal, lines elsewhere."""
+        if not self.out.is_terminal:
+            yield _PlainLines(self.out)
+            return
         columns = (
             # where there is no room words go on below, and nothing is cut
             TextColumn("{task.description}", table_column=Column(overflow="fold", min_width=9)),
@@ -149,22 +147,14 @@ class Console:
         )
         with Bar(*columns, console=self.out) as bar:
             line = bar.add_task("starting", total=None, done="", left="")
-
-            noticed = _Notices(self.out)
-
-            def watch(progress: Progress) -> None:
-                seen(progress)
-                noticed(progress)
-                bar.update(
-                    line,
-                    description=escape(stage_of(progress)),
-                    total=progress.runs + progress.streams,
-                    completed=progress.runs_done + progress.streams_done,
-                    done=done_of(progress, rate=self.out.width >= WIDE),
-                    left=left_of(progress),
-                )
-
-            return sweep.run(folder, watch=watch, **options)
+            yield lambda progress: bar.update(
+                line,
+                description=escape(stage_of(progress)),
+                total=progress.runs + progress.streams,
+                completed=progress.runs_done + progress.streams_done,
+                done=done_of(progress, rate=self.out.width >= WIDE),
+                left=left_of(progress),
+            )
 
     def _say_result(self, result: Result, folder: Path) -> None:
         if result.kept:
@@ -199,10 +189,8 @@ class _PlainLines:
 
     def __init__(self, out: rich.console.Console) -> None:
         self.out, self.last, self.stage = out, -PLAIN_EVERY, ""
-        self.noticed = _Notices(out)
 
     def __call__(self, progress: Progress) -> None:
-        self.noticed(progress)
         done = progress.runs_done + progress.streams_done
         total = progress.runs + progress.streams
         if total and (progress.seconds - self.last >= PLAIN_EVERY or (done == total != 0 and self.stage != "all")):

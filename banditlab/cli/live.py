@@ -49,6 +49,7 @@ class Live:
         self.name, self.folder = name, folder
         self.planned = Counter((run.environment_label, run.label) for run in plan.runs)
         self.progress: Progress | None = None
+        """The sweep's, set by its watcher."""
         self.ended = ""
         self.secret = secrets.token_urlsafe(9)
         self._lock = threading.Lock()
@@ -67,10 +68,6 @@ class Live:
     def url(self) -> str:
         """Where the page is; who does not know the whole of it gets nothing."""
         return f"http://{HOST}:{self._server.server_address[1]}/{self.secret}/"
-
-    def saw(self, progress: Progress) -> None:
-        """Take what a sweep tells its watcher."""
-        self.progress = progress
 
     def finish(self, how: str) -> None:
         """Say how the sweep ended, and wait a moment until an open page has been told."""

@@ -8,7 +8,7 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, NoReturn
 
 import typer
 
@@ -530,8 +530,9 @@ FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 """No room, or no way to write: the file's name says nothing."""
 
 
-def _say(message: object) -> None:
+def _exit(message: object, code: int = 2) -> NoReturn:
     typer.echo(plain(f"banditlab: {' '.join(str(message).split())}"), err=True)
+    sys.exit(code)
 
 
 def main() -> None:
@@ -555,30 +556,24 @@ def main() -> None:
     except typer.Exit as done:
         sys.exit(done.exit_code)
     except ClickException as error:
-        if type(error).__name__ == "NoArgsIsHelpError":  # nothing was asked for: what there is to ask for
-            error.show()
-        else:
-            _say(error.format_message())
+        if type(error).__name__ != "NoArgsIsHelpError":
+            _exit(error.format_message())
+        error.show()  # nothing was asked for: what there is to ask for
         sys.exit(2)
     except BanditlabError as error:
-        _say(error)
-        sys.exit(2)
+        _exit(error)
     except BrokenPipeError:
         sys.stderr.close()  # the reader of our output went away (`| head`): nothing is left to say
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename and error.errno not in FULL else ""
-        _say(f"{where}{error.strerror or error}; finished runs are stored, the same command does the rest")
-        sys.exit(2)
+        _exit(f"{where}{error.strerror or error}; finished runs are stored, the same command does the rest")
     except UnicodeEncodeError as error:
-        _say(f"a name that is not UTF-8 cannot be stored ({ascii(error.object)[:200]}); rename the file or folder")
-        sys.exit(2)
+        _exit(f"a name that is not UTF-8 cannot be stored ({ascii(error.object)[:200]}); rename the file or folder")
     except MemoryError as error:
-        _say(f"not enough memory ({error}); finished runs are stored, the same command does the rest")
-        sys.exit(2)
+        _exit(f"not enough memory ({error}); finished runs are stored, the same command does the rest")
     except KeyboardInterrupt:
-        _say("interrupted; finished runs are stored, the same command does the rest")
-        sys.exit(130)
+        _exit("interrupted; finished runs are stored, the same command does the rest", 130)
 
 
 if __name__ == "__main__":

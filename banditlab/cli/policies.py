@@ -16,7 +16,7 @@ import typer
 
 from banditlab.cli.plain import plain
 from banditlab.distributions import refuse_without
-from banditlab.engine.spec import value_of
+from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
 
@@ -52,17 +52,6 @@ def _schema(file: Path) -> tuple[Any, Any]:
     except (OSError, ValueError, LookupError, TypeError):
         example = '{"columns": {"age": [18, 80], "plan": ["free", "pro"]}, "actions": ["call", "gift"]}'
         raise UsageError(f"--schema {file}: must be a file such as {example}") from None
-
-
-def settings_of(written: list[str]) -> dict[str, Any]:
-    """Return settings written key=value, values as TOML or, where they are none, as text."""
-    found = {}
-    for text in written:
-        key, sign, value = text.partition("=")
-        if not sign or not key.strip():
-            raise UsageError(f"--set {text}: must be key=value")
-        found[key.strip()] = value_of(value)
-    return found
 
 
 def serve(

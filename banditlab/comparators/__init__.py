@@ -23,20 +23,17 @@ if TYPE_CHECKING:
     from banditlab.comparators.frobenius import project_frobenius as project_frobenius
 
 _MODULES = {
-    "Comparator": "banditlab.comparators.ball",
-    "ComparatorError": "banditlab.comparators.ball",
-    "FrobeniusComparator": "banditlab.comparators.frobenius",
-    "OneAgainstRest": "banditlab.comparators.anchors",
-    "StreamCounts": "banditlab.comparators.counts",
-    "best_action_per_value": "banditlab.comparators.anchors",
-    "best_in_ball": "banditlab.comparators.ball",
-    "best_in_frobenius_ball": "banditlab.comparators.frobenius",
-    "best_single_action": "banditlab.comparators.anchors",
-    "collapse": "banditlab.comparators.counts",
-    "comparators_along": "banditlab.comparators.along",
-    "none_right": "banditlab.comparators.anchors",
-    "one_against_rest": "banditlab.comparators.anchors",
-    "project_frobenius": "banditlab.comparators.frobenius",
+    "banditlab.comparators.along": ("comparators_along",),
+    "banditlab.comparators.anchors": (
+        "OneAgainstRest",
+        "best_action_per_value",
+        "best_single_action",
+        "none_right",
+        "one_against_rest",
+    ),
+    "banditlab.comparators.ball": ("Comparator", "ComparatorError", "best_in_ball"),
+    "banditlab.comparators.counts": ("StreamCounts", "collapse"),
+    "banditlab.comparators.frobenius": ("FrobeniusComparator", "best_in_frobenius_ball", "project_frobenius"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -21,18 +21,11 @@ if TYPE_CHECKING:
     from banditlab.engine.sweep import Sweep as Sweep
 
 _MODULES = {
-    "Estimate": "banditlab.engine.sweep",
-    "Played": "banditlab.engine.runner",
-    "Progress": "banditlab.engine.progress",
-    "Result": "banditlab.engine.sweep",
-    "Spec": "banditlab.engine.spec",
-    "Sweep": "banditlab.engine.sweep",
-    "make_agent": "banditlab.engine.making",
-    "make_env": "banditlab.engine.making",
-    "make_forecaster": "banditlab.engine.making",
-    "make_spec": "banditlab.engine.spec",
-    "play": "banditlab.engine.runner",
-    "read_spec": "banditlab.engine.spec",
+    "banditlab.engine.making": ("make_agent", "make_env", "make_forecaster"),
+    "banditlab.engine.progress": ("Progress",),
+    "banditlab.engine.runner": ("Played", "play"),
+    "banditlab.engine.spec": ("Spec", "make_spec", "read_spec"),
+    "banditlab.engine.sweep": ("Estimate", "Result", "Sweep"),
 }
 
 if not TYPE_CHECKING:  # with __getattr__ a type checker would accept any name

@@ -292,9 +292,7 @@ def _seen(description: dict[str, Any], spec: Spec, where: str) -> Seen:
         return Seen.of(build_environment(description, spec.rounds))
     try:
         found = ask("environment", (description, spec.rounds), spec.run_timeout or ASK_SECONDS)
-    except LostError as error:
-        raise UsageError(f"{where} cannot be built: {error}") from None
-    except UsageError as error:
+    except (LostError, UsageError) as error:
         raise UsageError(f"{where} cannot be built: {error}") from None
     return Seen(**found | {"problem": Problem(**found["problem"])})
 

@@ -1,4 +1,4 @@
-"""Processes for foreign code: they are started, called, interrupted and ended; each does one task at a time.
+"""Processes beside this one: they are started, called, interrupted and ended; each does one task at a time.
 
 A worker is a loky executor (part of joblib) of one process, so the task in which it died or hung is known.
 """
@@ -22,6 +22,7 @@ from banditlab.errors import BanditlabError, UsageError
 
 ASK_SECONDS = 300.0  # longest time for a question: a player or an environment is built, or plays a few rounds
 START_SECONDS = 120.0  # longest time for a process to start
+IDLE_SECONDS = 300  # how long a process waits for the next sweep or question
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -37,23 +38,25 @@ class LostError(Exception):
 class Worker:
     """A process that does one task at a time."""
 
+    future: Future[Any]
+    """The answer to the last call."""
+
     def __init__(self, labs: Sequence[str], key: str = "") -> None:
         from joblib.externals.loky import ProcessPoolExecutor
 
-        with safe_start(), _may_have_children():
-            self.executor = ProcessPoolExecutor(
-                1, timeout=None, env=environment(), initializer=_begin, initargs=(import_path(), os.getpid())
-            )
-            self.future: Future[Any] = self.executor.submit(_ready, tuple(labs))
-        self.until = time.monotonic() + START_SECONDS
+        start = {"initializer": _begin, "initargs": (import_path(), os.getpid())}
+        with safe_start():
+            self.executor = ProcessPoolExecutor(1, timeout=IDLE_SECONDS, env=environment(), **start)
         self.task: Any = None
         self.preparing = False
         self.key = key
+        self.call(START_SECONDS, _ready, tuple(labs))
 
     def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function in the process, with a limit in seconds."""
+        """Call a function in the process, with a limit in seconds; loky starts one where there is none, or none any more."""
         self.until = time.monotonic() + seconds
-        self.future = self.executor.submit(function, *arguments)
+        with safe_start(), _may_have_children():
+            self.future = self.executor.submit(function, *arguments)
 
     def interrupt(self) -> None:
         """Interrupt the process, which stores finished runs and ends."""

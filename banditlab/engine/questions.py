@@ -12,10 +12,6 @@ ROUNDS = 64
 """Rounds that are played to measure a run's time."""
 
 
-def _environment(argument: tuple[dict[str, Any], int]) -> dict[str, Any]:
-    return inspect_environment(*argument)
-
-
 def _why_not(run: Run) -> str:
     return why_not(run, run.build_environment())
 
@@ -29,7 +25,7 @@ def _seconds(run: Run) -> float:
 
 
 KNOWN: dict[str, Callable[[Any], Any]] = {
-    "environment": _environment,
+    "environment": lambda argument: inspect_environment(*argument),
     "why_not": _why_not,
     "seconds": _seconds,
 }

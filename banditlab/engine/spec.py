@@ -6,7 +6,7 @@ import itertools
 import math
 import re
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -195,12 +195,9 @@ def _first_error(failure: ValidationError) -> str:
 
 
 def _override(data: dict[str, Any], text: str) -> None:
-    key, equals, value = text.partition("=")
-    if not equals or not key.strip():
-        raise UsageError(f"--set {text}: must be key=value")
-    parsed = value_of(value)
+    [(key, parsed)] = settings_of([text]).items()
     place: Any = data
-    *inner, last = key.strip().split(".")
+    *inner, last = key.split(".")
     for depth, part in enumerate([*inner, last]):
         step: Any = part
         if isinstance(place, list):
@@ -217,12 +214,18 @@ def _override(data: dict[str, Any], text: str) -> None:
             place = place[step]
 
 
-def value_of(text: str) -> Any:
-    """Return a value of the command line: TOML, or else a string."""
-    try:
-        return tomllib.loads(f"value = {text}")["value"]
-    except tomllib.TOMLDecodeError:
-        return text.strip()
+def settings_of(written: Iterable[str]) -> dict[str, Any]:
+    """Return the settings of `--set`, each written key=value: a value is TOML, or else a string."""
+    found: dict[str, Any] = {}
+    for text in written:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise UsageError(f"--set {text}: must be key=value")
+        try:
+            found[key.strip()] = tomllib.loads(f"value = {value}")["value"]
+        except tomllib.TOMLDecodeError:
+            found[key.strip()] = value.strip()
+    return found
 
 
 def _anchor(block: Any, folder: Path) -> None:

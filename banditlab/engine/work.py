@@ -66,39 +66,24 @@ class Outcome:
     failure: str = ""
 
 
-class Log:
-    """Collects the outcomes of a task."""
+def execute(task: Task, by_user: Callable[[], bool] = lambda: True) -> list[Outcome]:
+    """Do a task in this process with one thread, write its files, and return its outcomes.
 
-    def __init__(self) -> None:
-        self.outcomes: list[Outcome] = []
-
-    def is_interrupt(self) -> bool:
-        """Return whether a KeyboardInterrupt is the user's, not one that a plug-in raised."""
-        return True
-
-    def ended(self, outcomes: list[Outcome]) -> None:
-        """Add the outcomes of runs that are stored or recorded as failed."""
-        self.outcomes += outcomes
-
-
-def execute(task: Task, log: Log | None = None) -> list[Outcome]:
-    """Do a task in this process with one thread, write its files, and return its outcomes, which the log gets as well."""
+    `by_user` returns whether a KeyboardInterrupt is the user's, not one that a plug-in raised.
+    """
     from banditlab.numerics.threads import one_thread
 
-    log = Log() if log is None else log
     with one_thread():
         open_labs(task.labs)
         store = Store(task.folder)
         if task.comparators:
-            for run in task.runs:
-                log.ended([_compare(store, run, task.balls, log)])
-            return log.outcomes
-        buffer = _Buffer(store, log)
+            return [_compare(store, run, task.balls, by_user) for run in task.runs]
+        buffer = _Buffer(store)
         try:
-            _play_all(buffer, task)
+            _play_all(buffer, task, by_user)
         finally:  # an interrupt loses no finished run
             buffer.store_all()
-    return log.outcomes
+    return buffer.outcomes
 
 
 def open_labs(labs: Sequence[str]) -> None:
@@ -109,7 +94,7 @@ def open_labs(labs: Sequence[str]) -> None:
         registry().open_lab(lab)
 
 
-def tried(call: Callable[[], T], log: Log) -> tuple[T | None, BaseException | None]:
+def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None, BaseException | None]:
     """Return (what a plug-in's code returned, None) or (None, what it raised), in the same process and working folder.
 
     All exceptions are caught, but the user's interrupt and a full disk of the results folder. A child process that the code
@@ -121,7 +106,7 @@ def tried(call: Callable[[], T], log: Log) -> tuple[T | None, BaseException | No
     except NoRoomError:
         raise
     except BaseException as error:
-        if isinstance(error, KeyboardInterrupt) and log.is_interrupt():
+        if isinstance(error, KeyboardInterrupt) and by_user():
             raise
         return None, error
     finally:
@@ -146,8 +131,10 @@ class _Buffer:
     STORE_SECONDS.
     """
 
-    def __init__(self, store: Store, log: Log | None = None) -> None:
-        self.store, self.log = store, log or Log()
+    def __init__(self, store: Store) -> None:
+        self.store = store
+        self.outcomes: list[Outcome] = []
+        """Those of runs that are stored or recorded as failed."""
         self._waiting: list[tuple[Run, Finished, float]] = []
         self._since = time.perf_counter()
 
@@ -161,10 +148,10 @@ class _Buffer:
 
     def fail(self, run: Run, error: BaseException, seconds: float) -> None:
         """Record a run that failed."""
-        self.log.ended([_failed(self.store, run, False, error, seconds)])
+        self.outcomes.append(_failed(self.store, run, False, error, seconds))
 
-    def store_all(self) -> list[Outcome]:
-        """Store the waiting runs, log and return their outcomes; a run that cannot be stored even alone has failed."""
+    def store_all(self) -> None:
+        """Store the waiting runs and add their outcomes; a run that cannot be stored even alone has failed."""
         outcomes: list[Outcome] = []
         try:
             if self._waiting:
@@ -175,8 +162,7 @@ class _Buffer:
         except Exception:  # invalid rows of one run must not lose the others
             outcomes = [self._store_one(*each) for each in self._waiting]
         self._waiting = []  # not before they are stored: an interrupt comes at any time
-        self.log.ended(outcomes)
-        return outcomes
+        self.outcomes += outcomes
 
     def _store_one(self, run: Run, finished: Finished, seconds: float) -> Outcome:
         try:
@@ -195,22 +181,24 @@ def prepare(task: Task) -> None:
     with one_thread():
         open_labs(task.labs)
         for run in [] if task.comparators else task.runs:
-            tried(partial(_load_kernels, run, None), Log())  # what fails here fails in its run, where it is recorded
+            tried(
+                partial(_load_kernels, run, None), lambda: True
+            )  # what fails here fails in its run, where it is recorded
 
 
-def _play_all(buffer: _Buffer, task: Task) -> None:
+def _play_all(buffer: _Buffer, task: Task, by_user: Callable[[], bool]) -> None:
     streams: dict[str, tuple[Any, Blocks | None]] = {}
     for run in task.runs:
         recorded: list[_Recorder] = []  # the stream of an adaptive environment, for the run's own comparators
         begin = time.perf_counter()
-        played, error = tried(partial(_play_one, run, streams, recorded), buffer.log)
+        played, error = tried(partial(_play_one, run, streams, recorded), by_user)
         if played is None:  # a plug-in may raise anything: it is recorded, the other runs continue
             buffer.fail(run, error or RuntimeError("no rows"), time.perf_counter() - begin)
         else:
             buffer.add(run, *played)
         if recorded and task.balls:
             compare = partial(recorded[0].compare, buffer.store, run, task.balls)
-            _guarded(buffer.store, run, compare, buffer.log)
+            _guarded(buffer.store, run, compare, by_user)
 
 
 def _row_bytes(env: Any) -> int:
@@ -219,15 +207,15 @@ def _row_bytes(env: Any) -> int:
     return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
 
-def _compare(store: Store, run: Run, balls: Sequence[float], log: Log) -> Outcome:
+def _compare(store: Store, run: Run, balls: Sequence[float], by_user: Callable[[], bool]) -> Outcome:
     compare = _compare_adaptive if run.adaptive else compare_stream
-    return _guarded(store, run, partial(compare, store, run, balls), log)
+    return _guarded(store, run, partial(compare, store, run, balls), by_user)
 
 
-def _guarded(store: Store, run: Run, compare: Callable[[], None], log: Log) -> Outcome:
+def _guarded(store: Store, run: Run, compare: Callable[[], None], by_user: Callable[[], bool]) -> Outcome:
     """Compute a stream's comparators and return the outcome."""
     begin = time.perf_counter()
-    _, error = tried(compare, log)
+    _, error = tried(compare, by_user)
     seconds = time.perf_counter() - begin
     return Outcome(run.stream_id, run.rounds, seconds) if error is None else _failed(store, run, True, error, seconds)
 

@@ -14,9 +14,8 @@ from concurrent.futures import FIRST_COMPLETED, wait
 from dataclasses import replace
 
 from banditlab.engine import processes
-from banditlab.engine.plan import Run
 from banditlab.engine.processes import Worker, acquire, how_it_ended, is_death, make_idle
-from banditlab.engine.work import COMPILE_SECONDS, Log, Outcome, Task, execute, prepare, store_failure
+from banditlab.engine.work import COMPILE_SECONDS, Outcome, Task, execute, prepare, store_failure
 from banditlab.errors import UsageError
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
@@ -94,54 +93,30 @@ def _end(workers: list[Worker]) -> None:
 def _lost(
     worker: Worker, late: bool, how: str, store: Store, before: set[str], queue: deque[Task], tries: Counter[str]
 ) -> Iterator[Result]:
-    """Yield the stored outcomes of a task whose process is gone; queue the others singly, or record a run that was alone."""
+    """Yield the stored outcomes of a task whose process is gone; queue the others singly, or record a run that was alone.
+
+    Its comparators are computed again. `before` are ids that had failed before the sweep began: these are tried again, so
+    their records do not count.
+    """
     task = worker.task
     assert task is not None
-    stored, left = stored_outcome(task, store, before)
-    if stored:
-        yield stored
+    finished = set() if task.comparators else finished_runs(store.folder)
+    failed = store.failed() - before
     alone = len(task.runs) == 1
-    for run in left:
-        id_ = task.id_of(run)
+    for run in task.runs:
+        id_, single = task.id_of(run), replace(task, runs=(run,))
         tries[id_] += alone
-        if alone and (late or tries[id_] >= ATTEMPTS):
+        if id_ in finished or id_ in failed:
+            yield [Outcome(id_, run.rounds, 0.0, "" if id_ in finished else "recorded as failed")], single
+        elif alone and (late or tries[id_] >= ATTEMPTS):
             why = f"its worker died each time it was tried, alone ({how})"
             if late:
                 limit = f"{COMPILE_SECONDS:g} s to compile" if worker.preparing else f"run_timeout = {task.limit:g} s"
                 why = f"it took longer than {limit}"
-            yield [_blamed(task, run, store, why)], replace(task, runs=(run,))
+            outcome = store_failure(store, run, task.comparators, why, "the worker process left no traceback")
+            yield [outcome], single
         else:
-            queue.appendleft(replace(task, runs=(run,)))
-
-
-def _blamed(task: Task, run: Run, store: Store, why: str) -> Outcome:
-    return store_failure(store, run, task.comparators, why, "the worker process left no traceback")
-
-
-def stored_outcome(task: Task, store: Store, before: set[str]) -> tuple[Result | None, list[Run]]:
-    """Return the stored outcomes of a task whose process is gone, and its other runs; comparators are computed again.
-
-    Parameters
-    ----------
-    before
-        Ids that had failed before the sweep began: these are tried again, so their records do not count.
-    """
-    finished = set() if task.comparators else finished_runs(store.folder)
-    failed = store.failed() - before
-    outcomes, known, left = [], [], []
-    for run in task.runs:
-        id_ = task.id_of(run)
-        if id_ in finished or id_ in failed:
-            outcomes.append(Outcome(id_, run.rounds, 0.0, "recorded as failed" if id_ not in finished else ""))
-            known.append(run)
-        else:
-            left.append(run)
-    return ((outcomes, replace(task, runs=tuple(known))) if known else None), left
-
-
-class _Quiet(Log):
-    def is_interrupt(self) -> bool:
-        return bool(processes.interrupts)
+            queue.appendleft(single)
 
 
 def _assign(worker: Worker, task: Task) -> None:
@@ -159,4 +134,4 @@ def _play(worker: Worker) -> None:
 
 
 def _done(task: Task) -> list[Outcome]:
-    return execute(task, _Quiet())
+    return execute(task, lambda: bool(processes.interrupts))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.lazy import after_import, lazy_names, modules_of
+from banditlab.lazy import after_import, lazy_names
 
 if TYPE_CHECKING:
     from banditlab.envs._adaptive import AdaptiveEnv as AdaptiveEnv
@@ -39,15 +39,14 @@ BUILT_IN = {
 }
 """By kind, for each class its id and where it stands: the registry and the listings read this, too."""
 _OTHERS = {
-    "AdaptiveEnv": "banditlab.envs._adaptive",
-    "BanditEnv": "banditlab.envs._base",
-    "Problem": "banditlab.problem",
-    "StreamEnv": "banditlab.envs._stream",
-    "Streams": "banditlab.envs._base",
+    "banditlab.envs._adaptive": ("AdaptiveEnv",),
+    "banditlab.envs._base": ("BanditEnv", "Streams"),
+    "banditlab.envs._stream": ("StreamEnv",),
+    "banditlab.problem": ("Problem",),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)
 
 
 def _register() -> None:

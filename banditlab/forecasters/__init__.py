@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from banditlab.lazy import lazy_names, modules_of
+from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
     from banditlab.forecasters.aggregating import Aggregating as Aggregating
@@ -49,10 +49,9 @@ BUILT_IN = {
 }
 """By kind, for each class its id and module; also read by the registry and the listings."""
 _OTHERS = {
-    "Forecaster": "banditlab.players.forecaster",
-    "KernelForecaster": "banditlab.players.forecaster",
-    "Problem": "banditlab.problem",
+    "banditlab.players.forecaster": ("Forecaster", "KernelForecaster"),
+    "banditlab.problem": ("Problem",),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
-    __getattr__, __dir__, __all__ = lazy_names(__name__, modules_of(BUILT_IN, _OTHERS))
+    __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

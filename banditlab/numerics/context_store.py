@@ -1,13 +1,13 @@
 r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and functions of either.
 
 * `products`, `products_many`: :math:`X x`, and :math:`X Y'` for many contexts;
-* `begin_residual`, `subtract_rows`, `end_residual`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`,
+* `spread`, `subtract_rows`, `end_residual`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`,
   the squared norm of the residual of x;
 * `residual_products`: :math:`X v`;
 * `store`: one more row.
 
-Each chooses between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A context is
-written to it, so that its product with a stored row costs that row's entries, for dense and sparse contexts.
+All but `spread` choose between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A
+context is written to it, so that its product with a stored row costs that row's entries, for dense and sparse contexts.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.contexts import by_context, row
 from banditlab.numerics.jit import njit
 from banditlab.numerics.symmetric import dot
+from banditlab.numerics.vectors import entry, size
 
 
 class Stored(NamedTuple):
@@ -52,35 +53,35 @@ class Stored(NamedTuple):
         return wide
 
 
-def _spread(x, v):
-    r"""Write x into v (d,), which is 0; return :math:`\|x\|^2`."""
+@njit
+def spread(x, v):
+    """Write the context x into v (d,), which is 0 where x is sparse."""
+    for i in range(size(x)):
+        j, xj = entry(x, i)
+        v[j] = xj
+
+
+@njit
+def square_and_clear(x, v):
+    """Return the sum of squares of v at x's entries, and set v to 0 there."""
     square = 0.0
-    for j in range(x.shape[0]):
-        v[j] = x[j]
-        square += x[j] * x[j]
-    return square
-
-
-def _spread_sparse(x, v):
-    square = 0.0
-    for e in range(x.values.shape[0]):
-        v[x.indices[e]] = x.values[e]
-        square += x.values[e] * x.values[e]
-    return square
-
-
-def _clear(x, v):
-    """Make v 0 again."""
-    for j in range(x.shape[0]):
+    for i in range(size(x)):
+        j, _ = entry(x, i)
+        square += v[j] * v[j]
         v[j] = 0.0
+    return square
 
 
-def _clear_sparse(x, v):
-    for e in range(x.values.shape[0]):
-        v[x.indices[e]] = 0.0
-
-
-spread, clear = by_context(_spread, _spread_sparse), by_context(_clear, _clear_sparse)
+@njit
+def copy_entries(x, places, values):
+    """Write the positions and values of x's nonzero entries into places and values; return how many."""
+    n = 0
+    for i in range(size(x)):
+        j, xj = entry(x, i)
+        if xj != 0.0:
+            places[n], values[n] = j, xj
+            n += 1
+    return n
 
 
 @njit
@@ -101,11 +102,9 @@ def _products(X, x, r, v, out):
 
 
 def _products_sparse(X, x, r, v, out):
-    # v = x, then 0 again
-    square = spread(x, v)
+    spread(x, v)
     products_spread(X, r, v, out)
-    clear(x, v)
-    return square
+    return square_and_clear(x, v)
 
 
 def _products_many(X, Y, r, v, out, W, squares):
@@ -120,16 +119,6 @@ def _products_many_sparse(X, Y, r, v, out, W, squares):
         squares[t] = products(X, row(Y, t), r, v, out)
         for i in range(r):
             W[i, t] = out[i]
-
-
-def _begin_residual(X, x, v):
-    """Write x into v (d,), the residual; X are the stored contexts."""
-    for j in range(x.shape[0]):
-        v[j] = x[j]
-
-
-def _begin_residual_sparse(X, x, v):
-    spread(x, v)
 
 
 def _subtract_rows(X, r, w, v):
@@ -167,26 +156,7 @@ def _end_residual_sparse(X, x, r, v):
             j = X.places[i, e]
             square += v[j] * v[j]
             v[j] = 0.0
-    square += square_and_clear(x, v)
-    return square
-
-
-def _square_and_clear(x, v):
-    """Return the sum of squares of v at x's entries, and set v to 0 there."""
-    square = 0.0
-    for j in range(x.shape[0]):
-        square += v[j] * v[j]
-        v[j] = 0.0
-    return square
-
-
-def _square_and_clear_sparse(x, v):
-    square = 0.0
-    for e in range(x.values.shape[0]):
-        j = x.indices[e]
-        square += v[j] * v[j]
-        v[j] = 0.0
-    return square
+    return square + square_and_clear(x, v)
 
 
 def _store(X, x, r):
@@ -199,31 +169,9 @@ def _store_sparse(X, x, r):
     X.length[r] = copy_entries(x, X.places[r], X.values[r])
 
 
-def _copy_entries(x, places, values):
-    """Write the positions and values of x's nonzero entries into places and values; return how many."""
-    n = 0
-    for j in range(x.shape[0]):
-        if x[j] != 0.0:
-            places[n], values[n] = j, x[j]
-            n += 1
-    return n
-
-
-def _copy_entries_sparse(x, places, values):
-    n = 0
-    for e in range(x.values.shape[0]):
-        if x.values[e] != 0.0:
-            places[n], values[n] = x.indices[e], x.values[e]
-            n += 1
-    return n
-
-
-# The choices: by the type of the context x, and by that of the stored contexts X.
-square_and_clear = by_context(_square_and_clear, _square_and_clear_sparse)
-copy_entries = by_context(_copy_entries, _copy_entries_sparse)
+# The choices, by the type of the stored contexts X.
 products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="new")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="new")
-begin_residual = by_context(_begin_residual, _begin_residual_sparse, kind=Stored, name="X")
 subtract_rows = by_context(_subtract_rows, _subtract_rows_sparse, kind=Stored, name="X")
 _plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
 residual_products = by_context(_residual_products, _plain, kind=Stored, name="X", arrays="new")

@@ -27,11 +27,11 @@ from scipy.linalg import solve_triangular
 
 from banditlab.numerics.context_store import (
     Stored,
-    begin_residual,
     end_residual,
     products,
     products_many,
     residual_products,
+    spread,
     store,
     subtract_rows,
 )
@@ -200,7 +200,7 @@ def coordinates(span, x):
     for i in range(r):
         reach += abs(w[i]) * math.sqrt(dot(L[i, : i + 1], L[i, : i + 1]))
     # xi += Q (x - Q'xi), the correction of the seminormal equations
-    begin_residual(span.X, x, span.v)
+    spread(x, span.v)
     subtract_rows(span.X, r, w, span.v)
     residual_products(span.X, r, span.v, w)
     solve(L, r, w)

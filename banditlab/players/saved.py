@@ -14,10 +14,10 @@ import math
 import os
 import zipfile
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from banditlab.disk import write_whole as write_to_disk
 from banditlab.errors import UsageError
@@ -184,74 +184,37 @@ def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
 
 # ------------------------------------------------------------------------------------------------------------- generators
 
-Word32 = Annotated[int, Field(ge=0, lt=2**32)]
-Word64 = Annotated[int, Field(ge=0, lt=2**64)]
-Word128 = Annotated[int, Field(ge=0, lt=2**128)]
-TwoWords = Annotated[list[Word64], Field(min_length=2, max_length=2)]
-FourWords = Annotated[list[Word64], Field(min_length=4, max_length=4)]
-
-
-class _Half(Plain):
-    has_uint32: Annotated[int, Field(ge=0, le=1)]
-    uinteger: Word32
-
-
-class _PCG64Words(Plain):
-    state: Word128
-    inc: Word128
-
-
-class _PCG64(_Half):
-    bit_generator: Literal["PCG64", "PCG64DXSM"]
-    state: _PCG64Words
-
-
-class _SFC64Words(Plain):
-    state: FourWords
-
-
-class _SFC64(_Half):
-    bit_generator: Literal["SFC64"]
-    state: _SFC64Words
-
-
-class _PhiloxWords(Plain):
-    counter: FourWords
-    key: TwoWords
-
-
-class _Philox(_Half):
-    bit_generator: Literal["Philox"]
-    state: _PhiloxWords
-    buffer: FourWords
-    buffer_pos: Annotated[int, Field(ge=0, le=4)]  # numpy reads the buffer there without a check
-
-
-class _MT19937Words(Plain):
-    key: Annotated[list[Word32], Field(min_length=624, max_length=624)]
-    pos: Annotated[int, Field(ge=0, le=624)]
-
-
-class _MT19937(Plain):
-    bit_generator: Literal["MT19937"]
-    state: _MT19937Words
-
-
-_GENERATORS: TypeAdapter[Any] = TypeAdapter(
-    Annotated[_PCG64 | _SFC64 | _Philox | _MT19937, Field(discriminator="bit_generator")]
-)
-"""The states of numpy's bit generators."""
+GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
+"""Numpy's bit generators."""
+LARGEST = {"has_uint32": 1, "uinteger": 2**32 - 1, "buffer_pos": 4, "pos": 624}
+"""Of the numbers in their states; numpy reads a buffer at a position without a check. The others have 128 bits."""
 
 
 def _generator(state: Any, path: str) -> np.random.Generator:
     """Return a generator in the state given."""
-    try:
-        found = _GENERATORS.validate_python(state).model_dump()
-    except ValidationError as error:
-        raise ValueError(f"{path} is no generator of numpy ({one_line(error)})") from None
-    bits = getattr(np.random, found["bit_generator"])(0)
-    bits.state = found
+    name = state.get("bit_generator") if isinstance(state, dict) else None
+    if name not in GENERATORS:
+        raise ValueError(f"{path} is no generator of numpy, but {_short(name)}")
+    bits = getattr(np.random, name)(0)
+    _require_words(bits.state, state, path)
+    bits.state = state
     return np.random.Generator(bits)
+
+
+def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> None:
+    """Raise a ValueError unless `new` may replace `old` in the state of a bit generator, its arrays given as lists."""
+    if isinstance(old, dict):
+        if not isinstance(new, dict) or new.keys() != old.keys():
+            raise ValueError(f"{path} must have the names {', '.join(old)}")
+        for name, value in old.items():
+            _require_words(value, new[name], f"{path}.{name}", LARGEST.get(name, 2**128 - 1))
+    elif isinstance(old, np.ndarray):
+        if not isinstance(new, list) or len(new) != len(old):
+            raise ValueError(f"{path} must be a list of {len(old)}")
+        for word in new:
+            _require_words(0, word, path, np.iinfo(old.dtype).max)
+    elif isinstance(old, int) and not (type(new) is int and 0 <= new <= largest):
+        raise ValueError(f"{path} must be a whole number in 0 ... {largest}, got {_short(new)}")
 
 
 # -------------------------------------------------------------------------------------------------------- restoring a state

@@ -15,12 +15,10 @@ if TYPE_CHECKING:
     from banditlab.policy.training import train as train
 
 _MODULES = {
-    "Choice": "banditlab.policy.choice",
-    "LogStatus": "banditlab.policy.status",
-    "Policy": "banditlab.policy.policy",
-    "status_of_log": "banditlab.policy.status",
-    "train": "banditlab.policy.training",
-    "verify_log": "banditlab.policy.status",
+    "banditlab.policy.choice": ("Choice",),
+    "banditlab.policy.policy": ("Policy",),
+    "banditlab.policy.status": ("LogStatus", "status_of_log", "verify_log"),
+    "banditlab.policy.training": ("train",),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -13,10 +13,9 @@ if TYPE_CHECKING:
     from banditlab.regression.losses import Squared as Squared
 
 _MODULES = {
-    "GaussianRegression": "banditlab.regression.gaf",
-    "Huber": "banditlab.regression.losses",
-    "OnlineRegressor": "banditlab.regression.estimator",
-    "Squared": "banditlab.regression.losses",
+    "banditlab.regression.estimator": ("OnlineRegressor",),
+    "banditlab.regression.gaf": ("GaussianRegression",),
+    "banditlab.regression.losses": ("Huber", "Squared"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

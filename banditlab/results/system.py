@@ -20,42 +20,18 @@ except ImportError:  # Windows
 
     fcntl = None
 
-WAIT = 0.05  # seconds between two tries, where a lock cannot be waited for
+WAIT = 0.01  # seconds between two tries
 
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a file, which is made if need be; the operating system drops it if this process dies.
-
-    Raises
-    ------
-    UsageError
-        The file system has no locks, or gives none.
-    """
-    with open(file, "ab") as opened:
-        number = opened.fileno()
-        if fcntl is not None:
-            try:
-                fcntl.flock(number, fcntl.LOCK_EX)
-            except OSError as error:
-                reason = f"{file}: the file system gives no lock ({error.strerror})"
-                raise UsageError(f"{reason}; choose a folder on another with -o") from None
-            try:
-                yield
-            finally:
-                _unlock(opened)
-            return
-        opened.seek(0)  # where the byte lies that is locked; it need not be there
-        while True:
-            try:
-                msvcrt.locking(number, msvcrt.LK_NBLCK, 1)
-                break
-            except OSError:  # another process has it
-                time.sleep(WAIT)
-        try:
-            yield
-        finally:
-            _unlock(opened)
+    """Hold the lock of a file, once it is free; errors are those of `try_lock`."""
+    while (lock := try_lock(file)) is None:
+        time.sleep(WAIT)
+    try:
+        yield
+    finally:
+        release(lock)
 
 
 def try_lock(file: Path) -> BinaryIO | None:
@@ -64,36 +40,31 @@ def try_lock(file: Path) -> BinaryIO | None:
     Raises
     ------
     UsageError
-        The file cannot be made, or its file system has no locks.
+        The file system has no locks, or gives none.
+    OSError
+        The file cannot be made.
     """
-    try:
-        opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be written ({error.strerror})") from None
+    opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
     try:
         if fcntl is not None:
             fcntl.flock(opened.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
-            opened.seek(0)
+            opened.seek(0)  # where the byte lies that is locked; it need not be there
             msvcrt.locking(opened.fileno(), msvcrt.LK_NBLCK, 1)
     except OSError as error:
         opened.close()
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return None
-        raise UsageError(f"{file}: the file system gives no lock ({error.strerror})") from None
+        reason = f"{file}: the file system gives no lock ({error.strerror})"
+        raise UsageError(f"{reason}; choose a folder on another with -o") from None
     return opened
 
 
 def release(locked_file: BinaryIO) -> None:
     """Release a lock of `try_lock`, and close its file. A process that ends releases it as well."""
-    if not locked_file.closed:
-        _unlock(locked_file)
-        locked_file.close()
-
-
-def _unlock(opened: BinaryIO) -> None:
     if fcntl is not None:  # closing does not drop it, where a child that was forked meanwhile has the file open, too
-        fcntl.flock(opened.fileno(), fcntl.LOCK_UN)
-        return
-    opened.seek(0)
-    msvcrt.locking(opened.fileno(), msvcrt.LK_UNLCK, 1)
+        fcntl.flock(locked_file.fileno(), fcntl.LOCK_UN)
+    else:
+        locked_file.seek(0)
+        msvcrt.locking(locked_file.fileno(), msvcrt.LK_UNLCK, 1)
+    locked_file.close()

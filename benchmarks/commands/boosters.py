@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.analysis.pages import fill_page, markdown_table
-from banditlab.boosting.trees.forest import Forest, estimate, uniform, update_tree
+from banditlab.boosting.compiled_rounds import NONE, ROUND, TREE
+from banditlab.boosting.trees.forest import Forest, prepare, update_trees
 from banditlab.boosting.weak.weak_learner import Floats
 from banditlab.envs.openml import OpenML
 from banditlab.numerics.contexts import as_contexts
@@ -79,18 +80,16 @@ def build(data: Set, id_: str, settings: dict[str, Any]) -> Any:
 
 @njit(cache=False)
 def trees_alone(forest, scratch, V, y, weights, cursor):  # type: ignore[no-untyped-def]
-    """Take the trees through estimates and updates, a tree at a time, as a block of rounds does; return whether it ended."""
+    """Take the trees through estimates and updates, round by round, as a block does; return whether it ended."""
     forest, scratch, V, y, weights = borrow(forest), borrow(scratch), borrow(V), borrow(y), borrow(weights)
-    t, first = cursor[0], cursor[1]
-    while t < y.shape[0]:
-        for i in range(first, weights.shape[1]):
-            if t >= 0 and not update_tree(forest, i, 0, V[t], y[t], weights[t, i]):
-                cursor[0], cursor[1] = t, i
-                return False
-            if t + 1 < y.shape[0]:
-                estimate(forest, i, V[t + 1], scratch.estimates[i])
-                scratch.uniforms[i] = uniform(forest, i)
-        t, first = t + 1, 0
+    for t in range(cursor[ROUND], y.shape[0]):
+        if cursor[TREE] == NONE:
+            cursor[ROUND], cursor[TREE] = t, 0
+            prepare(forest, V[t], scratch.estimates, scratch.uniforms)
+        cursor[TREE] = update_trees(forest, cursor[TREE], V[t], y[t], weights[t])
+        if cursor[TREE] < forest.trees.shape[0]:
+            return False
+        cursor[ROUND], cursor[TREE] = t + 1, NONE
     return True
 
 
@@ -109,9 +108,9 @@ def replayed(booster: Any, data: Set, weights: Floats) -> Callable[[slice], None
     V, scratch = booster._grove.views(data.X), booster._played().scratch
 
     def rounds(part: slice) -> None:
-        cursor = np.array([-1, 0])
+        cursor = np.array([0, NONE])
         while not trees_alone(forest, scratch, V[part], data.y[part], weights[part], cursor):
-            booster._grove.grow(int(cursor[1]))
+            booster._grove.grow(int(cursor[TREE]))
 
     return rounds
 

@@ -17,7 +17,7 @@ import time
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from banditlab.engine import Sweep
+from banditlab.engine import Sweep, processes
 
 SETTINGS = 100
 GAMMAS = [round(0.005 * (i + 1), 3) for i in range(SETTINGS // 2)]
@@ -94,9 +94,8 @@ def _cpu() -> float:
 
 def _end_workers() -> None:
     """End the workers, which wait for the next sweep: their time counts when they have ended."""
-    from joblib.externals.loky import get_reusable_executor
-
-    get_reusable_executor().shutdown(wait=True)
+    while processes._idle:
+        processes._idle.pop().executor.shutdown(wait=True)
 
 
 def _print(environment: str, balls: list[float], rounds: int, workers: int, cost: Cost) -> None:

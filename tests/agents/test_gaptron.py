@@ -256,7 +256,9 @@ def test_settings_resolve():
     adaptive = make(3, 4, gamma=0.1, step="adaptive")
     assert (adaptive.step, adaptive.project, adaptive.step_scale) == ("adaptive", False, 10.0)
     assert adaptive.bound(100) is None
-    assert make(3, 4, gamma=0.1, step=0.1).bound(100) is None  # above the wide step
+    wide = make(3, 4, gamma=0.1, step="wide").step
+    assert make(3, 4, gamma=0.1, step=wide).bound(100) is not None
+    assert make(3, 4, gamma=0.1, step=1.001 * wide).bound(100) is None  # above the wide step
     for loss, P in (("logistic", 10 * 16.0 / (2.5 * LN2)), ("hinge", 10 * 16.0), ("smooth-hinge", 2 * 10 * 16.0)):
         wide = make(10, 65, T=20_000, norm_bound=2 / math.sqrt(10), radius=2.0, loss=loss, step="wide")
         assert wide.gamma == pytest.approx(math.sqrt(P / 20_000))

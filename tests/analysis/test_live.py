@@ -56,7 +56,7 @@ def test_the_page_says_what_is_there_and_that_it_is_not_all(live):
     progress = Progress(runs=12, streams=4, runs_done=6, streams_done=3, failed=1, rounds_done=1234)
     progress.playing_since = time.perf_counter() - 2.0
     progress.notices.append("a worker was lost & is back")
-    live.saw(progress)
+    live.progress = progress
     code, page, headers = get(live.url)
     assert code == 200
     assert "6/12 runs, 3/4 streams compared, 1 failed, " in page

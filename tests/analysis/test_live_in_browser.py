@@ -31,14 +31,14 @@ def test_it_shows_what_comes_and_how_it_ends(browser, axe, new_folder, size, dar
     runs = [SimpleNamespace(environment_label="Toy-v0", label=label) for label in ("first", "second") for _ in range(4)]
     page = Live("toy", SimpleNamespace(runs=runs), folder.out)
     try:
-        page.saw(Progress(runs=8, streams=0, runs_done=4, stage="playing"))
+        page.progress = Progress(runs=8, streams=0, runs_done=4, stage="playing")
         browser.open(page.url, size, dark=dark)
         wait_for(browser, "2 of 4")
         assert "No run yet: second." in browser.run("return document.body.innerText")
         assert axe(browser) == []
         folder.add_run("first", 2, 22.0, written={"gamma": 0.1})
         folder.write()
-        page.saw(Progress(runs=8, streams=0, runs_done=5, stage="storing"))
+        page.progress = Progress(runs=8, streams=0, runs_done=5, stage="storing")
         page._next = 0.0
         wait_for(browser, "storing")
         wait_for(browser, "3 of 4")

@@ -11,11 +11,12 @@ import pytest
 
 from banditlab.checks import CheckResult
 from banditlab.cli import checking, console
-from banditlab.cli.console import _PlainLines
+from banditlab.cli.console import _Notices, _PlainLines
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
 from banditlab.cli.table_view import fault_lines, note_lines
 from banditlab.comparison import FaultyTableError, Note
 from banditlab.engine.progress import ClusterState
+from banditlab.engine.spec import settings_of
 from banditlab.results.reading import Failure
 from tests.cli.conftest import terminal
 
@@ -58,9 +59,9 @@ def test_plain_lines_come_every_ten_seconds_and_once_when_all_is_done() -> None:
 
 def test_a_notice_is_said_once() -> None:
     out, file = terminal(200)
-    lines = _PlainLines(out)
+    notice = _Notices(out)
     for notices in (["a\n b"], ["a\n b", "c"], ["a\n b", "c"]):
-        lines(progress(seconds=1.0, notices=notices, runs=0, streams=0))
+        notice(progress(seconds=1.0, notices=notices, runs=0, streams=0))
     assert file.getvalue() == "notice: a b\nnotice: c\n"
 
 
@@ -68,9 +69,8 @@ def test_a_notice_is_said_once() -> None:
 def test_the_bar_counts_runs_and_streams_and_has_room_for_its_words(width: int, rate: str) -> None:
     made = console.Console()
     made.out, file = terminal(width, force_terminal=True)
-    stand = progress(runs_done=3, streams_done=1, seconds_ahead=5.0)
-    sweep: Any = SimpleNamespace(run=lambda folder, watch: watch(stand))
-    made._with_bar(sweep, Path("out"), {}, lambda _: None)
+    with made._shown() as show:
+        show(progress(runs_done=3, streams_done=1, seconds_ahead=5.0))
     words = " ".join(file.getvalue().split())
     assert f"3/4 runs, 1/2 streams compared{rate}" in words
     assert "about 5 s left" in words
@@ -249,4 +249,4 @@ def test_checks_end_at_the_first_failure_unless_all_are_wanted(
     ],
 )
 def test_settings_are_read(written: list[str], found: dict[str, Any]) -> None:
-    assert checking.settings_of(written) == found
+    assert settings_of(written) == found

@@ -19,8 +19,8 @@ from banditlab.results.store import Store
     [
         (1, 2, 0, ["here", "here"]),
         (2, 1, 0, ["here"]),
-        (2, 2, 0, ["pool"]),
-        (3, 3, 1, ["pool", "workers"]),
+        (2, 2, 0, ["workers"]),
+        (3, 3, 1, ["workers", "workers"]),
         (2, 0, 2, ["workers"]),
         (2, -2, 1, ["workers", "workers"]),  # with a limit
     ],
@@ -40,7 +40,6 @@ def test_who_does_the_tasks_of_this_machine(
         return dispatch
 
     monkeypatch.setattr(local.workers, "dispatch", does("workers"))
-    monkeypatch.setattr(local.pool, "dispatch", does("pool"))
     monkeypatch.setattr(local, "execute", lambda task: seen.append("here") or [])
     made = Local(jobs, Store(tmp_path))
     limit = 5.0 if own < 0 else 0.0

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from collections import Counter, deque
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -21,7 +22,7 @@ from banditlab.engine import describe, plan, processes, questions
 from banditlab.engine import workers as workers_module
 from banditlab.engine.describe import is_foreign
 from banditlab.engine.processes import LostError, ask
-from banditlab.engine.work import Log, Task, error_text, tried
+from banditlab.engine.work import Task, error_text, execute, store_failure, tried
 from banditlab.errors import UsageError
 from banditlab.results import files
 from banditlab.results.reading import finished_runs
@@ -38,13 +39,11 @@ class Base(BaseException):
 
 
 @pytest.mark.parametrize("error", [Base("base"), GeneratorExit(), SystemExit(3), Mute(), KeyboardInterrupt()])
-def test_whatever_a_plug_in_raises_is_caught(error, monkeypatch):
+def test_whatever_a_plug_in_raises_is_caught(error):
     def raises():
         raise error
 
-    log = Log()
-    monkeypatch.setattr(log, "is_interrupt", lambda: False)
-    assert tried(raises, log) == (None, error)
+    assert tried(raises, lambda: False) == (None, error)
     assert error_text(error).startswith(type(error).__name__)
     assert len(error_text(ValueError("x" * 10**7))) < 3000
 
@@ -54,13 +53,13 @@ def test_the_users_interrupt_is_none_of_a_plug_ins():
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        tried(raises, Log())
+        tried(raises, lambda: True)
 
 
 def test_the_working_folder_is_what_it_was(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     store = Store("out")
-    assert tried(lambda: os.chdir("/") or 1, Log()) == (1, None)
+    assert tried(lambda: os.chdir("/") or 1, lambda: True) == (1, None)
     assert os.getcwd() == str(tmp_path)
     assert store.folder == tmp_path / "out"
 
@@ -70,8 +69,8 @@ def test_the_working_folder_is_what_it_was(tmp_path, monkeypatch):
 def test_a_child_that_comes_back_ends(tmp_path):
     code = """
         import os
-        from banditlab.engine.work import Log, tried
-        child, _ = tried(os.fork, Log())
+        from banditlab.engine.work import tried
+        child, _ = tried(os.fork, lambda: True)
         os.waitpid(child, 0)
         print("back")
     """
@@ -107,6 +106,25 @@ def test_of_runs_that_shared_a_process_the_guilty_one_is_named(small, tmp_path, 
     assert finished_runs(tmp_path) == {run.run_id for run in runs[:2]}
 
 
+def test_of_a_lost_task_what_is_stored_counts_and_the_rest_is_played_alone(small: Any, tmp_path: Path) -> None:
+    """What had failed before the sweep began is tried again; what failed since counts."""
+    runs = small(norm_bounds=[]).plan.runs[:4]
+    store = Store(tmp_path / "out")
+    execute(Task(str(store.folder), (), runs[:1]))
+    store_failure(store, runs[1], False, "it failed last time", "")
+    before = store.failed()
+    store_failure(store, runs[2], False, "it failed now", "")
+    lost: Any = SimpleNamespace(task=Task(str(store.folder), (), tuple(runs)), preparing=False)
+    queue, tries = deque[Task](), Counter[str]()
+    told = list(workers_module._lost(lost, False, "SIGKILL", store, before, queue, tries))
+    assert [(outcomes[0].id, outcomes[0].failure, task.runs) for outcomes, task in told] == [
+        (runs[0].run_id, "", (runs[0],)),
+        (runs[2].run_id, "recorded as failed", (runs[2],)),
+    ]
+    assert [task.runs for task in queue] == [(runs[3],), (runs[1],)]
+    assert not tries.total()  # nobody was alone
+
+
 # ----------------------------------------------------------------------------------------------------- with processes
 
 
@@ -136,6 +154,51 @@ def test_crashes_and_a_hang_are_recorded_and_the_others_are_kept(small, tmp_path
     assert errors["base"] == "Base: base"
     assert "alone (SIGSEGV)" in errors["segfault"]
     assert "alone (SIGSEGV)" in errors["early"]
+
+
+@pytest.mark.slow
+def test_a_killed_worker_costs_and_blames_nobody(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    acquired: list[processes.Worker] = []
+
+    def acquire(labs: Any, *, foreign: bool) -> processes.Worker:
+        acquired.append(processes.acquire(labs, foreign=foreign))
+        return acquired[-1]
+
+    def kill(progress: Any) -> None:
+        if progress.runs_done and len(acquired) == 2:
+            [pid] = acquired[0].executor._processes
+            os.kill(pid, signal.SIGKILL)
+
+    monkeypatch.setattr(workers_module, "acquire", acquire)
+    result = small(norm_bounds=[], repetitions=20, rounds=20_000).run(tmp_path, jobs=2, watch=kill)
+    assert len(acquired) > 2
+    assert (result.played, result.failures) == (60, [])
+
+
+@pytest.mark.slow
+def test_a_process_that_was_idle_for_long_is_started_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processes, "IDLE_SECONDS", 0.1)
+    worker = processes.acquire((), foreign=True)
+    first = worker.future.result(60) or list(worker.executor._processes)
+    processes.make_idle(worker)
+    deadline = time.monotonic() + 60
+    while worker.executor._processes:
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    assert processes.acquire((), foreign=True) is worker
+    worker.future.result(60)
+    assert list(worker.executor._processes) != first
+    worker.end()
+
+
+@pytest.mark.slow
+def test_a_users_own_joblib_goes_on(small: Any, tmp_path: Any) -> None:
+    from joblib import Parallel, delayed
+
+    for number in range(2):
+        assert Parallel(n_jobs=2)(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
+        assert small(norm_bounds=[]).run(tmp_path / str(number), jobs=2).played == 6
+    assert Parallel(n_jobs=2)(delayed(abs)(i) for i in (-1, 2)) == [1, 2]
 
 
 @pytest.mark.slow

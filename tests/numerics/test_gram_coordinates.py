@@ -68,3 +68,11 @@ def test_what_stands_out_by_less_than_a_part_in_a_hundred_million_is_left_out():
     lost = span.lost[0]
     extend(span, as_contexts(np.array([1.0, 0.0, 0.0, 1e-9])))
     assert span.lost[0] == pytest.approx(lost + 1e-9, rel=1e-6)
+
+
+@pytest.mark.parametrize("width", [None, 6])
+def test_the_size_foretold_is_that_of_the_arrays(width):
+    arrays = [
+        leaf for field in Span.empty(200, 500, width) for leaf in (field if isinstance(field, tuple) else (field,))
+    ]
+    assert Span.size(200, 500, width) == pytest.approx(sum(leaf.nbytes for leaf in arrays), rel=0.02)

@@ -105,7 +105,14 @@ def test_every_generator_of_numpy_goes_on_where_it_stood(bits: str, tmp_path: Pa
         ("Philox", ("buffer",), [0] * 3),
         ("PCG64", ("state", "state"), 2**128),
         ("PCG64", ("has_uint32",), 2),
+        ("PCG64", ("has_uint32",), True),
+        ("PCG64", ("state",), {"state": 1}),
+        ("PCG64", ("state",), {"state": 1, "inc": 1, "more": 1}),
+        ("PCG64", ("state",), [1, 1]),
+        ("PCG64DXSM", ("uinteger",), 2**32),
+        ("MT19937", ("state", "key"), [2**32] * 624),
         ("SFC64", ("state", "state"), [0.5] * 4),
+        ("SFC64", ("state", "state"), [2**64] * 4),
     ],
 )
 def test_a_generators_state_is_one_it_can_have(bits: str, path: tuple[str, ...], value: Any, tmp_path: Path) -> None:
@@ -116,7 +123,7 @@ def test_a_generators_state_is_one_it_can_have(bits: str, path: tuple[str, ...],
     for name in path[:-1]:
         place = place[name]
     place[path[-1]] = value
-    assert f"state.rng is no generator of numpy ({bits}" in refused(Perceptron, file, head, arrays)
+    assert f"{'.'.join(('state.rng', *path))} must " in refused(Perceptron, file, head, arrays)
 
 
 @pytest.mark.parametrize(

@@ -318,10 +318,7 @@ class Cluster:
         if future.status == "error":
             yield from self._failed(sent, future.exception())
         else:  # cancelled where its worker is silent or the scheduler is lost
-            self._again(sent)
-
-    def _again(self, sent: Sent) -> None:
-        (self.suspects if sent.alone else self.queue).appendleft(sent.task)
+            (self.suspects if sent.alone else self.queue).appendleft(sent.task)
 
     def _count(self, task: Task, why: str) -> None:
         """Count a failed attempt of a task, and raise a ClusterError after `RETRIES` more."""
@@ -336,9 +333,7 @@ class Cluster:
             raise self._ended(kind + " ".join(str(error).split())[:500])
         if sent.alone:
             why = f"{error.allowed_failures + 1} workers died while it was all there was in the cluster"
-            yield [self._blamed(task, run, why) for run in task.runs], task
+            [run] = task.runs
+            yield [store_failure(self.store, run, task.comparators, why, "the worker left no traceback")], task
         else:
             self.suspects += [replace(task, runs=(run,)) for run in task.runs]
-
-    def _blamed(self, task: Task, run: Run, why: str) -> Outcome:
-        return store_failure(self.store, run, task.comparators, why, "the worker left no traceback")

@@ -1,11 +1,11 @@
-"""This machine: one process or several, and processes of their own for foreign code and for runs with a limit."""
+"""This machine: this process, or others beside it."""
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterator
 
-from banditlab.engine import pool, workers
+from banditlab.engine import workers
 from banditlab.engine.work import Outcome, Task, execute
 from banditlab.results.store import Store
 
@@ -13,9 +13,8 @@ from banditlab.results.store import Store
 class Local:
     """Plays tasks in this process, or in `jobs` processes.
 
-    joblib's processes play the package's own runs, or this one does alone. Runs that have a limit, and those in which a lab's
-    or a plug-in's code takes part, are always played by `workers`, which can be ended one by one.
-    The package's own come first.
+    Runs that have a limit, and those in which a lab's or a plug-in's code takes part, are always played in other processes,
+    which can be ended one by one (see `workers`). The package's own come first.
     """
 
     def __init__(self, jobs: int, store: Store) -> None:
@@ -35,10 +34,8 @@ class Local:
         while self._own or self._foreign:
             if not self._own:
                 yield from workers.dispatch(self._foreign, self.jobs, self.store)
-            elif any(task.limit for task in self._own):
+            elif any(task.limit for task in self._own) or (self.jobs > 1 and len(self._own) > 1):
                 yield from workers.dispatch(self._own, self.jobs, self.store)
-            elif self.jobs > 1 and len(self._own) > 1:
-                yield from pool.dispatch(self._own, self.jobs, self.store)
             else:
                 task = self._own.popleft()
                 yield execute(task), task

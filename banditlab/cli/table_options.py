@@ -22,6 +22,15 @@ class TableOptions(NamedTuple):
     """How a table is read: each field is an option, and a setting of `Table` of the same name; None is its default."""
 
     label: Annotated[str | None, typer.Option("--label", help="The column to predict.")]
+    arms: Annotated[
+        str | None,
+        typer.Option(
+            help="In the place of a label: columns of 0 and 1, one per action, such as gpt,llama; 1 is right."
+        ),
+    ]
+    right_above: Annotated[
+        float | None, typer.Option(help="Arms are scores, and an action is right where its score is at least this.")
+    ]
     roles: Annotated[
         list[str] | None,
         typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
@@ -62,6 +71,7 @@ class TableOptions(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """Return the settings that were given, as `Table` takes them."""
         given = self._asdict() | {"header": {True: "yes", False: "no", None: None}[self.header]}
+        given["arms"] = [name.strip() for name in self.arms.split(",")] if self.arms else None
         given["roles"] = dict(map(_role, self.roles or ()))
         return {name: value for name, value in given.items() if value not in (None, [], {})}
 

@@ -18,7 +18,7 @@ LONGEST_NAME = 24
 
 def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
     """Return what is to be said of a comparison's table and agents, and all its classes where asked for, 80 wide."""
-    lines = class_lines(made.classes) if classes else []
+    lines = class_lines(made.classes, made.n_rows) if classes else []
     for sentence in made.sentences:
         lines += _wrapped(f"notice: {sentence}")
     if made.survey is not None:
@@ -32,9 +32,9 @@ def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
     return lines
 
 
-def class_lines(classes: dict[Any, int]) -> list[str]:
-    """Return a line for each class and its number of rows, the largest first; of many classes those of the most rows."""
-    ranked, n = sorted(classes.items(), key=lambda item: -item[1]), sum(classes.values())
+def class_lines(classes: dict[Any, int], n: int) -> list[str]:
+    """Return a line for each class and its number of the n rows, the largest first; of many classes those of the most rows."""
+    ranked = sorted(classes.items(), key=lambda item: -item[1])
     shown = [f"  {name!s:<{LONGEST_NAME}}  {rows:>9,}  {rows / n:6.1%}" for name, rows in ranked[:MOST_LINES]]
     rest = len(ranked) - len(shown)
     return ["classes:", *shown, *([f"  and {rest:,} of fewer rows"] if rest else [])]

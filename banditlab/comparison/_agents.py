@@ -17,6 +17,7 @@ from banditlab.registry import registry
 GAMMAS = [0.01, 0.03, 0.1, 0.3]
 SECOND_ORDER = ("fastcb", "squarecb", "linucb", "lints")
 STACK = "stackcb"
+CONTEXT_FREE = "beta-ts"
 NON_LINEAR = "exploration(fourier-aioli)"
 SLOW = {"boosted-exploration": "its trees learn from explored hits only, which takes many rounds"}
 SETTINGS: dict[str, dict[str, Any]] = {
@@ -32,7 +33,9 @@ LARGEST_STATE: dict[str, float] = {**dict.fromkeys(SECOND_ORDER, 2**25), STACK: 
 """Bytes of the state beyond which an agent is not taken along unasked: a round takes about 1 ms, and 2 ms of `stackcb`."""
 
 
-def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
+def chosen_agents(
+    asked: str | Sequence[str] | None, problem: Problem, *, several_right: bool = False
+) -> tuple[list[dict[str, Any]], list[str]]:
     """Return a spec's agents, and those left out, each as "id: the reason".
 
     Parameters
@@ -40,6 +43,8 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
     asked
         None: agents of practice, one of theory and "uniform"; "all": every agent that sees one bit and can be built;
         otherwise ids, as a list or "fastcb,linucb,exploration(folklore)".
+    several_right
+        Whether several actions may be right in a round: "beta-ts", which sees no context, is then one of practice.
 
     Raises
     ------
@@ -47,7 +52,7 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
         An id that does not exist (the nearest is named), one asked for twice, an agent that observes the label.
     """
     if asked is None:
-        return _of_practice(problem)
+        return _of_practice(problem, [CONTEXT_FREE] if several_right else [])
     if asked == "all":
         return _all(problem)
     names = re.split(r",(?![^(]*\))", asked) if isinstance(asked, str) else list(asked)
@@ -68,9 +73,9 @@ def chosen_agents(asked: str | Sequence[str] | None, problem: Problem) -> tuple[
     return blocks, []
 
 
-def _of_practice(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
+def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]], list[str]]:
     names, left_out = [], []
-    for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", "uniform"):
+    for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", *more, "uniform"):
         size = _class(name).least_bytes(problem, {}) if name in LARGEST_STATE else 0.0
         if size > LARGEST_STATE.get(name, math.inf):
             left_out.append(f"{name}: {size / 2**20:,.0f} MiB of state make a round slow")

@@ -34,13 +34,14 @@ class Comparison(NamedTuple):
 
     spec: Spec
     survey: Survey | None
-    """None for a LIBSVM file, whose columns have no names."""
+    """None for a LIBSVM file, whose columns have no names, and for a table of arms."""
     left_out: list[str]
     """Agents that are not played, each with the reason."""
     sentences: list[str]
     """What was found out about the file and the classes."""
     classes: dict[Any, int]
-    """The number of rows that each class has."""
+    """The number of rows in which each class is right."""
+    n_rows: int
 
 
 def compare(
@@ -153,27 +154,40 @@ def prepared(
         if alike.row_units is not None:
             settings, env = settings | {"group": COPIES}, alike
             sentences = [_about_copies(env.row_units), *sentences]
-    sentences += [*_about_order(env, found), *about_classes(env.class_counts)]
+    sentences += [
+        *_about_order(env, found),
+        *(_about_arms(env) if env.several_right else about_classes(env.class_counts)),
+    ]
     problem, n = env.problem, env.n_rows
-    long = env.sparse and problem.n_features > MOST_DENSE  # the comparator needs dense rows
-    players, left_out = chosen_agents(agents, problem)
+    # The comparator needs dense rows with one label each.
+    uncompared = env.several_right or (env.sparse and problem.n_features > MOST_DENSE)
+    players, left_out = chosen_agents(agents, problem, several_right=env.several_right)
     spec = make_spec(
         {
             "name": plain_name(data),
             "rounds": passes * n if rounds is None else rounds,
             "repetitions": repetitions,
-            "norm_bounds": [] if long else [10.0],
+            "norm_bounds": [] if uncompared else [10.0],
             "environment": [{"id": TABLE, **settings}],
             "agent": players,
         },
         str(data),
     )
     spec, stay = (spec, []) if out is None else with_earlier(spec, out)
-    return Comparison(spec, found, left_out, [*sentences, *stay], env.class_counts)
+    return Comparison(spec, found, left_out, [*sentences, *stay], env.class_counts, n)
 
 
 def _built(settings: dict[str, Any], data: Path) -> Any:
     return build_environment(describe_environment(TABLE, settings, str(data)), rounds=1).unwrapped
+
+
+def _about_arms(table: Any) -> list[str]:
+    shares = dict(zip(table.class_counts, table.class_shares, strict=True))
+    best = max(shares, key=shares.__getitem__)
+    return [
+        f"several actions may be right in a row: always {best!r} is right in {shares[best]:.1%} of the rows, and whoever knows "
+        f"all columns is right in {table.oracle_share:.1%}; theorems assume one right action, so there are no bounds"
+    ]
 
 
 def _about_copies(units: Any) -> str:
@@ -217,7 +231,7 @@ def surveyed(
     """
     path = settings["path"]
     format_ = files.format_of(path, settings.get("format", "auto"))
-    if format_ == "libsvm":
+    if format_ == "libsvm" or settings.get("arms"):
         if others:
             raise FaultyTableError(others, "")
         return None, [], settings

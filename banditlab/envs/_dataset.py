@@ -89,6 +89,12 @@ class DataSetEnv(StreamEnv):
         return dict(zip(self._table.classes, counts.tolist(), strict=True))
 
     @property
+    def oracle_share(self) -> float:
+        """The share of the rows in which any action is right: whoever knows all bits reaches it; 1 for single labels."""
+        y = self._table.y
+        return float(y.any(axis=1).mean()) if y.ndim == 2 else 1.0
+
+    @property
     def row_bytes(self) -> int:
         """The memory a round's context takes in a block, and its bits where several actions may be right, a byte each."""
         X, bits = self._table.X, self.problem.n_classes if self.several_right else 0

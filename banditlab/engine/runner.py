@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -273,19 +272,9 @@ def play(
         int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
     )
     several = getattr(base, "several_right", False)
-    with _named_round(score):
-        for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
-            _play_piece(loop, piece, score)
+    for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
+        _play_piece(loop, piece, score)
     return score.finish("blocks")
-
-
-@contextmanager
-def _named_round(score: _Score) -> Iterator[None]:
-    """Name the round, from 1, in the error of a player that breaks its contract."""
-    try:
-        yield
-    except PlayerError as error:
-        raise PlayerError(f"{error}, in round {score.rounds + error.at + 1:,}", error.at) from error
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
@@ -366,20 +355,19 @@ def _play_steps(env: Any, player: Any, seed: int, stops: list[int], keep_trace: 
     context, _ = env.reset(seed=seed)
     score = _Score(player, env.unwrapped, stops[-1], keep_trace)
     kind = score.played.kind  # decided once: a plug-in may change its class
-    with _named_round(score):
-        for t in range(1, stops[-1] + 1):
-            if not np.isfinite(context).all():
-                raise UsageError("the environment gave a context that is not finite")
-            context = _shown(context)
-            begin = time.perf_counter()
-            loss = None
-            if kind == LABEL:
-                (trace, loss), context = _forecast_step(env, player, context)
-            else:
-                trace, context = _agent_step(env, player, context, full=kind == REFERENCE)
-            score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
-            if t in stops:
-                score.close_row()
+    for t in range(1, stops[-1] + 1):
+        if not np.isfinite(context).all():
+            raise UsageError("the environment gave a context that is not finite")
+        context = _shown(context)
+        begin = time.perf_counter()
+        loss = None
+        if kind == LABEL:
+            (trace, loss), context = _forecast_step(env, player, context)
+        else:
+            trace, context = _agent_step(env, player, context, full=kind == REFERENCE)
+        score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
+        if t in stops:
+            score.close_row()
     return score.finish("steps")
 
 

@@ -101,7 +101,8 @@ def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
     where, shown = f"{path}: column {text.name!r} holds numbers", f"such as {max(text.dropna(), key=len)}"
     if len(found) == 1:
         return FaultError(f"{where} with {found[0]}, {shown}", *found[0].options)
-    return FaultError(f"{where} {shown}: {' or '.join(map(str, found)) or 'those of other columns differ'}?")
+    ways = f"{' or '.join(map(str, found))}?" if found else "write those of all columns in one way"
+    return FaultError(f"{where} {shown}: {ways}")
 
 
 def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:

@@ -150,7 +150,10 @@ CASES = {
     ),
     "commas in one column, points in another": Case(
         csv(column(f"{n:,}.5" for n in COUNTS).assign(z=["1,5", "20,25"] * 30), sep=";"),
-        ["'x' holds numbers such as", "'z' holds numbers such as"],
+        [
+            "'x' holds numbers such as 52,476.5: write those of all columns in one way",
+            "'z' holds numbers such as 20,25: write",
+        ],
     ),
     "both": Case(
         csv(column(f"{n:,}.5".translate({44: 46, 46: 44}) for n in COUNTS), sep=";"),

@@ -259,16 +259,9 @@ class Seen:
         """Return the facts about an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
-        return cls(
-            base.problem,
-            sparse,
-            adaptive,
-            _facts_of_data(base),
-            _why_no_comparator(env),
-            labelled=bool(getattr(base, "labelled", True)),
-            several_right=bool(getattr(base, "several_right", False)),
-            table=_table_of(base),
-        )
+        labelled, several = bool(getattr(base, "labelled", True)), bool(getattr(base, "several_right", False))
+        facts, why = _facts_of_data(base), _why_no_comparator(env)
+        return cls(base.problem, sparse, adaptive, facts, why, labelled, several, _table_of(base))
 
 
 def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, Any]:

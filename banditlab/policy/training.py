@@ -20,7 +20,7 @@ from banditlab.engine.describe import build_environment, build_player, describe_
 from banditlab.engine.runner import play
 from banditlab.engine.seeding import generator_for
 from banditlab.envs.files import stored_table
-from banditlab.errors import UsageError
+from banditlab.errors import FaultyTableError, UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Name, short
@@ -140,7 +140,10 @@ def trained(
     if best_of is not None:
         if agent or settings:
             faults.append("best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)")
-        against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
+        try:
+            against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
+        except UsageError as error:
+            raise FaultyTableError([*faults, str(error)], "") from None
         given = against.recipe(Path(data)) | given
     given |= {"path": str(Path(data).absolute())}
     described = describe_environment(TABLE, given, str(data))

@@ -65,17 +65,7 @@ class HorizonRequiredError(IncompatibleError):
 
 
 class PlayerError(BanditlabError):
-    """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1.
-
-    Attributes
-    ----------
-    at
-        Rounds of the block that were played before.
-    """
-
-    def __init__(self, message: str, at: int = 0) -> None:
-        super().__init__(message)
-        self.at = at
+    """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1."""
 
 
 class EnvironmentContractError(BanditlabError):

@@ -132,8 +132,7 @@ class ExpertBooster(Booster):
             self._grove.grow(int(cursor[TREE]))
         if code == WRONG:
             self.rounds += int(cursor[ROUND])
-            decision = Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload)
-            checked(decision, self.problem.n_classes, self, int(cursor[ROUND]))
+            checked(Decision(int(draw(scratch.p, 0.0)), scratch.p, None, scratch.payload), self.problem.n_classes, self)
         self.rounds += len(y)
 
     def diagnostics(self) -> dict[str, Any]:

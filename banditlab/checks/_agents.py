@@ -24,17 +24,14 @@ from banditlab.checks._probe import (
     tell,
     with_generator,
 )
-from banditlab.errors import PlayerError
 from banditlab.numerics.read_only import read_only
-from banditlab.players.actor import KernelActor, Trace
+from banditlab.players.actor import Trace
 from banditlab.players.label_agent import LabelAgent
 from banditlab.players.player import Player
 from banditlab.problem import Decision
 
 DRAWS = 400
 """Draws from one state by which the reported probabilities are tested."""
-COMPILED = ("act", "_decide", "play_block")
-"""Methods of a `KernelActor` without which its blocks are not what its single rounds are."""
 DELAY = 5
 """Rounds by which feedback is late in the check on delays."""
 
@@ -45,36 +42,18 @@ def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
 
 def decisions(probe: PlayerProbe) -> None:
     """act answers a Decision: an action in 0 ... K-1, probabilities that sum to 1, the action's own above 0."""
-    agent = probe.make()
-    X, y = _stream(probe)
-    for t in range(ROUNDS):
+    problem = replace(probe.problem, horizon=ENDURANCE)
+    X, y = planted_stream(problem, ENDURANCE)
+    agent: Any = probe.subject(problem, np.random.default_rng(1))
+    for t in range(ENDURANCE):
         decision = agent.act(read_only(X[t]))
-        problem = _wrong(decision, probe.problem.n_classes)
-        if problem:
-            fail(f"at round {t} {problem}")
+        if wrong := _wrong(decision, problem.n_classes):
+            fail(f"at round {t} {wrong}")
         explored = decision.explored
         if agent.explores and not isinstance(explored, bool):
             fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class says explores = False")
         if not agent.explores and explored is not None:
             fail(f"at round {t} explored is {explored!r} but the class says explores = False: it must be None")
-        tell(agent, read_only(X[t]), decision, y[t])
-
-
-def decisions_to_the_end(probe: PlayerProbe) -> None:
-    """In a long run, too, act answers a Decision with finite probabilities that sum to 1."""
-    problem = replace(probe.problem, horizon=ENDURANCE)
-    X, y = planted_stream(problem, ENDURANCE)
-    agent: Any = probe.subject(problem, np.random.default_rng(1))
-    if isinstance(agent, KernelActor) and all(getattr(type(agent), v) is getattr(KernelActor, v) for v in COMPILED):
-        try:
-            agent.play_block(read_only(X), y, Trace.empty(ENDURANCE))
-        except PlayerError as error:
-            fail(f"at round {error.at} {error}")
-        return
-    for t in range(ENDURANCE):
-        decision = agent.act(read_only(X[t]))
-        if wrong := _wrong(decision, problem.n_classes):
-            fail(f"at round {t} {wrong}")
         tell(agent, read_only(X[t]), decision, y[t])
 
 
@@ -294,8 +273,8 @@ _ANSWERS = (
     learn_keeps_the_answer,
     late_feedback,
 )
-AGENT = (*BEFORE, decisions, *AFTER, decisions_to_the_end, *_ANSWERS, only_the_bit, both_paths)
-LABEL_AGENT = (*BEFORE, decisions, *AFTER, decisions_to_the_end, *_ANSWERS, told_the_label, both_paths)
+AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, only_the_bit, both_paths)
+LABEL_AGENT = (*BEFORE, decisions, *AFTER, *_ANSWERS, told_the_label, both_paths)
 
 
 def agent_checks(cls: type[Player]) -> tuple[Callable[[PlayerProbe], None], ...]:

@@ -21,8 +21,8 @@ HORIZON = 64
 STREAM = 1500
 """Rounds over which block sizes are compared: more than environments usually draw at a time."""
 SEED = 7
-LAGS = (-2, -1, *range(1, 11))
-"""Rounds by which a label or reward is compared with earlier (above 0) and later contexts and actions."""
+MOST_LATE = 10
+"""Rounds up to which earlier contexts and actions are compared with the own."""
 SURE = 6.0
 """Standard deviations by which another round must explain it better than its own."""
 
@@ -207,43 +207,40 @@ def one_bit(probe: EnvProbe) -> None:
 
 
 def own_round(probe: EnvProbe) -> None:
-    """Label and reward are of the context just shown and the action just taken, of no earlier or later round."""
+    """The reward is of the context just shown and the action just taken, of no earlier round."""
     refuse_other_rounds(probe.make(STREAM))
 
 
 def refuse_other_rounds(env: Any) -> None:
-    """Fail where another round's context, or context and action, explain the labels (without labels the rewards) better.
+    """Fail where an earlier round's context, with its action or the one just taken, explains the rewards better.
 
-    One explains as many of them as its nearest neighbour, without labels that of the same action, has the same; the two
-    counts are compared by McNemar's statistic, the difference of discordant rounds over the root of their sum.
+    One explains a reward if its nearest neighbour with the same action has the same; the two counts are compared by McNemar's
+    statistic, the difference of discordant rounds over the root of their sum.
     """
     actions = _actions(env, horizon=STREAM)
     played = episode(env, actions)
-    found = played.labels if _labelled(env) else np.array(played.rewards)
-    actions = np.zeros_like(actions) if _labelled(env) else actions
-    X = played.contexts
+    X, rewards = played.contexts, np.array(played.rewards)
     squares = np.einsum("td,td->t", X, X)
     # Among equal contexts the nearest is drawn.
     apart = np.maximum(squares[:, None] + squares - 2.0 * (X @ X.T), 0.0)
     apart += (1e-9 * apart.max() or 1.0) * np.random.default_rng(SEED).random(apart.shape)
     np.fill_diagonal(apart, np.inf)
-    rounds = np.arange(max(LAGS), STREAM + min(LAGS))
+    rounds = np.arange(MOST_LATE, STREAM)
 
     def explained(lag: int, action_lag: int) -> Any:
         at, played_at = rounds - lag, actions[rounds - action_lag]
         nearest = np.where(played_at[:, None] == played_at, apart[np.ix_(at, at)], np.inf).argmin(axis=1)
-        return found[rounds][nearest] == found[rounds]
+        return rewards[rounds][nearest] == rewards[rounds]
 
     own = explained(0, 0)
-    for lag in LAGS:
-        for action_lag in {0, 0 if _labelled(env) else lag}:
+    for lag in range(1, MOST_LATE + 1):
+        for action_lag in (0, lag):
             other = explained(lag, action_lag)
-            more, less = int(np.count_nonzero(other & ~own)), int(np.count_nonzero(own & ~other))
-            if more - less > SURE * np.sqrt(more + less):
-                what, when = "label" if _labelled(env) else "reward", "before" if lag > 0 else "after"
+            more = int(other.sum()) - int(own.sum())
+            if more > SURE * np.sqrt(np.count_nonzero(other != own)):
                 fail(
-                    f"the context {abs(lag)} rounds {when} explains {more - less} of {len(rounds)} {what}s more than their "
-                    f"own: the {what} must be that of the context just shown"
+                    f"the context {lag} rounds before explains {more} of {len(rounds)} rewards more than their own: a reward "
+                    "must be that of the context just shown and the action just taken"
                 )
 
 

@@ -170,7 +170,7 @@ def repeatable(probe: ForeignProbe) -> None:
 
 
 def own_round(probe: ForeignProbe) -> None:
-    """Label and reward are of the context just shown and the action just taken, of no earlier or later round."""
+    """The reward is of the context just shown and the action just taken, of no earlier round."""
     refuse_other_rounds(probe.make(STREAM))
 
 

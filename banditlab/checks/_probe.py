@@ -25,8 +25,8 @@ ROUNDS = 60
 """Rounds of an ordinary check."""
 LONG = 400
 """Rounds of the check on memory, and the probe problem's horizon."""
-ENDURANCE = 2000
-"""Rounds in which every answer is checked, most of them by the player's own blocks."""
+ENDURANCE = 1000
+"""Rounds in which every answer is checked."""
 
 
 @dataclass(frozen=True)

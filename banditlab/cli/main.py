@@ -230,9 +230,7 @@ def train(
     ] = None,
     other_table: Annotated[
         bool,
-        typer.Option(
-            "--other-table", help="With --best-of: other columns or classes, and other options of the table, are meant."
-        ),
+        typer.Option("--other-table", help="With --best-of: a table with other columns or classes is meant."),
     ] = False,
     seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
     floor: Annotated[float, typer.Option(help="The policy's least probability of any allowed action.")] = 0.0,

@@ -52,7 +52,7 @@ class TableOptions(NamedTuple):
     ]
     na_values: Annotated[
         list[str] | None,
-        typer.Option("--na-values", "--na-value", help="An entry that counts as missing, such as 9999; repeatable."),
+        typer.Option("--na-values", help="An entry that counts as missing, such as 9999; repeatable."),
     ]
     drop_rows: Annotated[
         list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")

@@ -8,15 +8,11 @@ from typing import Any, NamedTuple
 from banditlab.engine.plan import described_players, make_plan
 from banditlab.engine.spec import Block, Spec, make_spec
 from banditlab.envs import files
-from banditlab.envs.table import Table
 from banditlab.errors import FaultError, UsageError
 from banditlab.results.reading import finished_runs, read_plan, read_spec
 
-OF_A_FILE = ("format", "encoding", "separator", "header", "decimal", "thousands", "comments")
-"""Settings that say how a file is written: another file of the same table may be written otherwise."""
 SHOWN = 5
-"""Names of columns or classes that a message lists."""
-DEFAULTS = {name: parameter.default for name, parameter in Table.own_settings().items()}
+"""Columns and classes that a message lists."""
 
 
 class Compared(NamedTuple):
@@ -31,7 +27,7 @@ class Compared(NamedTuple):
     """The role of each feature column, by name."""
     classes: list[str]
     any_table: bool
-    """Whether another table, and options that contradict the recipe, are meant."""
+    """Whether another table is meant."""
 
     @classmethod
     def of(cls, folder: Path, any_table: bool = False) -> Compared:
@@ -48,72 +44,27 @@ class Compared(NamedTuple):
         settings = {name: value for name, value in next(spec.environment[0].written()).items() if name != "path"}
         return cls(folder, settings, **tables[0], any_table=any_table)
 
-    def joined(self, given: dict[str, Any], data: Path) -> tuple[dict[str, Any], list[str]]:
-        """Return the recipe joined with settings given for a file, and a sentence on each that contradicts it.
-
-        Numbers of rows are those of one file. Roles, and columns to leave out, add to the recipe's.
-        """
+    def recipe(self, data: Path) -> dict[str, Any]:
+        """Return the settings for a file; numbers of rows to leave out are those of the file compared."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
-        joined = {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
-        faults = []
-        for name, value in given.items():
-            was = joined.get(name, DEFAULTS[name])
-            free = (name in OF_A_FILE and (not same or was == "auto")) or (name, was) == ("missing", "error")
-            if isinstance(value, list):
-                value, free = list(dict.fromkeys([*(was or ()), *value])), True
-            elif isinstance(value, dict):
-                old = was or {}
-                value, free = old | value, all(value.get(key, role) == role for key, role in old.items())
-            if free or value == was or self.any_table:
-                joined[name] = value
-            else:
-                asked = f"{name} ({option(name, given[name])}) {given[name]!r}"
-                faults.append(
-                    f"{asked}: the comparison in {self.folder} had {was!r}; leave it out, or say --other-table"
-                )
-        return joined, faults
-
-    def beyond(self, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return of settings what the recipe does not have."""
-        found = {name: value for name, value in settings.items() if value != self.settings.get(name)}
-        for name, value in found.items():
-            was = self.settings.get(name) or ()
-            if isinstance(value, list):
-                found[name] = [each for each in value if each not in was]
-            elif isinstance(value, dict):
-                found[name] = {key: each for key, each in value.items() if key not in was}
-        return found
-
-    def within(self, settings: dict[str, Any], names: list[str]) -> dict[str, Any]:
-        """Return settings without the recipe's columns to leave out that a table with columns of these names does not have."""
-        ours = set(self.settings.get("drop_columns", ())) - set(names)
-        drop = [name for name in settings.get("drop_columns", ()) if name not in ours]
-        return settings | ({"drop_columns": drop} if ours else {})
+        return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 
     def differences(self, columns: dict[str, str], classes: list[str], source: str) -> list[FaultError]:
         """Return one fault where feature columns (roles by name, "" for one without) or classes are not those compared."""
-        more = [name for name in columns if name not in self.columns]
-        roles = [name for name, role in self.columns.items() if columns.get(name, "") not in ("", role)]
-        said = _lists("it has no", "column", [name for name in self.columns if name not in columns])
-        said += [f"column {name!r} is {columns[name]}, not {self.columns[name]}" for name in roles[:SHOWN]]
-        said += _lists("it has no", "class", [name for name in self.classes if classes and name not in classes])
-        said += _lists("new is", "class", [name for name in classes if name not in self.classes])
-        mends = [] if said else [word for name in more for word in ("--drop-column", name)]
-        said += _lists("new is", "column", more)
+        new = [name for name in columns if name not in self.columns]
+        other = [f"column {name!r}" for name, role in self.columns.items() if columns.get(name) not in ("", role)]
+        other += [f"class {name!r}" for name in sorted({*classes} ^ {*self.classes}) if classes]
+        said = [*other, *(f"column {name!r}" for name in new)]
         if self.any_table or not said:
             return []
-        told = f"{source}: not the table that {self.folder} compared ({'; '.join(said)})"
-        return [FaultError(f"{told}; --other-table trains on it all the same", *mends)]
-
-
-def _lists(what: str, kind: str, names: list[str]) -> list[str]:
-    shown = ", ".join(map(repr, names[:SHOWN])) + ", ..." * (len(names) > SHOWN)
-    return [f"{what} {kind} {shown}"] if names else []
-
-
-def option(name: str, value: Any) -> str:
-    """Return the option of a table's setting: of a list or roles that of one entry."""
-    return "--" + (name[:-1] if isinstance(value, dict | list) and name != "na_values" else name).replace("_", "-")
+        shown = ", ".join(said[:SHOWN]) + ", ..." * (len(said) > SHOWN)
+        return [
+            FaultError(
+                f"{source}: not the table that {self.folder} compared ({shown}: only in one of them, or of another role); "
+                "--other-table trains on it all the same",
+                *(word for name in new if not other for word in ("--drop-column", name)),
+            )
+        ]
 
 
 def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
@@ -124,24 +75,23 @@ def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
     if not (folder / "runs.json").exists():
         return spec, []
     try:
-        tables, earlier = read_plan(folder)["tables"], _spec(folder)
         now = [description for description, *_ in described_players(spec, str(folder))]
         others = [
             (label, Block(id=description["id"], **written))
-            for description, written, label in described_players(earlier, str(folder))
+            for description, written, label in described_players(_spec(folder), str(folder))
             if description["kind"] == "agents" and description not in now
         ]
     except UsageError as error:
         return spec, [f"no agents of an earlier comparison are kept: {error}"]
     if not others:
         return spec, []
-    plan = make_plan(spec.model_copy(update={"agent": [point for _, point in others]}))
+    runs = make_plan(spec.model_copy(update={"agent": [point for _, point in others]})).runs
     finished = finished_runs(folder)
-    lacking = {run.label for run in plan.runs if run.run_id not in finished}
-    kept = {run.label for run in plan.runs} - lacking
+    lacking = {run.label for run in runs if run.run_id not in finished}
+    kept = {run.label for run in runs} - lacking
     said = [f"of the earlier comparison in {folder} stay: {', '.join(sorted(kept))}"] if kept else []
     if lacking:
-        why = _changes(earlier, spec, tables, plan.tables) or "runs of theirs are not finished"
+        why = "not all runs on this table, with these settings, are there"
         said.append(f"of the earlier comparison in {folder} are not kept: {', '.join(sorted(lacking))} ({why})")
     points = [point for label, point in others if label in kept]
     return spec.model_copy(update={"agent": [*spec.agent, *points]}), said
@@ -150,21 +100,3 @@ def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
 def _spec(folder: Path) -> Spec:
     written = {name: value for name, value in read_spec(folder).items() if name in Spec.model_fields}
     return make_spec(written, str(folder / "spec.toml"))
-
-
-def _changes(earlier: Spec, spec: Spec, tables: dict[str, Any], now: dict[str, Any]) -> str:
-    """Return in what a comparison differs from an earlier one, "" where agents alone may."""
-    old, new = (_facts(each) for each in (earlier, spec))
-    names = [name for name in (*old, *new) if old.get(name, DEFAULTS.get(name)) != new.get(name, DEFAULTS.get(name))]
-    said = [f"{name} was {old.get(name)}, is {new.get(name)}" for name in dict.fromkeys(names)]
-    if [table["content"] for table in tables.values()] != [table["content"] for table in now.values()]:
-        said.insert(0, "the file's content is another")
-    if spec.repetitions > earlier.repetitions:
-        said.append(f"repetitions were {earlier.repetitions}, are {spec.repetitions}")
-    return "; ".join(said[:SHOWN])
-
-
-def _facts(spec: Spec) -> dict[str, Any]:
-    """Return what runs on one table depend on beside agent and content."""
-    facts = {name: value for each in spec.environment for name, value in each.model_dump().items() if name != "path"}
-    return facts | {name: getattr(spec, name) for name in ("rounds", "base_seed", "horizon_known")}

@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from banditlab.comparison._earlier import Compared, option
+from banditlab.comparison._earlier import Compared
 from banditlab.envs.survey import Survey
 from banditlab.errors import FaultError, FaultyTableError
 
@@ -84,15 +84,20 @@ def _fixed(label: str, settings: dict[str, Any], faults: list[FaultError]) -> tu
 def command(
     data: str, label: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare"
 ) -> str:
-    """Return the command that has these settings, or adds them to the recipe of a comparison."""
-    parts = ["banditlab", verb, data, *(["--label", label] if label else [])]
+    """Return the command that has these settings, with a comparison those that its recipe has not."""
+    parts = ["banditlab", verb, data]
     if against is not None:
-        parts, settings = [*parts[:3], "--best-of", str(against.folder)], against.beyond(settings)
+        parts += ["--best-of", str(against.folder)]
+        settings = {name: value for name, value in settings.items() if value != against.settings.get(name)}
+    if label and (against is None or label != against.settings.get("label")):
+        parts += ["--label", label]
     for name, value in (dict.fromkeys(FIRST) | settings).items():
         if name == "header":
             parts += [HEADER[value]] if value in HEADER else []
             continue
+        one = isinstance(value, dict | list) and name != "na_values"
+        option = "--" + (name[:-1] if one else name).replace("_", "-")
         several = [f"{key}={each}" for key, each in value.items()] if isinstance(value, dict) else value
         several = several if isinstance(several, list) else [] if several is None else [several]
-        parts += [part for each in several for part in (option(name, value), str(each))]
+        parts += [part for each in several for part in (option, str(each))]
     return shlex.join(parts)

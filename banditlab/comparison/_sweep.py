@@ -18,7 +18,7 @@ from banditlab.engine.describe import build_environment, describe_environment
 from banditlab.engine.spec import Spec, make_spec
 from banditlab.envs import files
 from banditlab.envs.survey import Survey, about_classes, survey
-from banditlab.envs.table import COPIES, ReadFrame, Reading, order_column, read_frame
+from banditlab.envs.table import COPIES, ReadFrame, Reading, read_frame
 from banditlab.errors import FaultError, FaultyTableError, UsageError
 from banditlab.numerics.sparse_rows import MOST_DENSE
 from banditlab.validation import at_least
@@ -147,7 +147,7 @@ def prepared(
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
     with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
         describe_environment(TABLE, settings, str(data))
-    found, sentences, _ = surveyed(data, label, settings)
+    found, sentences = surveyed(data, label, settings)
     env = _built(settings, data)
     if not settings.get("group") and not env.sparse:
         alike = _built(settings | {"group": COPIES}, data)
@@ -217,8 +217,8 @@ def surveyed(
     against: Compared | None = None,
     others: Sequence[str] = (),
     verb: str = "compare",
-) -> tuple[Survey | None, list[str], dict[str, Any]]:
-    """Return what a table looks like, what was found out of its file, and the settings that it is read by.
+) -> tuple[Survey | None, list[str]]:
+    """Return what a table looks like and what was found out of its file.
 
     `against` is the comparison whose recipe is among the settings, `others` are faults of the request, `verb` is its command.
 
@@ -234,48 +234,34 @@ def surveyed(
     if format_ == "libsvm" or settings.get("arms"):
         if others:
             raise FaultyTableError(others, "")
-        return None, [], settings
+        return None, []
     data_ = files.read_bytes(path)
-    read: dict[str, Any] = {}
+    read: list[ReadFrame] = []
 
     def look(label: str, settings: dict[str, Any]) -> Survey:
-        faults: list[FaultError] = []
+        encoding, separator, header = (settings.get(name, "auto") for name in ("encoding", "separator", "header"))
+        codes = tuple(settings.get("na_values") or ())
+        reading = Reading(settings.get("decimal", "."), settings.get("thousands", ""), codes)
+        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
+        rows = {name: settings.get(name) or () for name in ("comments", "drop_rows")}
         try:
-            content = files.content_of(str(data), data_, format_, settings.get("encoding", "auto"))
-        except FaultError as fault:
-            if not fault.options:
-                raise
-            faults, content = [fault], files.content_of(path, data_, format_, fault.options[1])
-        named = {name: settings[name] for name in ("header", "comments", "drop_rows") if settings.get(name) is not None}
-        reading = Reading(
-            settings.get("decimal") or "auto", settings.get("thousands") or "", tuple(settings.get("na_values") or ())
-        )
-        separator = {"tab": "\t", "\\t": "\t"}.get(settings.get("separator", "auto"), settings.get("separator", "auto"))
-        read["it"] = read_frame(
-            str(data), content, format_, separator, **named, reading=reading, label=label, faults=faults
-        )
-        frame = read["it"].frame
-        settings = settings if against is None else against.within(settings, list(frame.columns))
-        read["settings"] = settings
+            content = files.content_of(str(data), data_, format_, encoding)
+            found = read_frame(str(data), content, format_, separator, header, reading, **rows, label=label)
+        except FaultError as fault:  # without a table there are no others
+            return Survey([], [fault], [])
+        read.append(found)
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
-        if settings.get("order", "").startswith("time:"):
-            try:
-                order_column("order", settings["order"][5:], frame.drop(columns=label, errors="ignore"), str(data))
-            except UsageError as error:
-                faults.append(FaultError(str(error)))
         no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
-        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(frame.columns))]
-        found = survey(frame, label, **kept, source=str(data))
-        another = (
-            [] if against is None else against.differences(found.columns, list(map(str, found.classes)), str(data))
-        )
-        return found._replace(faults=[*faults, *found.faults, *another])
+        kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(found.frame.columns))]
+        seen = survey(found.frame, label, **kept, source=str(data))
+        another = [] if against is None else against.differences(seen.columns, list(map(str, seen.classes)), str(data))
+        return seen._replace(faults=[*found.faults, *seen.faults, *another])
 
     given = {name: value for name, value in settings.items() if name not in ("path", "label")}
     found = refuse_faults(look, str(data), label, given, against, others, verb)
-    return found, _about_file(read["it"], settings), read["settings"] | {"path": path, "label": label}
+    return found, _about_file(read[-1], settings)
 
 
 def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:

@@ -150,8 +150,7 @@ def _as_kernel_input(player: Player, X: Contexts) -> Any:
 def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
     """Return the trace of logits (n, K) and their log loss in nats; a forecaster's action is its most likely class."""
     if not np.isfinite(logits).all():
-        at = int(np.argmin(np.isfinite(logits).all(axis=1)))
-        raise PlayerError("the forecaster's logits are not finite", at)
+        raise PlayerError("the forecaster's logits are not finite")
     action = np.argmax(logits, axis=1)
     losses = logistic_loss(logits, y)
     return Trace(action, action == y, np.exp(-losses), np.zeros(len(y), np.bool_)), float(losses.sum())

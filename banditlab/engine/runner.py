@@ -13,7 +13,6 @@ import math
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -288,19 +287,9 @@ def play(
         int(player.problem.n_features), int(player.problem.n_classes), float(player.problem.radius)
     )
     several = getattr(base, "several_right", False)
-    with _named_round(score):
-        for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
-            _play_piece(loop, piece, score)
+    for piece in cut_at(checked_blocks(blocks, checked_against, rounds, several=several), stops):
+        _play_piece(loop, piece, score)
     return score.finish("blocks")
-
-
-@contextmanager
-def _named_round(score: _Score) -> Iterator[None]:
-    """Name the round, from 1, in the error of a player that breaks its contract."""
-    try:
-        yield
-    except PlayerError as error:
-        raise PlayerError(f"{error}, in round {score.rounds + error.at + 1:,}", error.at) from error
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
@@ -408,20 +397,19 @@ def _play_steps(
     score = _Score(player, env.unwrapped, stops[-1], keep_trace, schedule)
     learner = player if schedule is None else _LateSteps(player, schedule)
     kind = score.played.kind  # decided once: a plug-in may change its class
-    with _named_round(score):
-        for t in range(1, stops[-1] + 1):
-            if not np.isfinite(context).all():
-                raise UsageError("the environment gave a context that is not finite")
-            context = _shown(context)
-            begin = time.perf_counter()
-            loss = None
-            if kind == LABEL:
-                (trace, loss), context = _forecast_step(env, player, context)
-            else:
-                trace, context = _agent_step(env, player, learner, context, full=kind == REFERENCE)
-            score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
-            if t in stops:
-                score.close_row()
+    for t in range(1, stops[-1] + 1):
+        if not np.isfinite(context).all():
+            raise UsageError("the environment gave a context that is not finite")
+        context = _shown(context)
+        begin = time.perf_counter()
+        loss = None
+        if kind == LABEL:
+            (trace, loss), context = _forecast_step(env, player, context)
+        else:
+            trace, context = _agent_step(env, player, learner, context, full=kind == REFERENCE)
+        score.add(trace, _finished_round(env), time.perf_counter() - begin, loss)
+        if t in stops:
+            score.close_row()
     return score.finish("steps")
 
 

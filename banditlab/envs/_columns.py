@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from banditlab.envs._reading import AS_WRITTEN, EXACT, Reading
+from banditlab.envs._reading import EXACT
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import one_of
 
@@ -66,8 +66,8 @@ class Recipe:
         norms.
     in_order
         Whether rows are played as they stand: then scaling "auto" is a running one (see `_running_scale`).
-    reading
-        How the table's file writes numbers and what counts as missing in it, for the rows that come after it.
+    na_values
+        Entries that count as missing, in the table and in the rows that come after it.
     """
 
     scaling: Scaling = "auto"
@@ -75,7 +75,7 @@ class Recipe:
     normalize: bool = True
     intercept: bool = True
     in_order: bool = False
-    reading: Reading = AS_WRITTEN
+    na_values: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         one_of("scaling", self.scaling, get_args(Scaling))
@@ -164,12 +164,6 @@ def check_nominal(
     known, name = text.dropna(), str(text.name)
     drop = ("--drop-column", name)
     odd = known[pd.to_numeric(known, errors="coerce").isna()]
-    if len(odd) > MOST_SLIPS and odd.nunique() == 1 and n_names > 20 and len(odd) < 0.5 * n_known and not asked:
-        raise FaultError(
-            f"{source} is numeric but for {len(odd)} of {n_known} entries, all {odd.iloc[0]!r}: a code for missing? give "
-            "na_values (--na-values)",
-            *("--na-values", str(odd.iloc[0])),
-        )
     if 0 < len(odd) <= MALFORMED_SHARE * n_known and not asked:
         rows = [part for row in odd.index for part in ("--drop-row", str(row))]
         raise FaultError(

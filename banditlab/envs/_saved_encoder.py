@@ -11,7 +11,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._outliers import EXTREME, LEVELS
-from banditlab.envs._reading import Reading
 from banditlab.envs._steps import Step
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided
@@ -43,19 +42,12 @@ class _SavedStep(_Part):
     knots: Annotated[list[Knot], Field(max_length=max(LEVELS))] = []
 
 
-class _SavedReading(_Part):
-    decimal: Literal["auto", ".", ","] = "auto"
-    thousands: str = ""
-    na_values: list[str] = []
-    units: str = ""
-
-
 class _SavedRecipe(_Part):
     scaling: Literal["none", "minmax", "standard", "maxabs", "robust", "rowwise"]
     missing: Missing
     normalize: bool
     intercept: bool
-    reading: _SavedReading = _SavedReading()
+    na_values: list[str] = []
 
 
 class _SavedNorm(_Part):
@@ -106,9 +98,7 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
         Step(**step.model_dump() | {name: tuple(getattr(step, name)) for name in ("categories", "shares", "knots")})
         for step in saved.columns
     ]
-    written = saved.recipe.reading.model_dump()
-    reading = Reading(**written | {"na_values": tuple(written["na_values"])})
-    recipe = Recipe(**saved.recipe.model_dump() | {"reading": reading})
+    recipe = Recipe(**saved.recipe.model_dump() | {"na_values": tuple(saved.recipe.na_values)})
     norm = NormRule(**saved.norm.model_dump())
     _refuse_contradictions(steps, recipe, norm, source)
     return steps, recipe, norm

@@ -25,7 +25,7 @@ from banditlab.envs._columns import (
 )
 from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._outliers import bent, mapped
-from banditlab.envs._reading import Reading
+from banditlab.envs._reading import is_one_of, without
 from banditlab.envs._row_arrays import RowArrays
 from banditlab.envs._steps import Step, feature_names, output_order
 from banditlab.errors import FaultError, UsageError, nearest
@@ -87,8 +87,6 @@ class Encoder:
         self.d = len(self.feature_names)
         self.radius = norm.radius
         self._row = RowArrays(steps, recipe, norm)
-        self._numeric = {s.name for s in steps if s.role == "numeric"}
-        self._plain = recipe.reading._replace(decimal=recipe.reading.point) == Reading(".")
 
     # -------------------------------------------------------------------------------------------------------- fitting
 
@@ -175,6 +173,7 @@ class Encoder:
         """
         from banditlab.envs._transformer import frame_of
 
+        frame = without(frame, self.recipe.na_values)
         given = {str(name): name for name in frame.columns}
         absent = [column.name for column in self.columns if column.name not in given]
         if absent and not self.imputes:
@@ -191,8 +190,6 @@ class Encoder:
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
         """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
-        if not self._plain:
-            values = [self.recipe.reading.value(value, step.role == "numeric") for value in values]
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -221,13 +218,13 @@ class Encoder:
             A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
             key and what is allowed.
         """
-        row = self._as_read(row)
+        row = self._known(row)
         x = self._row.quick(row)
         return self._encoded(row) if x is None else x
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
         """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
-        row = self._as_read(row)
+        row = self._known(row)
         x = self._row.quick(row)
         if x is not None:
             return x, [], []
@@ -241,11 +238,10 @@ class Encoder:
                 unknown.append(name)
         return self._encoded(row), gaps, unknown
 
-    def _as_read(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a row whose numbers and missing entries may be written as in the table's file, as plain values."""
-        if self._plain:
-            return row
-        return {name: self.recipe.reading.value(value, name in self._numeric) for name, value in row.items()}
+    def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
+        """Return a row with None in the place of what counts as missing."""
+        codes = self.recipe.na_values
+        return {name: None if is_one_of(value, codes) else value for name, value in row.items()} if codes else row
 
     def warm(self) -> None:
         """Compile what `encode` calls, which its first row would have to wait for."""
@@ -317,8 +313,8 @@ class Encoder:
         columns = [
             {k: list(v) if isinstance(v, tuple) else v for k, v in step._asdict().items()} for step in self.steps
         ]
-        recipe = {name: getattr(self.recipe, name) for name in ("scaling", "missing", "normalize", "intercept")}
-        recipe |= {} if self._plain else {"reading": self.recipe.reading._asdict()}
+        names = ("scaling", "missing", "normalize", "intercept", "na_values")
+        recipe = {name: getattr(self.recipe, name) for name in names}
         saved = {
             "format": FORMAT,
             "version": VERSION,

@@ -9,13 +9,12 @@ import os
 import re
 import zlib
 from collections import Counter
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from banditlab.envs._lines import records, table_lines
+from banditlab.envs._lines import records, refuse_odd_lines
 from banditlab.envs._reading import MISSING, Reading, with_numbers
 from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError
@@ -119,19 +118,12 @@ def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> 
 
 
 def read_csv(
-    path: str,
-    data: bytes,
-    separator: str,
-    reading: Reading,
-    drop_rows: list[int],
-    header: bool = True,
-    label: str = "",
-    faults: list[FaultError] | None = None,
-) -> tuple[pd.DataFrame, Reading]:
-    """Return the table with numeric columns as floats and all others as text; without a header columns are "0", "1", ...
+    path: str, data: bytes, separator: str, reading: Reading, drop_rows: list[int], header: bool = True, label: str = ""
+) -> tuple[pd.DataFrame, list[FaultError]]:
+    """Return the table with numeric columns as floats and all others as text, and faults: see `_reading.with_numbers`.
 
     Everything is read as text first: a row that is dropped because it is malformed must not decide a column's type.
-    Where a list for faults is given, what is not as declared goes there and is read for what it is.
+    Without a header columns are "0", "1", ...
     """
     import pandas as pd
 
@@ -139,9 +131,7 @@ def read_csv(
     columns = 1 + line.count(separator.encode())
     refuse_beyond(COLUMNS, columns, f"{path}: the first line has {columns:,} columns separated by {separator!r}")
     most = min(limit(ROWS), limit(ENTRIES) // columns)
-
-    report = _raise if faults is None else faults.append
-    data, numbers = table_lines(path, data, separator, -int(header), drop_rows, report)
+    refuse_odd_lines(path, data, separator)
     try:
         frame = pd.read_csv(
             io.BytesIO(data),
@@ -151,20 +141,15 @@ def read_csv(
             na_values=[*MISSING, *reading.na_values],
             encoding="utf-8-sig",
             header="infer" if header else None,
-            index_col=False,
             nrows=most + 1,
         )
-        refuse_table(path, len(frame), len(frame.columns), "at least " * (len(frame) > most))
-        frame.index = pd.Index(numbers or range(len(frame)))
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError) as error:
-        if isinstance(error, UsageError):
-            raise
         raise UsageError(f"{path}: not a table separated by {separator!r} ({' '.join(str(error).split())})") from None
+    refuse_table(path, len(frame), columns, "at least " * (len(frame) > most))
     if header:
-        _refuse_duplicates([name for name in next(records(path, data, separator))[0] if name], path, report)
+        _refuse_duplicates([name for name in next(records(path, data, separator))[0] if name], path)
     frame.columns = [str(name) for name in frame.columns]
-    frame = dropped(frame, [row for row in drop_rows if row in frame.index or not numbers], path)
-    return with_numbers(frame, label, reading, path, report)
+    return with_numbers(dropped(frame, drop_rows, path), label, reading, path)
 
 
 def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None:
@@ -190,7 +175,7 @@ def has_header(data: bytes, separator: str) -> bool:
         lines = pd.read_csv(
             io.BytesIO(data[:SNIFFED].rpartition(b"\n")[0] if len(data) > SNIFFED else data),
             sep=separator, header=None, dtype=str, na_values=MISSING, encoding="utf-8-sig", encoding_errors="replace",
-            nrows=SNIFFED_LINES, on_bad_lines="skip",
+            nrows=SNIFFED_LINES,
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError):
         return True  # what is wrong with the file is said by `read_csv`
@@ -217,14 +202,10 @@ def has_header(data: bytes, separator: str) -> bool:
     return not for_data > 2 * for_header
 
 
-def _raise(fault: FaultError) -> None:
-    raise fault
-
-
-def _refuse_duplicates(names: list[str], path: str, report: Callable[[FaultError], None] = _raise) -> None:
+def _refuse_duplicates(names: list[str], path: str) -> None:
     twice = sorted(name for name, count in Counter(names).items() if count > 1)
     if twice:
-        report(FaultError(f"{path}: two columns are called {twice[0]!r}; rename one in the file"))
+        raise UsageError(f"{path}: two columns are called {twice[0]!r}; rename one in the file")
 
 
 def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
@@ -347,11 +328,9 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
     """Return the table without the given rows (from 0, the header not counted); the others keep their numbers."""
     if len(frame) == 0:
         raise UsageError(f"{path}: the table has no data rows")
-    wrong = [row for row in rows if row not in frame.index]
+    wrong = [row for row in rows if not 0 <= row < len(frame)]
     if wrong:
-        raise UsageError(
-            f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {frame.index[-1]}"
-        )
+        raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
     return frame.drop(index=rows)
 
 

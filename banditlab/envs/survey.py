@@ -161,30 +161,21 @@ def _labels(
 
 def about_classes(counts: Mapping[Any, int]) -> list[str]:
     """Return what is odd about the classes of a table, given the rows of each."""
-    said, alike, n = [], defaultdict(list), sum(counts.values())
+    said, alike = [], defaultdict(list)
     for name in counts:
         alike[" ".join(str(name).casefold().split())].append(repr(name))
     for names in alike.values():
         if len(names) > 1:
-            said.append(
-                f"classes {', '.join(names)} differ in case and blanks only: one class, written in several ways?"
-            )
-    for sign in "|;,":
-        joined = [str(name) for name in counts if sign in str(name)]
-        parts = {part.strip() for name in counts for part in str(name).split(sign)}
-        if joined and (sign == "|" or len(parts) < len(counts)):
-            made = f"{len(counts)} classes are made of {len(parts)} names joined by {sign!r}, such as {joined[0]!r}"
-            said.append(f"{made}: each combination is a class of its own")
+            said.append(f"classes {', '.join(names)} differ in case and blanks only: one class?")
+    joined = [name for name in counts if "|" in str(name)]
+    if joined:
+        said.append(f"{len(joined)} classes are names joined by '|', such as {joined[0]!r}: each is a class of its own")
     single = [repr(name) for name, rows in counts.items() if rows == 1]
     if single:
         said.append(f"{len(single)} of {len(counts)} classes have one row only: {', '.join(single[:10])}")
-    if len(counts) > n / 5:
-        said.append(f"{len(counts)} classes in {n} rows are more than one in five: is this a label?")
-    words = [
-        f"{name!r} is a class ({counts[name]} rows); --na-values {name} makes it missing"
-        for name in WORDS
-        if name in counts
-    ]
+    if len(counts) > sum(counts.values()) / 5:
+        said.append(f"{len(counts)} classes are more than one in five rows: is this a label?")
+    words = [f"{name!r} is a class; --na-values {name} makes it missing" for name in WORDS if name in counts]
     return said + words
 
 

@@ -15,7 +15,7 @@ from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import refuse_arms, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
-from banditlab.envs._reading import AS_WRITTEN, without
+from banditlab.envs._reading import PLAIN, without
 from banditlab.envs._reading import Reading as Reading
 from banditlab.envs._recipe import Rows
 from banditlab.envs._sparse_table import sparse_rows, stays_sparse
@@ -38,8 +38,8 @@ DEFAULTS = (
     *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None)),
     *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
-LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
 """Settings that are no part of an identity, as they change nothing."""
+LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -76,7 +76,7 @@ class Table(DataSetEnv):
         Whether the first line of a CSV file names the columns: "yes", "no" (they are then called "0", "1", ...), or "auto":
         found out, by whether that line looks like those below it.
     decimal
-        Decimal sign of a CSV file, "." or ","; "auto" takes the point and refuses numbers that may be written otherwise.
+        Decimal sign of a CSV file, "." or ",".
     thousands
         What groups the digits of numbers in a CSV file, such as "," in 26,238; "": nothing does.
     comments
@@ -143,7 +143,7 @@ class Table(DataSetEnv):
         encoding: str = "auto",
         separator: str = "auto",
         header: Header = "auto",
-        decimal: str = "auto",
+        decimal: str = ".",
         thousands: str = "",
         comments: list[str] | None = None,
         na_values: list[str] | None = None,
@@ -169,7 +169,7 @@ class Table(DataSetEnv):
             raise UsageError(f"separator must be one character, 'tab' or 'auto', got {separator!r}")
         one_of("header", header, get_args(Header))
         self.header: Header = header
-        self.decimal, self.thousands = one_of("decimal", decimal, ("auto", ".", ",")), str(thousands)
+        self.decimal, self.thousands = one_of("decimal", decimal, (".", ",")), str(thousands)
         if len(self.thousands) > 1 or self.thousands == self.decimal:
             raise UsageError(f"thousands (--thousands) must be one character that is not decimal, got {thousands!r}")
         self.comments, self.na_values = [*map(str, comments or ())], [*map(str, na_values or ())]
@@ -201,7 +201,6 @@ class Table(DataSetEnv):
         """
         rest = {name: value for name, value in settings.items() if name != "path"}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
-        rest |= {"decimal": "."} if rest.get("decimal") == "auto" else {}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
         found, data = files.format_of(path, settings.get("format", "auto")), files.read_bytes(path)
@@ -230,22 +229,21 @@ class Table(DataSetEnv):
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
+        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, tuple(self.na_values))
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
             if stays_sparse(X) and not self.group and not self.in_order:
-                recipe = Recipe(scaling, self.missing, self.normalize, self.intercept)
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
-            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header, self.reading)
+            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header)
             label = files.LIBSVM_LABEL
         else:
             read = self._frame(data)
-        recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, read.reading)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
         given = read.frame.drop(columns=self.arms or label, errors="ignore")
-        columns = {key: order_column(key, name, given, self.path) for key, name in named.items() if name}
+        columns = {key: self._column(key, name, given) for key, name in named.items() if name}
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
         rows = table_rows(
@@ -273,7 +271,10 @@ class Table(DataSetEnv):
 
     def _frame(self, content: bytes) -> ReadFrame:
         written = self.format, self.separator, self.header, self.reading
-        return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column)
+        read = read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column)
+        if read.faults:
+            raise read.faults[0]
+        return read
 
     def column(self, name: str) -> Floats:
         """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.
@@ -298,6 +299,25 @@ class Table(DataSetEnv):
             raise UsageError(f"{where} has {str(given[wrong].iloc[0])[:60]!r}; allowed is a number of at least 0")
         return values.to_numpy(np.float64)
 
+    def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
+        """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
+        import pandas as pd
+
+        where = f"{self.path}: {key} (--{key})"
+        if name not in frame.columns:
+            hint = nearest(name, list(frame.columns[:30]), keep_order=True)
+            beside = "arms" if self.arms else "label"
+            raise UsageError(f"{where}: there is no column {name!r} beside the {beside}{hint}")
+        values = frame[name].replace([np.inf, -np.inf], np.nan)
+        if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
+            values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
+        if (gaps := values.isna()).any():
+            raise UsageError(
+                f"{where}: column {name!r} has {str(frame[name][gaps].iloc[0])[:60]!r} in row {frame.index[gaps][0]}, counted "
+                f"from 0; every row needs {NEEDED[key]}"
+            )
+        return values
+
     def _units(self, frame: pd.DataFrame, rows: Rows) -> Labels | None:
         import pandas as pd
 
@@ -314,32 +334,13 @@ class Table(DataSetEnv):
         return rows_alike(rows.encoder.transform(frame), chance, len(rows.classes))
 
 
-def order_column(key: str, name: str, frame: pd.DataFrame, path: str) -> pd.Series:
-    """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
-    import pandas as pd
-
-    where = f"{path}: {key} (--{key})"
-    if name not in frame.columns:
-        hint = nearest(name, list(frame.columns[:30]), keep_order=True)
-        raise UsageError(f"{where}: there is no column {name!r} among the features{hint}")
-    values = frame[name].replace([np.inf, -np.inf], np.nan)
-    if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
-        values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")
-    if (gaps := values.isna()).any():
-        raise UsageError(
-            f"{where}: column {name!r} has {str(frame[name][gaps].iloc[0])[:60]!r} in row {frame.index[gaps][0]}, counted "
-            f"from 0; every row needs {NEEDED[key]}"
-        )
-    return values
-
-
 class ReadFrame(NamedTuple):
     """A file's table, and what was found out of the file."""
 
     frame: pd.DataFrame
     separator: str
     header: Header
-    reading: Reading
+    faults: Sequence[FaultError] = ()
 
 
 def read_frame(
@@ -348,25 +349,23 @@ def read_frame(
     format_: str,
     separator: str = "auto",
     header: Header = "auto",
-    reading: Reading = AS_WRITTEN,
+    reading: Reading = PLAIN,
     comments: Sequence[str] = (),
     drop_rows: Sequence[int] | None = None,
     label: str = "",
-    faults: list[FaultError] | None = None,
 ) -> ReadFrame:
-    """Return the table in the bytes of `files.content_of`: CSV, Parquet or ARFF; `faults` as `files.read_csv` takes it."""
+    """Return the table in the bytes of `files.content_of`: CSV, Parquet or ARFF."""
     rows = list(drop_rows or ())
-    if format_ == "parquet":
-        return ReadFrame(without(files.read_parquet(path, data, rows), reading.na_values), separator, header, reading)
-    if format_ == "arff":
-        return ReadFrame(without(files.read_arff(path, data, rows), reading.na_values), separator, header, reading)
+    if format_ in ("parquet", "arff"):
+        read = files.read_parquet if format_ == "parquet" else files.read_arff
+        return ReadFrame(without(read(path, data, rows), reading.na_values), separator, header)
     data = without_comments(data, comments)
     if separator == "auto":
         separator = sniff_separator(path, data)
     if header == "auto":
         header = "yes" if files.has_header(data, separator) else "no"
-    frame, reading = files.read_csv(path, data, separator, reading, rows, header == "yes", label, faults)
-    return ReadFrame(without(frame, reading.na_values), separator, header, reading)
+    frame, faults = files.read_csv(path, data, separator, reading, rows, header == "yes", label)
+    return ReadFrame(without(frame, reading.na_values), separator, header, faults)
 
 
 def _hashable(value: Any) -> Any:

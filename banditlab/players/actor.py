@@ -63,33 +63,31 @@ class Trace(NamedTuple):
         return correct
 
 
-def checked(decision: Decision, K: int, agent: Player, at: int = 0) -> Decision:
-    """Return the decision in round `at` of a block, or raise a PlayerError that names the agent and what it returned.
+def checked(decision: Decision, K: int, agent: Player) -> Decision:
+    """Return the decision, or raise a PlayerError that names the agent and what it returned.
 
     The result is a plain Decision with a copy of the probabilities, whatever type `act` returned. So the agent cannot change
     it later, and no object of the agent's observes which entry, the label's, is read.
     """
+    name = agent.id or type(agent).__name__
     try:
         action, p = (
             decision.action,
             np.array(decision.probabilities, dtype=np.float64),
         )  # writable: `is_valid_decision` has one type
     except AttributeError:
-        wrong = f"act must return a Decision, got {type(decision).__name__}"
-    else:
-        if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
-            wrong = f"action {action!r} is not an integer in 0 ... {K - 1}"
-        elif p.shape == (K,) and is_valid_decision(int(action), p):
-            explored = getattr(decision, "explored", None)
-            return Decision(
-                int(action), p, None if explored is None else bool(explored), getattr(decision, "payload", None)
-            )
-        elif p.shape == (K,) and is_valid_decision(int(np.argmax(p)), p):
-            wrong = f"played class {action}, to which it gave probability 0"
-        else:
-            shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
-            wrong = f"probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})"
-    raise PlayerError(f"{agent.id or type(agent).__name__}: {wrong}", at)
+        raise PlayerError(f"{name}: act must return a Decision, got {type(decision).__name__}") from None
+    if isinstance(action, bool) or not isinstance(action, int | np.integer) or not 0 <= action < K:
+        raise PlayerError(f"{name}: action {action!r} is not an integer in 0 ... {K - 1}")
+    if p.shape == (K,) and is_valid_decision(int(action), p):
+        explored = getattr(decision, "explored", None)
+        return Decision(
+            int(action), p, None if explored is None else bool(explored), getattr(decision, "payload", None)
+        )
+    if p.shape == (K,) and is_valid_decision(int(np.argmax(p)), p):
+        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
+    shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
+    raise PlayerError(f"{name}: probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})")
 
 
 class Actor(Player, ABC):
@@ -201,14 +199,14 @@ class RoundActor(Actor):
     def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
         """Play round t of a block."""
         view = self.view(x)
-        decision = checked(self._decide(view, u), self.problem.n_classes, self, t)
+        decision = checked(self._decide(view, u), self.problem.n_classes, self)
         correct = trace.put(t, decision, y)
         self._receive(view, decision, self._outcome(correct, y, t))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
         """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) holds that round's probabilities."""
         if played < len(trace.action):
-            checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self, played)
+            checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
 
 
 class KernelActor(RoundActor):
@@ -278,4 +276,4 @@ def play_kernels(
     p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
     played = loop(player.state, X, y, U, p, payload, *more, *trace)
     if played < len(y):
-        checked(Decision(int(trace.action[played]), p), player.problem.n_classes, player, played)
+        checked(Decision(int(trace.action[played]), p), player.problem.n_classes, player)

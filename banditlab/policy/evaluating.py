@@ -203,7 +203,10 @@ def _frame(path: str) -> pd.DataFrame:
 
     kind = files.format_of(path, "auto")
     data = files.content_of(path, files.read_bytes(path), kind)
-    return read_frame(path, data, kind, "auto", "auto", Reading()).frame
+    read = read_frame(path, data, kind, "auto", "auto", Reading())
+    if read.faults:
+        raise read.faults[0]
+    return read.frame
 
 
 def _texts(column: pd.Series) -> pd.Series:

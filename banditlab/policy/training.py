@@ -55,10 +55,9 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
         The agent's id, "fastcb" by default, and settings of its constructor.
     best_of
         A results folder of `compare`, or of any sweep, on one table: the agent and setting ranked first there, of those
-        that see one bit, with the recipe that it was ranked with. Settings of the table may repeat the recipe, leave out
-        more columns, and say what is done about missing entries where there were none.
+        that see one bit, with the recipe that it was ranked with. Settings of the table that are given replace the recipe's.
     other_table
-        Whether `best_of` may be of a table with other columns or classes; settings given then replace the recipe's.
+        Whether `best_of` may be of a table with other columns or classes.
     seed
         Of the rows' order and the agent's draws, 0 or above.
     table
@@ -70,7 +69,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     ------
     UsageError
         A table that cannot be read, an unknown agent or setting, an agent that observes the label. Both an agent and
-        `best_of`, settings that contradict its recipe, and faults of the table: all at once.
+        `best_of`, and faults of the table: all at once.
     HorizonRequiredError
         A setting that needs to know how many decisions there will be: a policy never knows.
     """
@@ -145,12 +144,10 @@ def trained(
             against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
         except UsageError as error:
             raise FaultyTableError([*faults, str(error)], "") from None
-        given, contradictions = against.joined(given, Path(data))
-        faults += contradictions
+        given = against.recipe(Path(data)) | given
     given |= {"path": str(Path(data).absolute())}
-    describe_environment(TABLE, given, str(data))
-    _, _, given = surveyed(Path(data), given.get("label", ""), given, against, faults, "train")
     described = describe_environment(TABLE, given, str(data))
+    surveyed(Path(data), given.get("label", ""), given, against, faults, "train")
     rows = build_environment(described, rounds=1).unwrapped.n_rows
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped

@@ -607,7 +607,7 @@ def test_labels_that_leak_are_seen() -> None:
     assert result.reason.endswith("changed the action there: learning may see the bit only")
 
 
-@pytest.mark.parametrize("rounds", [700, 1500])
+@pytest.mark.parametrize("rounds", [700, 999])
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
@@ -630,13 +630,13 @@ def test_an_answer_that_is_wrong_after_many_rounds_is_seen(rounds: int, answer: 
             super().learn(context, decision, correct)
             self.state["t"] += 1
 
-    result = outcome(Weary, "decisions_to_the_end")
+    result = outcome(Weary, "decisions")
     assert (result.status, result.reason.startswith(f"at round {rounds} ")) == ("failed", True)
     assert said in result.reason
 
 
 def test_every_check_has_a_broken_subject() -> None:
-    apart = {"bounded_memory", "true_probabilities", "only_the_bit", "decisions_to_the_end"}  # the tests above
+    apart = {"bounded_memory", "true_probabilities", "only_the_bit"}  # the three tests above
     assert {check.name for check in check_agent(Good)} == {name for _, name, _ in BROKEN} | apart
 
 

@@ -130,7 +130,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             "has 'a' in row 0, counted from 0; it must be a finite number",
         ),
         ({"format": "libsvm"}, "arms: a LIBSVM file brings its own labels; leave it out"),
-        ({"order": "time:gpt4"}, "there is no column 'gpt4' among the features"),
+        ({"order": "time:gpt4"}, "there is no column 'gpt4' beside the arms"),
         ({"arms": [], "label": ""}, "give label (--label), the column to predict"),
     ],
 )

@@ -341,7 +341,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "SynNonSep": {"noise_rate": 0.05, "noise": "other", "horizon": 10_000},
     "SynSep": {"horizon": 10_000},
     "Table": OF_FILES | {
-        "format": "auto", "encoding": "auto", "separator": "auto", "header": "auto", "decimal": ".", "drop_rows": None,
+        "format": "auto", "encoding": "auto", "separator": "auto", "header": "auto", "decimal": ".", "thousands": "",
+        "comments": None, "na_values": None, "drop_rows": None,
         "roles": None, "arms": None, "right_above": None, "order": "shuffle", "group": "",
     },
 }  # fmt: skip

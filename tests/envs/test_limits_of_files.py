@@ -11,13 +11,13 @@ import pyarrow.parquet as pq
 import pytest
 
 from banditlab.envs import files
-from banditlab.envs._reading import AS_WRITTEN
+from banditlab.envs._reading import PLAIN
 from banditlab.errors import UsageError
 
 
 def csv(path: Path) -> None:
     path.write_text("a,y\n" + "1,0\n" * 1000)
-    files.read_csv(str(path), path.read_bytes(), ",", AS_WRITTEN, [])
+    files.read_csv(str(path), path.read_bytes(), ",", PLAIN, [])
 
 
 def arff(path: Path) -> None:
@@ -57,7 +57,7 @@ def test_a_csv_is_read_no_further_than_the_limit(tmp_path: Path, monkeypatch: py
     monkeypatch.setenv("BANDITLAB_MAX_ENTRIES", "200")
     (tmp_path / "t").write_text("a,y\n" + "1,0\n" * 1000)
     with pytest.raises(UsageError, match="at least 101 rows of 2 columns"):
-        files.read_csv("t", (tmp_path / "t").read_bytes(), ",", AS_WRITTEN, [])
+        files.read_csv("t", (tmp_path / "t").read_bytes(), ",", PLAIN, [])
 
 
 def test_entries_of_lists_count(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

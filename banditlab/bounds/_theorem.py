@@ -44,6 +44,7 @@ RANGES: dict[str, Range] = {
     "edge": (0.0, 1.0),
     "true_edge": (0.0, 1.0),
     "delta": (LEAST, BELOW_ONE),
+    "epsilon": (LEAST, BELOW_ONE),
     "probability": (LEAST, BELOW_ONE),
 }
 """The closed range of an argument of this name, in every theorem unless it says otherwise."""

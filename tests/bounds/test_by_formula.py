@@ -27,6 +27,7 @@ from banditlab.bounds.ftrl import ftrl_regularization
 from banditlab.bounds.gaf import gaf_mu, gaf_regularization, gaf_samples, gaf_smoothing
 from banditlab.bounds.gaptron import gaptron_gamma, gaptron_step
 from banditlab.bounds.hessian_dominance import hessian_dominance
+from banditlab.bounds.minimax import minimax_regret, minimax_regret_on_ball, shamir_theorem_3, shamir_theorem_7
 from banditlab.bounds.obama import obama_gamma
 from banditlab.bounds.ons import exp_concavity
 from banditlab.bounds.randomized_decoding import decoding_step
@@ -35,6 +36,7 @@ from banditlab.bounds.template import logistic_smoothness, template_gamma, templ
 
 HELPERS: dict[str, Callable[..., float]] = {
     f.__name__: f for f in (least_error_rate, least_rounds,
+                            minimax_regret, minimax_regret_on_ball, shamir_theorem_3, shamir_theorem_7,
                             quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, decoding_constant,
                             mistakes_per_nat, theorem_9_gamma, folklore_error, ftrl_regularization, gaf_mu, gaf_regularization,
                             gaf_samples, gaf_smoothing, gaptron_gamma, gaptron_step, hessian_dominance, obama_gamma,
@@ -133,6 +135,22 @@ def folklore_any(T: Any, dim: Any, K: Any, B: Any, R: Any, lam: Any, c: Any) -> 
     return lam * K * B**2 + (1 + r) * (K - 1) * dim / (4 * c) * log(1 + 2 * r * T / (K * dim))
 
 
+def clipped_sum(n: Any, b: Any) -> Any:
+    """sum_k C(n, k) p^k (1 - p)^(n - k), p the nearest to k/n of log-odds at most b."""
+    shares = [min(1 / (1 + exp(-b)), max(1 / (1 + exp(b)), k / n)) for k in range(int(n) + 1)]
+    return sum(mpmath.binomial(n, k) * p**k * (1 - p) ** (n - k) for k, p in enumerate(shares))
+
+
+def multinomial_sum(n: int, K: int) -> Any:
+    """The sum over counts of K classes of n!/prod(c!) prod (c/n)^c."""
+    if K == 1 or n == 0:
+        return mpf(1)
+    return sum(
+        math.comb(n, c) * (mpf(c) / n) ** c * (mpf(n - c) / n) ** (n - c) * multinomial_sum(n - c, K - 1)
+        for c in range(n + 1)
+    )
+
+
 def rule(name: str, K: Any) -> Any:
     """1 - c, the largest P(mistake)/(-log2 s_y) of a decoding."""
     if name == "randomized":
@@ -208,6 +226,18 @@ CASES: list[Case] = [
     ("link_excess", (5, 0.3, 0.7, 3, 0.07), link),
     ("least_error_rate", (4, 9, 0.13), behind),
     ("least_rounds", (5, 0.13, 1.7, 0.23), lambda k, g, S, rate: (1 - 1 / k) * (k * S / (4 * g)) / rate),
+    # 17 rounds of three features: 6, 6 and 5
+    ("minimax_regret", (17, 3, 4), lambda T, d, K: log(multinomial_sum(6, 4) ** 2 * multinomial_sum(5, 4))),
+    ("minimax_regret_on_ball", (17, 3, 0.7, 1.3), lambda T, d, B, R:
+     2 * log(clipped_sum(mpf(6), 2 * B * R / sqrt(d))) + log(clipped_sum(mpf(5), 2 * B * R / sqrt(d)))),
+    # d above D, then below, gamma of either kind
+    ("shamir_theorem_3", (370, 5000, 0.7, 0.13, "sup"),
+     lambda T, d, B, eps, norm: 2 / e * B / log(T) * T ** (1 - eps)),
+    ("shamir_theorem_3", (370, 5, 0.7, 0.13, "l2"),
+     lambda T, d, B, eps, norm: d / 2 * log(2 * mpmath.pi * e * B / log(T) * T ** (1 - eps) / d**2)),
+    ("shamir_theorem_3", (370, 3, 700.0, 0.13, "l1"),
+     lambda T, d, B, eps, norm: d / 2 * log(4 * e**2 * T ** (2 - 2 * eps) / d**4)),
+    ("shamir_theorem_7", (370, 5, 3, 0.13), lambda T, d, K, eps: d * log(T / (3 * d))),
     ("mbbm_error_rate", (5, 7, 0.3), lambda k, N, edge: (k - 1) / exp(edge**2 * N) ** mpf(0.5)),
     ("mbbm_weight", (3, 23, 0.3), lambda k, m, edge: k * (k - 1) * walk(3, 23, edge)),
     ("mbbm_mistakes", (3, 7, 0.3, 37, 1.7, 0.23, 4.1), lambda k, N, edge, T, S, rate, w: rate * T + S * w),

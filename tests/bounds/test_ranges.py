@@ -28,6 +28,7 @@ from banditlab.bounds.ftrl import ftrl_regularization
 from banditlab.bounds.gaf import gaf_mu, gaf_regularization, gaf_samples, gaf_smoothing
 from banditlab.bounds.gaptron import gaptron_gamma, gaptron_step
 from banditlab.bounds.hessian_dominance import hessian_dominance
+from banditlab.bounds.minimax import minimax_regret, minimax_regret_on_ball, shamir_theorem_3, shamir_theorem_7
 from banditlab.bounds.obama import obama_gamma
 from banditlab.bounds.ons import exp_concavity
 from banditlab.bounds.randomized_decoding import decoding_step
@@ -49,7 +50,7 @@ USUAL: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("members", "size", "n_learners"), (1, 2, 10, 60)),
     **dict.fromkeys(("gamma", "last_gamma"), (0.0, 1e-3, 0.2, 1.0)),
     **dict.fromkeys(("edge", "true_edge"), (0.0, 0.05, 0.3, 1.0)),
-    **dict.fromkeys(("delta", "probability"), (1e-6, 0.05, 0.9)),
+    **dict.fromkeys(("delta", "probability", "epsilon"), (1e-6, 0.05, 0.9)),
     "n_classes": (2, 3, 10, 26),
     "smoothing": (0.0, 1e-3, 0.1, 0.5),
     "heaviest": (0.0, 0.01, 0.4),
@@ -68,6 +69,7 @@ EXTREME = (0, 0.0, -1, -1.0, 5e-324, -5e-324, 1e-200, -1e-200, 1e200, -1e200, 1.
 
 HELPERS: dict[str, Callable[..., float]] = {
     f.__name__: f for f in (least_error_rate, least_rounds,
+                            minimax_regret, minimax_regret_on_ball, shamir_theorem_3, shamir_theorem_7,
                             quadrature_error, aioli_steps, margin_range, simple_curvature, tight_curvature, ftrl_regularization,
                             theorem_9_gamma, gaf_regularization, gaf_smoothing, gaf_mu, gaf_samples, folklore_error,
                             hessian_dominance, gaptron_gamma, gaptron_step, obama_gamma,
@@ -110,6 +112,12 @@ def no_theorem(name: str, v: Values) -> bool:
         return bool(v["edge"] > 0.5)
     if name == "least_rounds":
         return not (0.0 < v["edge"] <= 0.5 and 0.0 < v["error_rate"] <= 1.0)
+    if name == "minimax_regret_on_ball":
+        return bool(v["rounds"] > 1e5)
+    if name == "shamir_theorem_3":
+        return bool(v["rounds"] < 2)
+    if name == "shamir_theorem_7":
+        return not (v["rounds"] >= 2 and v["n_classes"] < (v["rounds"] / v["n_features"]) ** (1.0 - v["epsilon"]))
     if name == "simulated_excess":
         return bool(v["true_edge"] <= v["edge"])
     if name == "gaptron_fixed":
@@ -157,7 +165,7 @@ def draws(name: str, n: int) -> Iterator[Values]:
 
 def numeric(name: str) -> dict[str, inspect.Parameter]:
     parameters = inspect.signature(FUNCTIONS[name]).parameters
-    return {key: p for key, p in parameters.items() if key not in ("loss", "wide", "decoding")}
+    return {key: p for key, p in parameters.items() if key not in ("loss", "wide", "decoding", "norm")}
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
@@ -218,8 +226,8 @@ def modules() -> list[ModuleType]:
 
 
 @pytest.mark.parametrize(
-    "name", sorted(set(FUNCTIONS) - {"mbbm_weight", "mbbm_mistakes", "least_error_rate"})
-)  # numpy's walk
+    "name", sorted(set(FUNCTIONS) - {"mbbm_weight", "mbbm_mistakes", "least_error_rate", "minimax_regret_on_ball"})
+)  # numpy's walk, and a sum of as many terms as rounds
 def test_a_wide_range_loses_no_digits(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same formula in 60 digits: where floats give a number it is that one, or at least no smaller bound."""
     rng = np.random.default_rng(2)

@@ -95,12 +95,14 @@ FAMILIES = {
     "kernel": "kernel[-_]?(aioli|folklore|gaf)",
     "olm++": "adaboost-olm[+][+]|OLMPlus",
     "samplers": "obama_samplers|langevin",
+    "fourier": "fourier",
+    "remembered": "[[-]remembered",
     "folklore": "folklore",
 }
 """Players whose kernels take long to compile, as their tests are called."""
 PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record", "boosting")
 """Folders of tests that compile players."""
-SLOW = ("gaf", "grid", "ons", "span", "kernel", "olm++", "samplers")
+SLOW = ("gaf", "grid", "ons", "span", "kernel", "olm++", "samplers", "fourier", "remembered")
 """Families that are no agent's default: a contributor's run leaves them out."""
 
 

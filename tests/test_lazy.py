@@ -56,7 +56,7 @@ def in_a_process(code: str) -> str:
 
 def test_the_packages_with_a_door() -> None:
     rooms = ["agents", "analysis", "boosting", "comparators", "engine", "envs", "forecasters"]
-    rooms += ["offpolicy", "policy", "regression"]
+    rooms += ["policy", "regression"]
     assert ["banditlab", *(f"banditlab.{room}" for room in rooms)] == DOORS
 
 

@@ -121,7 +121,7 @@ def is_from_package(player: Player) -> bool:
 
 def _has(cls: type, names: tuple[str, ...], base: type) -> bool:
     """Return whether a class has the functions of `base` under these names."""
-    return all(getattr(cls, name, None) is getattr(base, name) for name in names)
+    return all(getattr(cls, name, None) is getattr(base, name, None) for name in names)
 
 
 def _act(player: Any, X: Contexts, y: NDArray[Any]) -> tuple[Trace, None]:

@@ -103,8 +103,7 @@ def test_a_size_is_of_a_sketch_that_is_asked_for():
             make(LinUCB, order, sketch_size=4)
 
 
-def test_over_a_sketch_no_class_is_added(monkeypatch):
+def test_a_class_is_added_in_the_form_that_was_chosen(monkeypatch):
     assert grown(make(LinUCB)).params()["second_order"] == "full"
     monkeypatch.setattr(second_order, "LARGEST_WHOLE", 0)
-    with pytest.raises(UsageError, match="linucb cannot take another class"):
-        grown(make(LinUCB))
+    assert grown(make(LinUCB)).params()["second_order"] == "sketch"

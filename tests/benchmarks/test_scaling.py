@@ -46,6 +46,7 @@ def test_scalings_are_what_the_page_says() -> None:
     assert min(spread[name] for name in scaling.SCALINGS[1:]) > 0.1
 
 
+@pytest.mark.slow
 def test_the_study_is_played_and_read_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -134,7 +134,13 @@ PROPER = {
 }
 
 
-@pytest.mark.parametrize("name", [*PLAYERS, *PROPER])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow if name not in ("ogd", "aioli") else ())
+        for name in [*PLAYERS, *PROPER]
+    ],
+)
 def test_no_forecaster_has_a_smaller_worst_regret(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(minimax, "PLAYERS", PLAYERS | PROPER)
     for T, d, B in ((8, 1, 1.0), (8, 2, 2.0), (5, 2, 0.1), (6, 1, 9.0)):
@@ -142,7 +148,7 @@ def test_no_forecaster_has_a_smaller_worst_regret(name: str, monkeypatch: pytest
         assert worst_regret(name, contexts(T, d), B) > bound * (1.0 + 1e-6)
 
 
-@pytest.mark.parametrize("name", ["folklore", "gaf", "ogd"])
+@pytest.mark.parametrize("name", [*(pytest.param(name, marks=pytest.mark.slow) for name in ("folklore", "gaf")), "ogd"])
 def test_no_forecaster_of_three_classes_has_a_smaller_worst_regret(name: str) -> None:
     X = contexts(6, 2)
     worst = 0.0

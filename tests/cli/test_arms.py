@@ -55,7 +55,7 @@ def test_the_command_line_takes_arms_and_a_policy_of_them(table: Path, tmp_path:
         assert done.exit_code == 0, done.output
         return done.output
 
-    shown = run("compare", table, "--arms", "a,b, c", "--right-above", 0.8, "--dry-run")
+    shown = run("compare", table, "--arms", "a,b, c", "--right-above", 0.8, "--agents", "uniform", "--dry-run")
     assert "always 'b' is right in" in shown
     run("train", table, "--arms", "a,b,c", "--right-above", 0.8, "--agent", "beta-ts", "-o", tmp_path / "p.policy")
     policy = Policy.load(tmp_path / "p.policy")

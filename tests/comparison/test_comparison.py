@@ -232,7 +232,14 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
 def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
     d: int, sparse: bool, bounds: list[float], table: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    there = {"problem": Problem(d, 3, 1.0, 1), "n_rows": 12, "sparse": sparse, "row_units": None, "class_counts": {}}
+    there = {
+        "problem": Problem(d, 3, 1.0, 1),
+        "n_rows": 12,
+        "sparse": sparse,
+        "row_units": None,
+        "class_counts": {},
+        "several_right": False,
+    }
     env = SimpleNamespace(unwrapped=SimpleNamespace(**there, looks_ordered=False, follows_time=False))
     monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)
     assert comparison(table, "kind", agents="uniform").norm_bounds == bounds

@@ -96,7 +96,7 @@ FAMILIES = {
     "olm++": "adaboost-olm[+][+]|OLMPlus",
     "samplers": "obama_samplers|langevin",
     "fourier": "fourier",
-    "remembered": "[[-]remembered",
+    "remembered": r"[-\[]remembered",
     "folklore": "folklore",
 }
 """Players whose kernels take long to compile, as their tests are called."""

@@ -29,6 +29,8 @@ Floats = NDArray[np.float64]
 HASHES = 64
 """Features that the texts of a row are hashed to. They are fitted to nothing, so they say nothing of later rounds."""
 FOLDS = 5
+LARGEST = 1e100
+"""Larger numbers of a context are cut to this: models square them."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 ESTIMATED = "propensities are estimated: no column has them"
 WITHOUT_ANSWER = (
@@ -185,6 +187,8 @@ def _policy_of_table(
         return [*chosen.dropna()], lambda names: (chosen.to_numpy()[:, None] == np.array(names)).astype(float), [named]
     if word == "probabilities":
         used = [name for name in frame.columns if name.startswith(named)]
+        if not used:
+            raise UsageError(f"--policy {policy}: no column begins with {named!r}")
         given = {name.removeprefix(named): _numbers(frame[name]) for name in used}
         return [*given], lambda names: np.column_stack([given.get(name, np.zeros(n)) for name in names]), used
     _refuse_policy(policy, OF_TABLES)
@@ -232,7 +236,10 @@ def _hashed(frame: pd.DataFrame) -> Floats:
         for row, text in zip(words, texts[name], strict=True):
             row.append(f"{name}={text}")
     return np.hstack(
-        [np.where(np.isfinite(X), X, 0.0), FeatureHasher(HASHES, input_type="string").transform(words).toarray()]
+        [
+            np.where(np.isfinite(X), np.clip(X, -LARGEST, LARGEST), 0.0),
+            FeatureHasher(HASHES, input_type="string").transform(words).toarray(),
+        ]
     )
 
 

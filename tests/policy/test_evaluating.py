@@ -90,6 +90,13 @@ def test_actions_may_be_numbers(logged: tuple[pd.DataFrame, np.ndarray], tmp_pat
     assert evaluate_log(tmp_path / "log.csv").actions == ["1234567", "1234568", "2"]
 
 
+def test_numbers_of_any_size_are_contexts(tmp_path: Path) -> None:
+    sizes = np.resize([1e200, -1e200, np.nan, np.inf, 1e-200], 200)
+    frame = pd.DataFrame({"x": sizes, "action": np.resize([0, 1], 200), "reward": 1, "propensity": 0.5})
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert evaluate_log(tmp_path / "log.parquet").evaluation.value == pytest.approx(1.0)
+
+
 def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
     frame = logged[0].head(60).astype({"reward": float})
     file = tmp_path / "log.csv"
@@ -109,6 +116,8 @@ def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], t
         UsageError, match=r"--action: there is no column 'x'; --reward: there is no column 'y'; columns are"
     ):
         evaluate_log(file, action="x", reward="y")
+    with pytest.raises(UsageError, match="no column begins with 'q_'"):
+        evaluate_log(file, "probabilities:q_")
     with pytest.raises(UsageError, match="must be uniform, best-single, a policy's file, column:NAME"):
         evaluate_log(file, "somebody")
     frame.drop(columns="reward").to_csv(file, index=False)

@@ -49,6 +49,7 @@ class Evaluated(NamedTuple):
 
     evaluation: Evaluation
     actions: list[str]
+    """The names of the K actions."""
     logged: float
     """The mean reward of the same rounds under the logger."""
     notes: list[str]

@@ -175,8 +175,7 @@ def test_settings():
     with pytest.raises(UsageError, match="ridge is read by second_order = 'full' only, and this one is 'diagonal'"):
         make(3, 4, second_order="diagonal", ridge=0.5)
     assert make(3, 4, ridge=0.0).payload_size == make(3, 4).payload_size
-    with pytest.raises(UsageError, match="stackcb cannot take another class"):
-        grown(make(3, 4))
+    assert grown(make(3, 4)).problem.n_classes == 4
 
 
 @pytest.mark.parametrize("form", FORMS)

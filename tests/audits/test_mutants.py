@@ -76,10 +76,10 @@ def test_operators_comparisons_and_constants_are_changed_and_nothing_else() -> N
 
 @pytest.mark.slow
 def test_a_sample_is_the_seeds_own_and_of_the_rooms_asked_for() -> None:
-    some = drawn(ROOT, 30, 3, ("bounds", "results"))
-    assert some == drawn(ROOT, 30, 3, ("bounds", "results"))
-    assert some != drawn(ROOT, 30, 4, ("bounds", "results"))
-    assert len(set(some)) == 30
+    some = drawn(ROOT, 60, 3, ("bounds", "results"))
+    assert some == drawn(ROOT, 60, 3, ("bounds", "results"))
+    assert some != drawn(ROOT, 60, 4, ("bounds", "results"))
+    assert len(set(some)) == 60
     assert {each.room for each in some} == {"bounds", "results"}
     for each in drawn(ROOT, 40, 5):
         ast.parse(each.applied((ROOT / each.path).read_bytes()))

@@ -159,15 +159,16 @@ def test_crashes_and_a_hang_are_recorded_and_the_others_are_kept(small, tmp_path
 @pytest.mark.slow
 def test_a_killed_worker_costs_and_blames_nobody(small: Any, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     acquired: list[processes.Worker] = []
+    killed: list[int] = []
 
     def acquire(labs: Any, *, foreign: bool) -> processes.Worker:
         acquired.append(processes.acquire(labs, foreign=foreign))
         return acquired[-1]
 
     def kill(progress: Any) -> None:
-        if progress.runs_done and len(acquired) == 2:
-            [pid] = acquired[0].executor._processes
-            os.kill(pid, signal.SIGKILL)
+        if progress.runs_done and not killed:
+            killed.extend(acquired[0].executor._processes)
+            os.kill(killed[0], signal.SIGKILL)
 
     monkeypatch.setattr(workers_module, "acquire", acquire)
     result = small(norm_bounds=[], repetitions=20, rounds=20_000).run(tmp_path, jobs=2, watch=kill)

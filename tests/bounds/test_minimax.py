@@ -168,6 +168,7 @@ def law_of(X: NDArray[np.float64], limit: float) -> dict[Labels, float]:
     return {labels: math.exp(-loss) / total for labels, loss in losses.items()}
 
 
+@pytest.mark.slow
 def test_hard_labels_have_that_law_and_every_mean_regret_is_at_least_the_bound() -> None:
     X, limit, rng = contexts(5, 2), steepest(1.0, 2), np.random.default_rng(3)
     law = law_of(X, limit)

@@ -49,6 +49,7 @@ def whole(env: Any) -> tuple[np.ndarray, np.ndarray]:
     return X[back], y[back]
 
 
+@pytest.mark.slow
 def test_it_is_projected_onto_its_first_components(Isolet: Any, tmp_path: Path) -> None:
     given = features()
     env = Isolet(path=str(written(tmp_path / "isolet.data", given)), horizon=ROWS)
@@ -64,6 +65,7 @@ def test_it_is_projected_onto_its_first_components(Isolet: Any, tmp_path: Path) 
     np.testing.assert_allclose(whole(few)[0], X[:, :3], atol=1e-12)
 
 
+@pytest.mark.slow
 def test_the_file_is_what_counts_not_its_place(Isolet: Any, tmp_path: Path) -> None:
     plain = written(tmp_path / "isolet.data", features())
     packed = tmp_path / "other.data.gz"
@@ -91,6 +93,7 @@ def test_as_arff(Isolet: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.few(1)
+@pytest.mark.slow
 def test_what_is_not_isolet_is_refused(Isolet: Any, tmp_path: Path) -> None:
     with pytest.raises(UsageError, match=r"there is no file .*nowhere.data \(ISOLET is not fetched: give"):
         Isolet(path=str(tmp_path / "nowhere.data"))

@@ -82,8 +82,9 @@ def read_spec(folder: Path) -> dict[str, Any]:
     UsageError
         `folder` is no results folder, or has another store format; or the file is damaged.
     """
+    data = _whole(folder, "spec.toml")
     try:
-        spec = tomllib.loads(_whole(folder, "spec.toml").decode())
+        spec = tomllib.loads(data.decode())
     except ValueError as error:
         raise UsageError(f"{folder / 'spec.toml'}: not TOML ({error})") from error
     found = dict(spec.get("store", {})).get("format")

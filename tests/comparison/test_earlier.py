@@ -176,7 +176,8 @@ def test_a_folder_that_is_no_finished_comparison_of_one_table_is_refused(home: P
     logistic = {"id": "banditlab/Logistic-v0"}
     Sweep(name="s", rounds=20, environment=[logistic], agent=[{"id": "uniform"}]).run(tmp_path / "r")
     assert "must hold the comparison of one table" in refused(home / "t.csv", tmp_path)
-    assert "not a results folder" in refused(home / "t.csv", tmp_path / "none")
+    assert "not a results folder" in (said := refused(home / "t.csv", tmp_path / "none"))
+    assert "TOML" not in said.partition("(it has")[0]
     spec = prepared(home / "t.csv", "churn", repetitions=3, agents="linucb,uniform", **RECIPE).spec
     half = Sweep(spec.model_copy(update={"repetitions": 2}))
     half.run(tmp_path / "half" / "r")

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -28,19 +29,23 @@ class Line(NamedTuple):
     mistakes: tuple[float, ...]
 
 
-def read(path: Path) -> list[Line]:
-    """Return the lines of the csv file, none if it is not there."""
+def read(path: Path, line: Any = Line) -> list[Any]:
+    """Return the lines of a csv file, none if it is not there; the last field of `line` is mistakes."""
     if not path.exists():
         return []
-    rows = pd.read_csv(path, dtype=str)[list(Line._fields)].to_numpy()
-    return [Line(*names, tuple(map(float, mistakes.split()))) for *names, mistakes in rows]
+    rows = pd.read_csv(path, dtype=str)[list(line._fields)].to_numpy()
+    return [line(*names, tuple(map(float, mistakes.split()))) for *names, mistakes in rows]
 
 
-def write(path: Path, lines: list[Line]) -> None:
+def shortest(mistakes: float) -> str:
+    """Return a number with at most three decimals."""
+    return f"{mistakes:.3f}".rstrip("0").rstrip(".")
+
+
+def write(path: Path, lines: Sequence[Any], line: Any = Line, text: Callable[[float], str] = shortest) -> None:
     """Write the csv file: whole, whenever this process ends."""
-    shown = [" ".join(f"{m:.3f}".rstrip("0").rstrip(".") for m in line.mistakes) for line in lines]
-    table = pd.DataFrame([(*line[:3], text) for line, text in zip(lines, shown, strict=True)], columns=Line._fields)
-    write_bytes(path, table.to_csv(index=False, lineterminator="\n").encode())
+    rows = [(*each[:-1], " ".join(map(text, each.mistakes))) for each in lines]
+    write_bytes(path, pd.DataFrame(rows, columns=line._fields).to_csv(index=False, lineterminator="\n").encode())
 
 
 def parts(results: Path) -> dict[str, str]:

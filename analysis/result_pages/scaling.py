@@ -6,10 +6,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import pandas as pd
 
+from analysis.result_pages import defaults
 from banditlab.analysis.pages import markdown_table
-from banditlab.results.files import write_bytes
 
 CLEAN = "as they are"
 BEFORE, AUTO = "range", "auto"
@@ -30,16 +29,12 @@ class Line(NamedTuple):
 
 def read(path: Path) -> list[Line]:
     """Return the lines of the csv file, none if it is not there."""
-    if not path.exists():
-        return []
-    rows = pd.read_csv(path, dtype=str)[list(Line._fields)].to_numpy()
-    return [Line(*names, tuple(map(float, mistakes.split()))) for *names, mistakes in rows]
+    return defaults.read(path, Line)
 
 
 def write(path: Path, lines: list[Line]) -> None:
     """Write the csv file: whole, whenever this process ends."""
-    rows = [(*line[:4], " ".join(f"{m:.2f}" for m in line.mistakes)) for line in lines]
-    write_bytes(path, pd.DataFrame(rows, columns=Line._fields).to_csv(index=False, lineterminator="\n").encode())
+    defaults.write(path, lines, Line, "{:.2f}".format)
 
 
 def parts(results: Path) -> dict[str, str]:

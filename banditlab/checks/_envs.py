@@ -206,17 +206,14 @@ def one_bit(probe: EnvProbe) -> None:
                  "an episode must terminate after its horizon, and there only")  # fmt: skip
 
 
-def own_round(probe: EnvProbe) -> None:
-    """The reward is of the context just shown and the action just taken, of no earlier round."""
-    refuse_other_rounds(probe.make(STREAM))
+def own_round(probe: Any) -> None:
+    """The reward is of the context just shown and the action just taken, of no earlier round.
 
-
-def refuse_other_rounds(env: Any) -> None:
-    """Fail where an earlier round's context, with its action or the one just taken, explains the rewards better.
-
-    One explains a reward if its nearest neighbour with the same action has the same; the two counts are compared by McNemar's
-    statistic, the difference of discordant rounds over the root of their sum.
+    An earlier round's context, with its action or the one just taken, must not explain the rewards better. One explains a
+    reward if its nearest neighbour with the same action has the same; the two counts are compared by McNemar's statistic, the
+    difference of discordant rounds over the root of their sum.
     """
+    env = probe.make(STREAM)
     actions = _actions(env, horizon=STREAM)
     played = episode(env, actions)
     X, rewards = played.contexts, np.array(played.rewards)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from banditlab.checks._core import CheckExcluded, fail
-from banditlab.checks._envs import STREAM, refuse_other_rounds
+from banditlab.checks._envs import own_round
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.registry import registry
 
@@ -167,11 +167,6 @@ def repeatable(probe: ForeignProbe) -> None:
                 f"two episodes from one seed differ at round {t}: it draws from somewhere else than its own generator, NumPy's "
                 "or Python's global one; its runs cannot be played again"
             )
-
-
-def own_round(probe: ForeignProbe) -> None:
-    """The reward is of the context just shown and the action just taken, of no earlier round."""
-    refuse_other_rounds(probe.make(STREAM))
 
 
 FOREIGN = (can_be_made, one_bit, something_to_learn, labels, plays, own_round, repeatable)

@@ -38,7 +38,7 @@ class Comparison(NamedTuple):
     left_out: list[str]
     """Agents that are not played, each with the reason."""
     sentences: list[str]
-    """What was found out about the file and the classes."""
+    """What the file and the classes show."""
     classes: dict[Any, int]
     """The number of rows in which each class is right."""
     n_rows: int
@@ -242,7 +242,6 @@ def surveyed(
         encoding, separator, header = (settings.get(name, "auto") for name in ("encoding", "separator", "header"))
         codes = tuple(settings.get("na_values") or ())
         reading = Reading(settings.get("decimal", "."), settings.get("thousands", ""), codes)
-        separator = {"tab": "\t", "\\t": "\t"}.get(separator, separator)
         rows = {name: settings.get(name) or () for name in ("comments", "drop_rows")}
         try:
             content = files.content_of(str(data), data_, format_, encoding)

@@ -271,10 +271,7 @@ class Table(DataSetEnv):
 
     def _frame(self, content: bytes) -> ReadFrame:
         written = self.format, self.separator, self.header, self.reading
-        read = read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column)
-        if read.faults:
-            raise read.faults[0]
-        return read
+        return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column).checked()
 
     def column(self, name: str) -> Floats:
         """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.
@@ -342,6 +339,12 @@ class ReadFrame(NamedTuple):
     header: Header
     faults: Sequence[FaultError] = ()
 
+    def checked(self) -> ReadFrame:
+        """Return it, or raise its first fault."""
+        if self.faults:
+            raise self.faults[0]
+        return self
+
 
 def read_frame(
     path: str,
@@ -359,7 +362,7 @@ def read_frame(
     if format_ in ("parquet", "arff"):
         read = files.read_parquet if format_ == "parquet" else files.read_arff
         return ReadFrame(without(read(path, data, rows), reading.na_values), separator, header)
-    data = without_comments(data, comments)
+    data, separator = without_comments(data, comments), _SEPARATORS.get(separator, separator)
     if separator == "auto":
         separator = sniff_separator(path, data)
     if header == "auto":

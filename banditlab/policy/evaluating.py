@@ -204,14 +204,11 @@ def _policy_of_table(
 
 def _frame(path: str) -> pd.DataFrame:
     from banditlab.envs import files
-    from banditlab.envs.table import Reading, read_frame
+    from banditlab.envs.table import read_frame
 
     kind = files.format_of(path, "auto")
     data = files.content_of(path, files.read_bytes(path), kind)
-    read = read_frame(path, data, kind, "auto", "auto", Reading())
-    if read.faults:
-        raise read.faults[0]
-    return read.frame
+    return read_frame(path, data, kind).checked().frame
 
 
 def _texts(column: pd.Series) -> pd.Series:

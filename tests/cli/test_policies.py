@@ -30,28 +30,28 @@ def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: Path) -> None:
     policy, log = tmp_path / "my.policy", tmp_path / "events.db"
-    told = run("train", table, "--label", "offer", "-o", policy, "--set", "gamma=0.2", "--agent", "banditron")
-    assert told.exit_code == 0, told.output
-    assert told.output.startswith("banditron on my.csv: 200 rows played once, ")
-    assert f"banditlab serve {policy} --log events.db" in told.output
+    done = run("train", table, "--label", "offer", "-o", policy, "--set", "gamma=0.2", "--agent", "banditron")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith("banditron on my.csv: 200 rows played once, ")
+    assert f"banditlab serve {policy} --log events.db" in done.output
     with Policy.open(policy, log) as opened:
         assert opened.describe()["settings"]["gamma"] == 0.2
         choice = opened.decide(new_rows(1)[0])
         opened.feedback(choice.id, True)
-    told = run("status", log, "--picture", tmp_path / "log.png", "--verify")
-    assert told.exit_code == 0
-    assert "1 decision" in told.output
-    assert "verified: 2 events" in told.output
+    done = run("status", log, "--picture", tmp_path / "log.png", "--verify")
+    assert done.exit_code == 0
+    assert "1 decision" in done.output
+    assert "verified: 2 events" in done.output
     assert (tmp_path / "log.png").is_file()
     with Policy.open(policy, log, person="customer") as opened:
         opened.decide({**new_rows(1)[0], "customer": 4711})
-    told = run("log", "forget", log, "customer=4711")
-    assert told.output == f"{log}: the contexts of 1 decisions blanked\n"
-    told = run("log", "prune", log, "--before", "2100-01-31")
-    assert told.output == f"{log}: 2 decisions removed\n"
-    told = run("status", log, "--verify")
-    assert "verified: 0 events" in told.output
-    assert "feedback: 1 of 2 (50.0%)" in told.output
+    done = run("log", "forget", log, "customer=4711")
+    assert done.output == f"{log}: the contexts of 1 decisions blanked\n"
+    done = run("log", "prune", log, "--before", "2100-01-31")
+    assert done.output == f"{log}: 2 decisions removed\n"
+    done = run("status", log, "--verify")
+    assert "verified: 0 events" in done.output
+    assert "feedback: 1 of 2 (50.0%)" in done.output
     with Policy.open(policy, log) as opened:
         assert (opened.describe()["decisions"], opened.describe()["feedback"]) == (2, 1)
 
@@ -60,9 +60,9 @@ def test_a_policy_of_a_schema_has_learnt_nothing_and_keeps_its_floor(table: Path
     schema, policy = tmp_path / "schema.json", tmp_path / "my.policy"
     columns = '{"plan": ["free", "pro", "team"], "age": [18, 80], "visits": [0, 30.5]}'
     schema.write_text(f'{{"columns": {columns}, "actions": ["call", "gift"]}}', "utf-8")
-    told = run("train", "--schema", schema, "-o", policy, "--floor", "0.1", "--agent", "stackcb", "--set", "blocks=2")
-    assert told.exit_code == 0, told.output
-    assert told.output.startswith(f"{schema}: nothing learnt yet")
+    done = run("train", "--schema", schema, "-o", policy, "--floor", "0.1", "--agent", "stackcb", "--set", "blocks=2")
+    assert done.exit_code == 0, done.output
+    assert done.output.startswith(f"{schema}: nothing learnt yet")
     said = Policy.load(policy).describe()
     assert (said["agent"], said["settings"]["blocks"], said["floor"], said["classes"]) == (
         "stackcb",
@@ -72,8 +72,8 @@ def test_a_policy_of_a_schema_has_learnt_nothing_and_keeps_its_floor(table: Path
     )
     assert said["columns"] == {"plan": ["free", "pro", "team"], "age": "numeric", "visits": "numeric"}
     assert (said["trained"]["rows"], said["trained"]["mistakes"]) == (0, 0)
-    told = run("train", table, "--label", "offer", "-o", policy, "--floor", "0.2")
-    assert told.exit_code == 0, told.output
+    done = run("train", table, "--label", "offer", "-o", policy, "--floor", "0.2")
+    assert done.exit_code == 0, done.output
     assert Policy.load(policy).describe()["floor"] == 0.2
 
 
@@ -81,15 +81,15 @@ def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
     schema = tmp_path / "schema.json"
     for text in ("", "[]", "7", "{}", '{"columns": {"a": [1, 2]}}', '{"columns": 3, "actions": ["a", "b"]}'):
         schema.write_text(text, "utf-8")
-        told = run("train", "--schema", schema, "-o", tmp_path / "my.policy")
-        assert told.exit_code != 0
-        assert isinstance(told.exception, UsageError | SystemExit), text
-        assert "columns" in told.output + str(told.exception), text
+        done = run("train", "--schema", schema, "-o", tmp_path / "my.policy")
+        assert done.exit_code != 0
+        assert isinstance(done.exception, UsageError | SystemExit), text
+        assert "columns" in done.output + str(done.exception), text
     for odd in ((), (table, "--schema", schema), ("--schema", schema, "--label", "offer")):
-        told = run("train", *odd, "-o", tmp_path / "my.policy")
-        assert "a table of labelled rows, or --schema" in told.output + str(told.exception)
-    told = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
-    assert "floor must be at most 1/3" in told.output + str(told.exception)
+        done = run("train", *odd, "-o", tmp_path / "my.policy")
+        assert "a table of labelled rows, or --schema" in done.output + str(done.exception)
+    done = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
+    assert "floor must be at most 1/3" in done.output + str(done.exception)
 
 
 def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -128,18 +128,18 @@ def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, m
     ],
 )
 def test_what_is_wrong_is_one_line(table: Path, arguments: tuple[str, ...], message: str) -> None:
-    told = run(*(str(table) if word == "TABLE" else word for word in arguments))
-    assert told.exit_code != 0
-    assert message in str(told.exception)
-    assert "\n" not in str(told.exception)
+    done = run(*(str(table) if word == "TABLE" else word for word in arguments))
+    assert done.exit_code != 0
+    assert message in str(done.exception)
+    assert "\n" not in str(done.exception)
 
 
 def test_all_faults_of_a_table_are_told_and_the_corrected_command_trains(table: Path, tmp_path: Path) -> None:
     asked = ("train", table, "--label", "ofer", "--drop-column", "age", "-o", tmp_path / "my.policy")
-    told = run(*asked, "--set", "gamma=0.2", "--agent", "banditron")
-    assert told.exit_code == 2
-    assert "no column 'ofer'" in told.output
-    corrected = told.output.splitlines()[-1].removeprefix("corrected: banditlab ")
+    done = run(*asked, "--set", "gamma=0.2", "--agent", "banditron")
+    assert done.exit_code == 2
+    assert "no column 'ofer'" in done.output
+    corrected = done.output.splitlines()[-1].removeprefix("corrected: banditlab ")
     assert corrected == (
         f"train {table} --label offer --drop-column age -o {tmp_path / 'my.policy'} --agent banditron --set gamma=0.2"
     )
@@ -187,9 +187,9 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
         policies.serve(Path("p"), log, "127.0.0.1", 80, None, "", "refuse")
         policies._notice("two\nlines")
     assert seen == [{"host": "127.0.0.1", "port": 80, "token": os.environ.get("BANDITLAB_TOKEN", "")}]
-    told = capsys.readouterr()
-    assert ("without --log decisions and answers are gone" in told.err) == (not log)
-    assert (told.out, told.err.splitlines()[-1]) == ("", "notice: two lines")
+    done = capsys.readouterr()
+    assert ("without --log decisions and answers are gone" in done.err) == (not log)
+    assert (done.out, done.err.splitlines()[-1]) == ("", "notice: two lines")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match=r"^serve needs uvicorn: pip install uvicorn$"):
         policies.serve(Path("p"), log, "127.0.0.1", 80, None, "", "refuse")

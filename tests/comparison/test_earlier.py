@@ -193,7 +193,7 @@ def test_the_agent_trained_is_the_one_ranked_first(home: Path) -> None:
 # ----------------------------------------------------------------------------------------------- compare with other agents
 
 
-def told(table: Path, folder: Path, agents: str, **more: Any) -> tuple[list[str], list[str]]:
+def agents_and_sentences(table: Path, folder: Path, agents: str, **more: Any) -> tuple[list[str], list[str]]:
     """Return the agents of a comparison, and what is said of earlier ones."""
     made = prepared(
         table,
@@ -219,14 +219,14 @@ def test_earlier_agents_stay_in_the_table_and_are_not_played_again(twice: Path) 
     results = load(twice / "r")
     assert {row.label for row in summary_rows(results)} > {"linucb", "uniform", "banditron"}
     assert (results.planned, results.missing) == (2 * (2 + 4), 0)
-    ids, said = told(twice / "t.csv", twice / "r", "banditron,uniform")
+    ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,uniform")
     assert (ids, said) == (
         ["banditron", "uniform", "linucb"],
         [f"of the earlier comparison in {twice / 'r'} stay: linucb"],
     )
-    ids, said = told(twice / "t.csv", twice / "r", "banditron,linucb,uniform")
+    ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,linucb,uniform")
     assert (ids, said) == (["banditron", "linucb", "uniform"], [])
-    ids, _ = told(twice / "t.csv", twice / "r", "lints", repetitions=1)
+    ids, _ = agents_and_sentences(twice / "t.csv", twice / "r", "lints", repetitions=1)
     assert ids == ["lints", *["banditron"] * 4, "linucb", "uniform"], "fewer repetitions are among those played"
 
 
@@ -244,18 +244,20 @@ WHY = "(not all runs on this table, with these settings, are there)"
     ],
 )
 def test_of_another_recipe_no_agents_are_kept(twice: Path, more: dict[str, Any]) -> None:
-    ids, said = told(twice / "t.csv", twice / "r", "lints", **more)
+    ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "lints", **more)
     assert ids == ["lints"]
     assert said == [f"of the earlier comparison in {twice / 'r'} are not kept: banditron, linucb, uniform {WHY}"]
 
 
 def test_a_table_that_was_edited_keeps_no_agents(twice: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "t.csv", rows(seed=1))
-    ids, said = told(other, twice / "r", "lints")
+    ids, said = agents_and_sentences(other, twice / "r", "lints")
     assert ids == ["lints"]
     assert said[0].endswith(f"are not kept: banditron, linucb, uniform {WHY}")
     (tmp_path / "moved.csv").write_bytes((twice / "t.csv").read_bytes())
-    assert len(told(tmp_path / "moved.csv", twice / "r", "lints")[0]) == 7, "where the file lies does not matter"
+    assert len(agents_and_sentences(tmp_path / "moved.csv", twice / "r", "lints")[0]) == 7, (
+        "where the file lies does not matter"
+    )
 
 
 def test_agents_whose_runs_are_not_finished_are_not_kept(tmp_path: Path) -> None:
@@ -269,7 +271,7 @@ def test_agents_whose_runs_are_not_finished_are_not_kept(tmp_path: Path) -> None
     Store(tmp_path / "r").write_plan(spec_to_toml(made.spec, facts()), Sweep(made.spec).plan.record())  # cut off
     with pytest.raises(UsageError, match="2 of 4 runs are missing; the command that made the folder plays them"):
         best_setting(tmp_path / "r")
-    ids, said = told(table, tmp_path / "r", "lints")
+    ids, said = agents_and_sentences(table, tmp_path / "r", "lints")
     assert ids == ["lints", "linucb"]
     assert said[1].endswith(f"are not kept: uniform {WHY}")
 
@@ -279,11 +281,11 @@ def test_a_folder_of_something_else_keeps_no_agents(twice: Path, tmp_path: Path)
         {"rounds": 20, "environment": [{"id": "banditlab/Logistic-v0"}], "agent": [{"id": "uniform"}]}, "s"
     )
     Sweep(sweep).run(tmp_path / "r")
-    ids, said = told(twice / "t.csv", tmp_path / "r", "lints")
+    ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]
     assert "are not kept: uniform (" in said[0]
     (tmp_path / "r" / "spec.toml").write_text("torn")
-    ids, said = told(twice / "t.csv", tmp_path / "r", "lints")
+    ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]
     assert "no agents of an earlier comparison are kept" in said[0]
     assert "damaged" in said[0]

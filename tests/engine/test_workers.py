@@ -98,8 +98,10 @@ def test_of_runs_that_shared_a_process_the_guilty_one_is_named(small, tmp_path, 
     ]
     runs += small(agent=[{"id": "killed"}], norm_bounds=[], repetitions=1, rounds=5).plan.runs
     task = Task(str(tmp_path), tuple(fresh_registry.labs()), tuple(runs), foreign=True, limit=60.0)
-    told = {o.id: o.failure for outcomes, _ in workers_module.dispatch([task], 1, Store(tmp_path)) for o in outcomes}
-    failures = [told[run.run_id] for run in runs]
+    failure_of = {
+        o.id: o.failure for outcomes, _ in workers_module.dispatch([task], 1, Store(tmp_path)) for o in outcomes
+    }
+    failures = [failure_of[run.run_id] for run in runs]
     assert failures[:2] == ["", ""]
     assert failures[2:4] == ["its worker died each time it was tried, alone (exit code 0)"] * 2
     assert failures[4] == "its worker died each time it was tried, alone (SIGKILL)"
@@ -116,8 +118,8 @@ def test_of_a_lost_task_what_is_stored_counts_and_the_rest_is_played_alone(small
     store_failure(store, runs[2], False, "it failed now", "")
     lost: Any = SimpleNamespace(task=Task(str(store.folder), (), tuple(runs)), preparing=False)
     queue, tries = deque[Task](), Counter[str]()
-    told = list(workers_module._lost(lost, False, "SIGKILL", store, before, queue, tries))
-    assert [(outcomes[0].id, outcomes[0].failure, task.runs) for outcomes, task in told] == [
+    lost_outcomes = list(workers_module._lost(lost, False, "SIGKILL", store, before, queue, tries))
+    assert [(outcomes[0].id, outcomes[0].failure, task.runs) for outcomes, task in lost_outcomes] == [
         (runs[0].run_id, "", (runs[0],)),
         (runs[2].run_id, "recorded as failed", (runs[2],)),
     ]

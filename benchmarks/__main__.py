@@ -30,6 +30,7 @@ PARTS = {
     "papers": "the papers' remaining rows: bounds searched, inexact roots, SMP: docs/results/papers.md",
     "lemmas": "Figure 1 of Online multiclass boosting; its lemmas searched: docs/results/papers-002.md",
     "minimax": "regret of forecasters beside the least that any can guarantee: docs/results/minimax.md",
+    "queries": "mistakes of a forecaster that queries few labels; its bounds searched: docs/results/label-efficient.md",
     "comparator": "the best model in a ball over a million contexts, beside scikit-learn's LogisticRegression",
     "sparse": "first-order agents on a Reuters4-like sparse stream: rounds/s, memory",
     "peers": "our agents and other libraries' methods on identical digits streams",

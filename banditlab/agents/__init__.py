@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from banditlab.agents.gaptron import Gaptron as Gaptron
     from banditlab.agents.inverse_gap.fastcb import FastCB as FastCB
     from banditlab.agents.inverse_gap.squarecb import SquareCB as SquareCB
+    from banditlab.agents.label_efficient import LabelEfficient as LabelEfficient
     from banditlab.agents.newtron import Newtron as Newtron
     from banditlab.agents.obama.obama_lite import ObamaLite as ObamaLite
     from banditlab.agents.ovr_perceptron import OvRPerceptron as OvRPerceptron
@@ -75,6 +76,7 @@ BUILT_IN = {
         "Perceptron": ("perceptron", "banditlab.agents.perceptron"),
         "RandomizedDecoding": ("randomized-decoding", "banditlab.agents.randomized_decoding"),
         "Sampled": ("sampled", "banditlab.agents.sampled"),
+        "LabelEfficient": ("label-efficient", "banditlab.agents.label_efficient"),
         "VW": ("vw", "banditlab.agents.peers.vw"),
         "RiverLogistic": ("river-logistic", "banditlab.agents.peers.river"),
         "RiverLinUCB": ("river-linucb", "banditlab.agents.peers.river"),

@@ -30,14 +30,18 @@ def decide(z, u, rule, p):
     return draw(p, u[1])
 
 
-def rounds_with_labels(state, X, y, U, rule, z, p, action, correct, p_true, explored):
-    """Play one block; `update_kernel` writes into z what was forecast before it learnt, and no action moves the state.
+def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true, explored):
+    """Play one block, its labels queried at the rate; `update_kernel` writes into z what it forecast before the update, and no
+    action moves the state.
 
     Returns n, or the first round whose decision is invalid (logits that are not finite).
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(y.shape[0]):
-        update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
+        if U[t, 0] < rate:
+            update_kernel(state, row(X, t), y[t], z)  # type: ignore[name-defined]  # noqa: F821
+        else:
+            predict_kernel(state, row(X, t), z)  # type: ignore[name-defined]  # noqa: F821
         a = decide(z, U[t], rule, p)
         action[t] = a
         correct[t] = a == y[t]
@@ -92,6 +96,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     summary = "any forecaster's forecast, decoded or drawn from, full information"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with nothing hidden"
     wraps = "forecaster"
+    query_rate = 1.0  # the share of rounds whose label is passed on
 
     def __init__(
         self,
@@ -128,9 +133,9 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
         def play(part: slice) -> None:
             rows, filled = (rows_of(X, part), y[part], U[part]), trace.part(part)
-            self._report(_loop(inner.kernels)(inner.state, *rows, rule, z, p, *filled), p, filled)
+            self._report(_loop(inner.kernels)(inner.state, *rows, self.query_rate, rule, z, p, *filled), p, filled)
 
-        inner.play_in_parts(X, lambda: np.ones(len(y), bool), play)
+        inner.play_in_parts(X, lambda: U[:, 0] < self.query_rate, play)
 
     def bound(self, rounds: int) -> float | None:
         """Return f times the forecaster's regret bound: the expected mistakes beyond f times the comparator's loss."""
@@ -150,4 +155,5 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
 @cache
 def _loop(inner: Kernels) -> Any:
-    return bind(rounds_with_labels, f"{__name__}.Sampled of {inner.owner}", update_kernel=inner.update)
+    kernels = {"predict_kernel": inner.predict, "update_kernel": inner.update}
+    return bind(rounds_with_labels, f"{__name__}.Sampled of {inner.owner}", **kernels)

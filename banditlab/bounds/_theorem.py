@@ -28,7 +28,7 @@ RANGES: dict[str, Range] = {
     **dict.fromkeys(("comparator_norm", "frobenius_norm", "frobenius_bound", "diameter", "hinge_loss"), NONNEGATIVE),
     **dict.fromkeys(("edges_squared", "absolute_edges", "clip", "best_expert", "excess", "weights"), NONNEGATIVE),
     **dict.fromkeys(("norm_bound", "margin_bound", "radius", "regularization", "curvature", "beta"), POSITIVE),
-    **dict.fromkeys(("deviation", "step"), POSITIVE),
+    **dict.fromkeys(("deviation", "step", "queries"), POSITIVE),
     **dict.fromkeys(("mixability", "sharpness", "smoothness", "target_bound"), POSITIVE),
     **dict.fromkeys(("regret", "member_regret", "error_rate"), EXTENDED),
     **dict.fromkeys(("n_features", "n_learners", "nodes", "members", "samples", "size"), (1.0, LARGEST)),
@@ -45,6 +45,7 @@ RANGES: dict[str, Range] = {
     "true_edge": (0.0, 1.0),
     "delta": (LEAST, BELOW_ONE),
     "epsilon": (LEAST, BELOW_ONE),
+    "query_rate": (LEAST, 1.0),
     "probability": (LEAST, BELOW_ONE),
 }
 """The closed range of an argument of this name, in every theorem unless it says otherwise."""

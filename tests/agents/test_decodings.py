@@ -29,6 +29,7 @@ D, K = 4, 3
 CHOOSERS: dict[str, dict[str, Any]] = {
     "exploration": {"forecaster": "ogd", "gamma": 0.3},
     "sampled": {"forecaster": "ogd"},
+    "label-efficient": {"forecaster": "ogd", "query_rate": 0.5},
     "obama-lite": {"gamma": 0.2, "samples": 10},
     "boosted-exploration": {"weak_learner": "forecaster", "n_learners": 2, "gamma": 0.3},
     "randomized-decoding": {},
@@ -116,7 +117,7 @@ def test_each_decoding_plays_in_its_own_way(id_: str) -> None:
 
 
 def test_the_defaults() -> None:
-    half_log = {"exploration", "sampled", "obama-lite", "decoded-descent"}
+    half_log = {"exploration", "sampled", "label-efficient", "obama-lite", "decoded-descent"}
     own = {
         "rdue": "randomized",
         "randomized-decoding": "randomized",

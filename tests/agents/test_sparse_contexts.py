@@ -53,6 +53,7 @@ PLAYERS = [
     ("exploration", {"forecaster": "ogd", "gamma": 0.3, "norm_bound": 0.5}),
     ("exploration", {"forecaster": "ogd", "gamma": 0.3, "norm_bound": 1e-3, "step": 10.0}),
     ("sampled", {"forecaster": "ogd", "norm_bound": 0.5}),
+    ("label-efficient", {"forecaster": "ogd", "query_rate": 0.4}),
 ]
 """Sums over dense and over sparse contexts differ in their order: same actions, weights to rounding."""
 LEARNERS = PLAYERS[2:]
@@ -87,7 +88,7 @@ def weights(agent):
 
 
 def test_no_player_with_sparse_kernels_is_left_out():
-    listed = {id_ for id_, _ in PLAYERS} - {"exploration", "sampled"}
+    listed = {id_ for id_, _ in PLAYERS} - {"exploration", "sampled", "label-efficient"}
     found = {
         entry.id
         for entry in registry().entries("agents")

@@ -238,6 +238,10 @@ CASES: list[Case] = [
     ("shamir_theorem_3", (370, 3, 700.0, 0.13, "l1"),
      lambda T, d, B, eps, norm: d / 2 * log(4 * e**2 * T ** (2 - 2 * eps) / d**4)),
     ("shamir_theorem_7", (370, 5, 3, 0.13), lambda T, d, K, eps: d * log(T / (3 * d))),
+    ("label_efficient", (31.0, 0.3), lambda reg, rate: reg / rate),
+    # ln N/eta + (eta/2) T/epsilon at eta = sqrt(2 m ln N)/T, epsilon = m/T
+    ("label_efficient_experts", (370, 7, 51.0), lambda T, N, m:
+     log(N) * T / sqrt(2 * m * log(N)) + sqrt(2 * m * log(N)) / T / 2 * T * T / m),
     ("mbbm_error_rate", (5, 7, 0.3), lambda k, N, edge: (k - 1) / exp(edge**2 * N) ** mpf(0.5)),
     ("mbbm_weight", (3, 23, 0.3), lambda k, m, edge: k * (k - 1) * walk(3, 23, edge)),
     ("mbbm_mistakes", (3, 7, 0.3, 37, 1.7, 0.23, 4.1), lambda k, N, edge, T, S, rate, w: rate * T + S * w),

@@ -52,6 +52,8 @@ USUAL: dict[str, tuple[float, ...]] = {
     **dict.fromkeys(("edge", "true_edge"), (0.0, 0.05, 0.3, 1.0)),
     **dict.fromkeys(("delta", "probability", "epsilon"), (1e-6, 0.05, 0.9)),
     "n_classes": (2, 3, 10, 26),
+    "queries": (0.5, 20, 900),
+    "query_rate": (1e-3, 0.2, 1.0),
     "smoothing": (0.0, 1e-3, 0.1, 0.5),
     "heaviest": (0.0, 0.01, 0.4),
     "error": (0.0, 1e-3, 1.0),
@@ -112,6 +114,8 @@ def no_theorem(name: str, v: Values) -> bool:
         return bool(v["edge"] > 0.5)
     if name == "least_rounds":
         return not (0.0 < v["edge"] <= 0.5 and 0.0 < v["error_rate"] <= 1.0)
+    if name == "label_efficient_experts":
+        return bool(v["queries"] > v["rounds"])
     if name == "minimax_regret_on_ball":
         return bool(v["rounds"] > 1e5)
     if name == "shamir_theorem_3":

@@ -39,7 +39,7 @@ def test_every_agent_has_one_line_under_its_group(capsys) -> None:
         group = entry.load().group
         assert heading == GROUPS["reference" if group == "baseline" else group]
     assert [line.split()[0] for line in sections[GROUPS["reference"]]] == [
-        "perceptron", "randomized-decoding", "sampled", "uniform"
+        "label-efficient", "perceptron", "randomized-decoding", "sampled", "uniform"
     ]  # fmt: skip
 
 

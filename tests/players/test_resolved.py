@@ -24,6 +24,7 @@ TABLE = Path(__file__).with_name("resolved.csv")
 PROBLEMS = {"plane": Problem(5, 3, 2.0, 1000), "two": Problem(4, 2, 0.5, 60), "long": Problem(20, 7, 9.0, 10**6)}
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "exploration": [{}, {"decoding": "sample"}, {"forecaster": "aioli"}, {"gamma": "anytime"}],
+    "label-efficient": [{}],
     "fastcb": [{}, {"oracle": "logistic"}, {"oracle": "b-grid"}],
     "squarecb": [{}, {"oracle": "logistic"}, {"oracle": "b-grid"}],
     "folklore": [{}, {"curvature": "tight"}, {"curvature": "printed", "linear_term": "printed"}, {"norm_bound": 5.0}],

@@ -72,6 +72,7 @@ AGENTS: dict[str, list[Case]] = {
         ("three", HALF_LOG),
         ("ten#4", {"forecaster": "ogd", "decoding": "randomized"}),
     ],
+    "label-efficient": [("three", {**DRAWN, "query_rate": 0.3})],
     "newtron": [
         ("three", {}),
         ("five#2", {"gamma": 0.1, "alpha": 5.0, "norm_bound": 3.0}),

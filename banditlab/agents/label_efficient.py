@@ -1,0 +1,99 @@
+"""Label-efficient prediction around any forecaster: it observes the label in rounds queried at random."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from banditlab.agents.sampled import Sampled
+from banditlab.bounds.decoding import decoded_forecast
+from banditlab.bounds.label_efficient import label_efficient
+from banditlab.errors import UsageError
+from banditlab.numerics.decoding import Decoding
+from banditlab.players.agent import Floats
+from banditlab.problem import Decision, Problem
+from banditlab.validation import positive
+
+
+class LabelEfficient(Sampled):
+    r"""Any forecaster as a player that observes the label of a random share of the rounds.
+
+    Problem: online multiclass classification against an oblivious adversary; the label is revealed in queried rounds only.
+    A reference, never ranked with agents that see one bit: a query shows more, and most rounds show nothing.
+
+    Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding. Then, with probability
+    :math:`\epsilon`, query the label and pass :math:`(x_t, y_t)` to the forecaster.
+
+    Guarantee (oblivious adversary), for a regret bound Reg in nats that is concave in the number of updates:
+    :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`, with L the loss of any U of the forecaster's ball
+    and f the mistakes that a nat costs the decoding at most (see `Sampled`). The mean number of queries is :math:`\epsilon T`.
+
+    Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
+
+    Parameters
+    ----------
+    forecaster
+        Id of the forecaster.
+    decoding
+        How a forecast is played: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
+    query_rate
+        Probability :math:`\epsilon` in (0, 1] with which the label of a round is queried.
+    inner_settings
+        Settings of the forecaster, by name.
+
+    Raises
+    ------
+    UsageError
+        A forecaster or a setting that does not exist, another decoding, or a query rate outside (0, 1].
+    IncompatibleError
+        The forecaster does not support the problem.
+
+    References
+    ----------
+    N. Cesa-Bianchi, G. Lugosi, G. Stoltz. Minimizing regret with label efficient prediction. IEEE Transactions on Information
+    Theory 51(6), 2005 (queries at random, for experts; the step to any forecaster is derived here).
+    """
+
+    id = "label-efficient"
+    summary = "any forecaster's forecast, decoded; observes the label in rounds queried at random"
+    reference = "Cesa-Bianchi, Lugosi and Stoltz, IEEE Trans. IT 2005, for any forecaster (derived here)"
+    bound_adversary = "oblivious"
+    payload_size = 1  # whether the round is queried
+
+    def __init__(
+        self,
+        problem: Problem,
+        rng: np.random.Generator | None,
+        *,
+        forecaster: str = "folklore",
+        decoding: Decoding = "half-log",
+        query_rate: float = 0.1,
+        **inner_settings: Any,
+    ) -> None:
+        super().__init__(problem, rng, forecaster=forecaster, decoding=decoding, **inner_settings)
+        self.query_rate = positive("query_rate", query_rate)
+        if self.query_rate > 1.0:
+            raise UsageError(f"query_rate must be at most 1, got {query_rate}")
+
+    def _decide(self, view: Floats, u: Floats) -> Decision:
+        return super()._decide(view, u)._replace(payload=np.array([float(u[0] < self.query_rate)]))
+
+    def _receive(self, view: Floats, decision: Decision, outcome: int) -> None:
+        if decision.payload[0]:
+            super()._receive(view, decision, outcome)
+
+    def bound(self, rounds: int) -> float | None:
+        """Return f times `label_efficient`: the expected mistakes beyond f times the comparator's loss, or None."""
+        if self._inner.bound_unit != "nats":
+            return None
+        regret = self._inner.bound(self.query_rate * rounds)  # type: ignore[arg-type]  # a mean number of updates
+        if regret is None:
+            return None
+        return decoded_forecast(label_efficient(regret, self.query_rate), self.problem.n_classes, self.decoding)
+
+    def certificate(self) -> float:
+        """Return NaN: regret over queried rounds says nothing certain of the others."""
+        return math.nan

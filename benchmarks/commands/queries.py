@@ -1,0 +1,111 @@
+"""Label-efficient prediction: bounds searched, and mistakes against the query rate: docs/results/label-efficient.md.
+
+`python -m benchmarks queries` writes the page and `docs/results/label-efficient.csv`.
+"""
+
+from __future__ import annotations
+
+import csv
+import math
+import time
+from pathlib import Path
+
+import numpy as np
+
+from banditlab.agents.label_efficient import LabelEfficient
+from banditlab.losses import log_sum_exp, softmax
+from banditlab.players.actor import Trace
+from banditlab.problem import Problem
+from benchmarks.commands.conformance import contexts, table
+from benchmarks.measure.papers.boosting import Found, searched
+from benchmarks.measure.papers.queries import LINES
+
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE, ROWS = DOCS / "results" / "label-efficient.md", DOCS / "results" / "label-efficient.csv"
+RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
+CLASSES, FEATURES, NORM_BOUND = 3, 10, 5.0
+INTRO = r"""# Mistakes when few labels are queried
+
+How many more mistakes does a forecaster make when it observes the label in a fraction $\epsilon$ of the rounds only?
+"""
+DATA = r"""`label-efficient` around `folklore` with `query_rate` $= \epsilon$ and half-log decoding, on labels of a logistic
+model (K = 3, d = 10, rows of norm B = 5). Means and standard errors over seeds; contexts, labels and coins change with the
+seed, and all rates meet the same streams. `guaranteed`: half of the model's loss in bits plus the bound,
+$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit; above T it says nothing.
+"""
+SEARCH = r"""## Bounds searched
+
+A setting's ratio is the mean regret over the bound; the mean is exact, over all $2^T$ outcomes of the coins.
+`label_efficient`: up to 6 rounds of two classes, one or two features, the labels fixed beforehand, regret in log loss.
+`label_efficient_experts`: up to 6 experts with costs 0 or 1 in up to 8 rounds, exponential weights. `searched`: changes of
+the worst setting, which stay where the ratio rises.
+"""
+
+
+def stream(seed: int, rounds: int) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return contexts (T, d), labels (T,), and the model's loss on them in nats."""
+    rng = np.random.default_rng([3, seed])
+    X = contexts(rng, "random", rounds, FEATURES, 1.0)
+    W = rng.standard_normal((CLASSES, FEATURES))
+    Z = X @ (NORM_BOUND * W / np.linalg.norm(W, axis=1, keepdims=True)).T
+    y = (np.cumsum(softmax(Z), axis=1) < rng.random((rounds, 1))).sum(axis=1).clip(max=CLASSES - 1)
+    return X, y, float((log_sum_exp(Z) - Z[np.arange(rounds), y]).sum())
+
+
+def mistakes(rate: float, rounds: int, seeds: int) -> dict[str, float]:
+    """Return the mean mistakes at a query rate, their standard error, the mean queries and the mean guaranteed number."""
+    found = []
+    for seed in range(seeds):
+        X, y, loss = stream(seed, rounds)
+        problem = Problem(FEATURES, CLASSES, 1.0, rounds)
+        player = LabelEfficient(problem, np.random.default_rng(seed), query_rate=rate, norm_bound=NORM_BOUND)
+        trace = Trace.empty(rounds)
+        player.play_block(X, y, trace)
+        found.append([np.sum(~trace.correct), 0.5 / math.log(2.0) * loss + (player.bound(rounds) or math.nan)])
+    means, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)[0] / math.sqrt(seeds)
+    numbers = {"rounds": rounds, "query_rate": rate, "queries": rate * rounds}
+    return numbers | {"mistakes": float(means[0]), "standard_error": float(error), "guaranteed": float(means[1])}
+
+
+def page(rows: list[dict[str, float]], searches: list[Found], command: str, seconds: float) -> str:
+    """Return docs/results/label-efficient.md."""
+    every, tenth = (next(row for row in rows if row["query_rate"] == rate) for rate in (1.0, 0.1))
+    settings, above = sum(s.random + s.searched for s in searches), sum(s.above for s in searches)
+    answer = (
+        f"With a tenth of the labels it makes {tenth['mistakes'] / every['mistakes']:.2f} times as many mistakes as with all. "
+        f"The bounds are exceeded in {above} of {settings:,} settings.\n"
+    )
+    lines = [
+        f"| {row['query_rate']:g} | {row['queries']:,.0f} | {row['mistakes']:,.0f} ± {row['standard_error']:.0f} | "
+        f"{100.0 * row['mistakes'] / row['rounds']:.1f} | {row['guaranteed']:,.0f} |"
+        for row in rows
+    ]
+    head = r"| $\epsilon$ | mean queries | mistakes | mistake rate, % | guaranteed |"
+    found = [
+        f"| `{s.name}` | {s.source} | {s.random} | {s.searched} | {s.above} | {s.ratio:.3f} | {s.at} |"
+        for s in searches
+    ]
+    run = f"`{command}` takes {seconds / 60.0:.1f} minutes of CPU time and writes this page and [`{ROWS.name}`]({ROWS.name}).\n"
+    return "\n".join(
+        [
+            INTRO,
+            answer,
+            f"## Mistakes in {rows[0]['rounds']:,.0f} rounds\n\n{DATA}\n{table(head, lines)}\n",
+            f"{SEARCH}\n{table('| bound | paper | random | searched | above | largest ratio | at |', found)}\n",
+            f"## How to run it\n\n{run}",
+        ]
+    )
+
+
+def main(*, rounds: int = 20000, seeds: int = 10, random: int = 200, steps: int = 50) -> None:
+    """Play, search and write the page; seconds are processor time of this call."""
+    began = time.process_time()
+    rows = [mistakes(rate, rounds, seeds) for rate in RATES]
+    searches = [searched(line, random, steps) for line in LINES]
+    with ROWS.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows({name: f"{value:.6g}" for name, value in row.items()} for row in rows)
+    command = f"python -m benchmarks queries --rounds {rounds} --seeds {seeds} --random {random} --steps {steps}"
+    PAGE.write_text(page(rows, searches, command, time.process_time() - began), encoding="utf-8")
+    print(f"written: {PAGE.relative_to(DOCS.parent)}")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from banditlab.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from banditlab.agents.apple_tasting import AppleTasting as AppleTasting
     from banditlab.agents.banditron import Banditron as Banditron
     from banditlab.agents.beta_ts import BetaTS as BetaTS
     from banditlab.agents.decoded_descent import DecodedDescent as DecodedDescent
@@ -54,6 +55,7 @@ BUILT_IN = {
     "agents": {
         "Uniform": ("uniform", "banditlab.agents.uniform"),
         "BetaTS": ("beta-ts", "banditlab.agents.beta_ts"),
+        "AppleTasting": ("apple-tasting", "banditlab.agents.apple_tasting"),
         "Banditron": ("banditron", "banditlab.agents.banditron"),
         "Exploration": ("exploration", "banditlab.agents.exploration"),
         "Newtron": ("newtron", "banditlab.agents.newtron"),

@@ -12,7 +12,7 @@ from banditlab.bounds import THEOREMS, theorem
 WEIGHTED = {
     *("exploration", "exploration_theorem_9", "exploration_well_specified"),
     *("decoded_exploration", "decoded_exploration_tuned", "decoded_exploration_well_specified"),
-    *("label_efficient", "label_efficient_experts"),
+    *("label_efficient", "label_efficient_experts", "apple_tasting"),
     *("gaptron_bandit", "gaptron_bandit_hinge", "gaptron_bandit_smooth_hinge", "gaptron_fixed"),
     *("gaptron_wide", "gaptron_wide_hinge", "gaptron_wide_smooth_hinge", "template_bandit", "template_fixed"),
     *("obama_gaussian_prior", "obama_net", "decoded_obama", "decoded_obama_net"),

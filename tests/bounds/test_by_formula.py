@@ -238,6 +238,7 @@ CASES: list[Case] = [
     ("shamir_theorem_3", (370, 3, 700.0, 0.13, "l1"),
      lambda T, d, B, eps, norm: d / 2 * log(4 * e**2 * T ** (2 - 2 * eps) / d**4)),
     ("shamir_theorem_7", (370, 5, 3, 0.13), lambda T, d, K, eps: d * log(T / (3 * d))),
+    ("apple_tasting", (370, 7.0, 31.0), lambda T, g, reg: (2 * T + g**2 * reg) / (2 * g)),
     ("label_efficient", (31.0, 0.3), lambda reg, rate: reg / rate),
     # ln N/eta + (eta/2) T/epsilon at eta = sqrt(2 m ln N)/T, epsilon = m/T
     ("label_efficient_experts", (370, 7, 51.0), lambda T, N, m:

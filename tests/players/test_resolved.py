@@ -25,6 +25,7 @@ PROBLEMS = {"plane": Problem(5, 3, 2.0, 1000), "two": Problem(4, 2, 0.5, 60), "l
 SETTINGS: dict[str, list[dict[str, Any]]] = {
     "exploration": [{}, {"decoding": "sample"}, {"forecaster": "aioli"}, {"gamma": "anytime"}],
     "label-efficient": [{}],
+    "apple-tasting": [{}],
     "fastcb": [{}, {"oracle": "logistic"}, {"oracle": "b-grid"}],
     "squarecb": [{}, {"oracle": "logistic"}, {"oracle": "b-grid"}],
     "folklore": [{}, {"curvature": "tight"}, {"curvature": "printed", "linear_term": "printed"}, {"norm_bound": 5.0}],

@@ -72,6 +72,7 @@ AGENTS: dict[str, list[Case]] = {
         ("three", HALF_LOG),
         ("ten#4", {"forecaster": "ogd", "decoding": "randomized"}),
     ],
+    "apple-tasting": [("two", {}), ("two", {"forecaster": "ogd", "sharpness": 20.0})],
     "label-efficient": [("three", {**DRAWN, "query_rate": 0.3})],
     "newtron": [
         ("three", {}),

@@ -49,8 +49,11 @@ def files_of_the_package() -> set[str]:
     return {file.as_posix() for file in found if not CACHES & set(file.parts)}
 
 
-def test_name_and_version_are_written_alike_twice() -> None:
-    assert (PROJECT["project"]["name"], PROJECT["project"]["version"]) == (distributions.NAME, banditlab.__version__)
+def test_the_package_knows_its_name_and_the_build_reads_its_version() -> None:
+    assert PROJECT["project"]["name"] == distributions.NAME
+    assert "version" not in PROJECT["project"]
+    text = (ROOT / PROJECT["tool"]["hatch"]["version"]["path"]).read_text("utf-8")
+    assert re.findall(r'^VERSION = "(.*)"$', text, re.MULTILINE) == [banditlab.__version__]  # what hatchling looks for
 
 
 def test_git_ignores_no_room_of_the_package() -> None:

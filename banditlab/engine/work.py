@@ -396,9 +396,8 @@ def facts() -> dict[str, Any]:
 
 def processor() -> str:
     """Return the processor's name as the system reports it."""
-    cpuinfo = Path("/proc/cpuinfo")
-    if cpuinfo.exists():
-        for line in cpuinfo.read_text("utf-8").splitlines():
+    with contextlib.suppress(OSError):  # only Linux has the file
+        for line in Path("/proc/cpuinfo").read_text("utf-8").splitlines():
             if line.startswith("model name"):
                 return line.split(":", 1)[1].strip()
     return platform.processor() or platform.machine()

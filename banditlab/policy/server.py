@@ -426,7 +426,8 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, so that asyncio sends at once: without it an answer waits 40 ms for the client's receipt of its head.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        if os.name == "posix":  # on Windows the option would let two servers have one port
+            opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((host, port))
         except OSError as error:

@@ -16,28 +16,12 @@ from banditlab.engine.memory import memory
 from banditlab.results import system
 from banditlab.results.files import write_bytes
 
-AS_ON_WINDOWS = """
-import os, platformdirs, subprocess, sys, types  # Python's own modules ask what there is too: before it is taken away
-import fcntl as real
-
-class Msvcrt(types.ModuleType):
-    # as Python documents it: LK_NBLCK raises OSError where another has the byte at the file's position
-    LK_NBLCK, LK_UNLCK, calls = 2, 0, []
-    def locking(self, number, mode, n):
-        assert os.lseek(number, 0, os.SEEK_CUR) == 0 and n == 1
-        real.flock(number, real.LOCK_EX | real.LOCK_NB if mode == self.LK_NBLCK else real.LOCK_UN)
-        self.calls.append(mode)
-
-if "here" not in sys.argv:
-    sys.modules["msvcrt"] = Msvcrt("msvcrt")
-    for name in ("fcntl", "resource", "pwd", "grp"):
-        sys.modules[name] = None  # importing it raises ImportError
-    for name in ("fchmod", "fchown", "getuid", "geteuid"):
-        delattr(os, name)
-"""
+ROOT = Path(__file__).parents[2]
+HIDDEN = ROOT / "tests" / "without_posix"
+"""The folder whose sitecustomize.py hides what only POSIX systems have."""
 
 COUNT = """
-import time
+import sys, time
 from pathlib import Path
 from banditlab.results.system import locked
 folder = Path(sys.argv[1])
@@ -53,6 +37,8 @@ for _ in range(20):
 """
 
 RUN = """
+import os, sys
+assert not hasattr(os, "fork")
 sys.argv = ["banditlab", "run", "tiny.toml", "-j", "1", "--no-report"]
 from banditlab.cli.main import main
 try:
@@ -70,11 +56,47 @@ agent = [{ id = "uniform" }]
 """
 
 
+SERVED = """
+import os, signal, subprocess, sys, time, urllib.request
+from banditlab import Policy
+from banditlab.cli.main import main
+
+def banditlab(*words):
+    sys.argv = ["banditlab", *words]
+    try:
+        main()
+    except SystemExit as done:
+        assert not done.code, words
+
+rows = "".join(f"{i % 7},{i % 3},{'yes' if i % 3 else 'no'}\\n" for i in range(60))
+open("t.csv", "w").write("a,b,kind\\n" + rows)
+banditlab("new", "lab", "lab")
+banditlab("check", "lab/agents/greedy-plain.py")
+banditlab("compare", "t.csv", "--label", "kind", "--agents", "uniform,beta-ts", "--repetitions", "2", "-j", "2", "-o", "c")
+banditlab("train", "t.csv", "--label", "kind", "--agent", "beta-ts", "-o", "my.policy")
+with Policy.open("my.policy", log="events.db") as policy:
+    policy.feedback(policy.decide({"a": 1, "b": 2}).id, True)
+banditlab("status", "events.db")
+command = [sys.executable, "-m", "banditlab", "serve", "my.policy", "--log", "events.db", "--port", "0"]
+server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+address = server.stdout.readline().split()[-1]
+assert urllib.request.urlopen(f"{address}/ready").status == 200
+server.send_signal(signal.SIGTERM)
+assert server.wait(60) == 0
+"""
+
+
+def hiding(hidden: bool = True) -> dict[str, str]:
+    """Return the environment of a process, in which what only POSIX systems have is hidden, or is not."""
+    folders = [str(HIDDEN)] * hidden + [str(ROOT), os.environ.get("PYTHONPATH", "")]
+    return os.environ | {"PYTHONPATH": os.pathsep.join(folders)}
+
+
 @pytest.mark.parametrize("place", ["here", "as on windows"])
 def test_processes_hold_a_lock_one_after_another(tmp_path: Path, place: str) -> None:
     (tmp_path / "count").write_text("0")
-    command = [sys.executable, "-c", AS_ON_WINDOWS + COUNT, str(tmp_path)]
-    both = [subprocess.Popen([*command, name, place], cwd=tmp_path) for name in ("ready1", "ready2")]
+    command, env = [sys.executable, "-c", COUNT, str(tmp_path)], hiding(place != "here")
+    both = [subprocess.Popen([*command, name], cwd=tmp_path, env=env) for name in ("ready1", "ready2")]
     assert [process.wait(timeout=120) for process in both] == [0, 0]
     assert (tmp_path / "count").read_text() == "40"
 
@@ -123,9 +145,8 @@ def test_a_lock_is_free_though_a_forked_child_has_its_file_open(tmp_path: Path) 
 def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     """Simulated: this says that no such module or function is needed, not that all is well on Windows."""
     (tmp_path / "tiny.toml").write_text(SPEC)
-    done = subprocess.run(
-        [sys.executable, "-c", AS_ON_WINDOWS + RUN], cwd=tmp_path, capture_output=True, text=True, timeout=300
-    )
+    command = [sys.executable, "-c", RUN]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=hiding())
     assert done.returncode == 0, done.stdout + done.stderr
     assert "1 played now" in done.stdout
     fcntl, _, calls = done.stdout.splitlines()[-1].partition(" ")
@@ -134,6 +155,15 @@ def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     assert len(pairs) >= 4
     assert pairs == [2, 0] * (len(pairs) // 2)  # each lock is given back before the next
     assert (tmp_path / "results" / "tiny" / "results.parquet").exists()
+
+
+@pytest.mark.slow
+def test_tables_policies_and_the_server_need_nothing_that_only_unix_has(tmp_path: Path) -> None:
+    pytest.importorskip("uvicorn", reason="the extra serve")
+    command = [sys.executable, "-c", SERVED]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=hiding())
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 decisions" in done.stdout or "1 decision" in done.stdout
 
 
 def test_memory_is_the_machines_or_the_containers(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -276,6 +276,10 @@ def serve(
     floor: Annotated[
         float | None, typer.Option(help="The least probability of any allowed action, from now on.")
     ] = None,
+    holdback: Annotated[
+        float | None, typer.Option(help="Share of decisions, from now on, that --holdback-policy takes.")
+    ] = None,
+    holdback_policy: Annotated[str, typer.Option(help="uniform, or a policy's file.")] = "uniform",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -285,6 +289,7 @@ def serve(
     from banditlab.cli.policies import serve as serve_
 
     rule = {"unanswered": unanswered, "after": after, "floor": floor}
+    rule |= {"holdback": holdback, "holdback_policy": holdback_policy}
     serve_(policy, log, host, port, token_file, person, extra, **rule)
 
 

@@ -31,7 +31,7 @@ from banditlab.policy import connections
 from banditlab.policy import events as ev
 from banditlab.policy.connections import engine_of, one_line
 
-FORMAT = 1
+FORMAT = 2
 STEP = 1000
 """Events read, or removed, at a time."""
 PART = 2**20
@@ -42,7 +42,8 @@ BEAT, SILENT = 10.0, 30.0
 """Seconds between two heartbeats; seconds without one after which a mark is taken over."""
 WHOLE = BigInteger().with_variant(Integer, "sqlite")
 """Whole numbers of 64 bits; as a primary key of SQLite the row's own number, which needs no index."""
-TYPES: dict[str, Any] = {"at": Double, "probability": Double} | dict.fromkeys(("kind", "id", "person", "name"), Text)
+TYPES: dict[str, Any] = dict.fromkeys(("at", "probability", "share", "other"), Double)
+TYPES |= dict.fromkeys(("kind", "id", "person", "name"), Text)
 TYPES |= dict.fromkeys(("allowed", "distribution", "payload", "context"), LargeBinary)
 SCHEMA = MetaData()
 

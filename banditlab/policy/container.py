@@ -239,18 +239,18 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
 def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
     """Return a policy that leaves a share of its decisions to another one, uniform choice where that is None."""
     if other is not None:
-        refuse_strangers(parts, other)
+        refuse_strangers(parts, other, "holdback_policy")
         other.core.set_holdback(0.0)
         other = other._replace(pending={}, other=None)
     parts.core.set_holdback(share, other and other.core)
     return parts._replace(other=other)
 
 
-def refuse_strangers(parts: Parts, other: Parts) -> None:
+def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
     """Raise a UsageError where another policy decides by other columns or between other classes."""
     classes = other.core.classes
     if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
-        raise UsageError("a policy beside another one must have its columns, recipe and classes")
+        raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")
 
 
 def rule_of(head: Head) -> Unanswered:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -83,14 +84,15 @@ class RewardModel:
         self._model = model
         self._models: list[Callable[[Floats], Floats]] = [_half] * n_actions
         self._earlier: list[tuple[Floats, Labels, Floats]] = []
-        self._rounds, self._due = 0, FIRST
+        self._rounds = 0
+        self._due: float = FIRST
 
     def ahead(self, contexts: Floats, actions: Labels, rewards: Floats) -> Floats:
         """Return predictions (m, K) for the next m rounds, then learn from them; arrays are those of `predicted_rewards`."""
         predictions = np.empty((len(contexts), len(self._models)))
         start = 0
         while start < len(contexts):
-            stop = min(len(contexts), start + self._due - self._rounds) if self._due <= MOST else len(contexts)
+            stop = int(min(len(contexts), start + self._due - self._rounds))
             X = contexts[start:stop]
             predictions[start:stop] = np.column_stack([predict(X)[:, 1] for predict in self._models])
             if self._due <= MOST:
@@ -106,7 +108,7 @@ class RewardModel:
         self._models = [_fitted(self._model, X[a == k], labels[a == k], 2) for k in range(len(self._models))]
         self._due *= 2
         if self._due > MOST:
-            self._earlier.clear()
+            self._due, self._earlier = math.inf, []
 
 
 def estimated_propensities(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     import pandas as pd
 
     Chunks = Callable[[], Iterator[pd.DataFrame]]
-WHOLE = 2**27
+WHOLE = 2**25
 """Bytes of a file above which it is read in parts."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 ESTIMATED = "propensities are estimated: no column has them"

@@ -181,6 +181,13 @@ def test_a_model_that_is_fed_in_parts_predicts_as_one_that_is_fed_at_once() -> N
     assert np.array_equal(np.concatenate(pieces), whole)
 
 
+def test_the_last_model_predicts_all_later_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("banditlab.offpolicy.models.MOST", 128)
+    X, a, r = np.ones((600, 1)), np.zeros(600, np.intp), np.resize([1.0, 0.0], 600)
+    r[128:] = 1.0
+    assert np.ptp(RewardModel(1).ahead(X, a, r)[128:]) == 0.0
+
+
 @pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
 def test_a_long_table_is_read_in_parts(
     logged: tuple[pd.DataFrame, np.ndarray], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -276,6 +276,10 @@ def serve(
     floor: Annotated[
         float | None, typer.Option(help="The least probability of any allowed action, from now on.")
     ] = None,
+    holdback: Annotated[
+        float | None, typer.Option(help="Share of decisions, from now on, that --holdback-policy takes.")
+    ] = None,
+    holdback_policy: Annotated[str, typer.Option(help="uniform, or a policy's file.")] = "uniform",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -285,12 +289,15 @@ def serve(
     from banditlab.cli.policies import serve as serve_
 
     rule = {"unanswered": unanswered, "after": after, "floor": floor}
+    rule |= {"holdback": holdback, "holdback_policy": holdback_policy}
     serve_(policy, log, host, port, token_file, person, extra, **rule)
 
 
 @app.command()
 def evaluate(
-    log: Annotated[str, typer.Argument(metavar="LOG", help="A policy's log, or a CSV or Parquet file of decisions.")],
+    log: Annotated[
+        str, typer.Argument(metavar="LOG", help="A policy's log, a CSV or Parquet file of decisions, or dsjson.")
+    ],
     policy: Annotated[
         str,
         typer.Option(
@@ -303,6 +310,7 @@ def evaluate(
     propensity: Annotated[
         str, typer.Option(help="Column of the actions' probabilities; estimated where there is none.")
     ] = "",
+    id_: Annotated[str, typer.Option("--id", help="Column in which no entry may stand twice.")] = "",
     logger: Annotated[
         Literal["fixed", "learning"] | None,
         typer.Option(help="Whether probabilities depend on earlier rounds; learning for a policy's log."),
@@ -311,7 +319,7 @@ def evaluate(
     """Estimate what another policy would have earned on a log, with an interval."""
     from banditlab.cli.policies import evaluate as evaluate_
 
-    evaluate_(log, policy, logger, action=action, reward=reward, propensity=propensity)
+    evaluate_(log, policy, logger, action=action, reward=reward, propensity=propensity, id=id_)
 
 
 @log_.command()
@@ -326,6 +334,18 @@ def prune(
     from banditlab.cli.policies import prune as prune_
 
     prune_(log, before)
+
+
+@log_.command("export")
+def export_log(
+    log: LogArgument,
+    out: Annotated[Path, typer.Option("-o", "--out", help="The file to write: .dsjson or .parquet.")],
+) -> None:
+    """Write the answered decisions of a log as Vowpal Wabbit's dsjson or as Parquet."""
+    from banditlab.policy.exporting import export_log as export_log_
+
+    for line in export_log_(log, out):
+        typer.echo(plain(line))
 
 
 @log_.command()

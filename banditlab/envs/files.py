@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from banditlab.envs._lines import records, refuse_odd_lines
+from banditlab.envs._lines import sniff_separator as sniff_separator
 from banditlab.envs._reading import MISSING, Reading, with_numbers
 from banditlab.envs._text import as_utf8, from_ascii, in_ascii
 from banditlab.errors import FaultError, UsageError

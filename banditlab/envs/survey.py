@@ -324,8 +324,9 @@ def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def logged_column(kind: str, names: Iterable[Any]) -> str:
-    """Return the first of the names that a column of actions, rewards or propensities has, "" for none."""
-    return next((str(name) for name in names if _plain(name) in LOGGED[kind]), "")
+    """Return the first of the names that a column of actions, rewards or propensities has, "" for none; p_1 is none."""
+    plain = ((str(name), _plain(name)) for name in names if not re.search("[0-9]", str(name)))
+    return next((name for name, text in plain if text in LOGGED[kind]), "")
 
 
 def _plain(name: object) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,9 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 FIRST = 64
 """Rounds of a log before the first reward model is fitted."""
+MOST = 2**17
+"""Rounds after which the last one is fitted."""
+FOLDS = 5
 
 
 def logistic() -> Any:
@@ -36,7 +40,8 @@ def predicted_rewards(
 ) -> Floats:
     """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
 
-    A model per action is fitted after 64, 128, 256 ... rounds and predicts until the next fit; the first 64 rounds get 1/2.
+    A model per action is fitted after 64, 128, 256, ..., 131,072 rounds and predicts until the next fit; the first 64 rounds
+    get 1/2.
     So the predictions may be used with loggers that learn.
 
     Parameters
@@ -61,15 +66,49 @@ def predicted_rewards(
         Contexts, actions or rewards have faults: all of them, each with its number of rows.
     """
     X, a, r = _checked(contexts, actions, rewards, n_actions)
-    predictions = np.full((len(X), n_actions), 0.5)
-    start = FIRST
-    while start < len(X):
-        rows = slice(start, 2 * start)
-        for k in range(n_actions):
-            mine = a[:start] == k
-            predictions[rows, k] = _probabilities(model, X[:start][mine], r[:start][mine], X[rows], 2)[:, 1]
-        start *= 2
-    return predictions
+    return RewardModel(n_actions, model=model).ahead(X, a, r.astype(np.float64))
+
+
+class RewardModel:
+    """A model per action that predicts rewards from earlier rounds, for logs that are read in parts.
+
+    Parameters
+    ----------
+    n_actions
+        K.
+    model
+        As in `predicted_rewards`.
+    """
+
+    def __init__(self, n_actions: int, *, model: Callable[[], Any] = logistic) -> None:
+        self._model = model
+        self._models: list[Callable[[Floats], Floats]] = [_half] * n_actions
+        self._earlier: list[tuple[Floats, Labels, Floats]] = []
+        self._rounds = 0
+        self._due: float = FIRST
+
+    def ahead(self, contexts: Floats, actions: Labels, rewards: Floats) -> Floats:
+        """Return predictions (m, K) for the next m rounds, then learn from them; arrays are those of `predicted_rewards`."""
+        predictions = np.empty((len(contexts), len(self._models)))
+        start = 0
+        while start < len(contexts):
+            stop = int(min(len(contexts), start + self._due - self._rounds))
+            X = contexts[start:stop]
+            predictions[start:stop] = np.column_stack([predict(X)[:, 1] for predict in self._models])
+            if self._due <= MOST:
+                self._earlier.append((X, actions[start:stop], rewards[start:stop]))
+            self._rounds, start = self._rounds + len(X), stop
+            if self._rounds == self._due:
+                self._fit()
+        return predictions
+
+    def _fit(self) -> None:
+        X, a, r = (np.concatenate(parts) for parts in zip(*self._earlier, strict=True))
+        labels = r.astype(np.intp)
+        self._models = [_fitted(self._model, X[a == k], labels[a == k], 2) for k in range(len(self._models))]
+        self._due *= 2
+        if self._due > MOST:
+            self._due, self._earlier = math.inf, []
 
 
 def estimated_propensities(
@@ -116,6 +155,32 @@ def estimated_propensities(
     return _other_folds(np.log(first), a, n_actions, parts, model)
 
 
+class PropensityModel:
+    """Estimated propensities of a log that is read in parts: all later parts get theirs from the first one.
+
+    Parameters
+    ----------
+    contexts, actions, n_actions
+        The first part's, as in `estimated_propensities`.
+
+    Attributes
+    ----------
+    own
+        `estimated_propensities` of the first part, in 5 random folds.
+    """
+
+    def __init__(self, contexts: Floats, actions: Labels, n_actions: int) -> None:
+        folds = np.random.default_rng(0).integers(FOLDS, size=len(actions))
+        self.own = estimated_propensities(contexts, actions, n_actions, folds)
+        first = _other_folds(contexts, actions, n_actions, folds, logistic)
+        self._first = _fitted(logistic, contexts, actions, n_actions)
+        self._second = _fitted(logistic, np.log(first), actions, n_actions)
+
+    def of(self, contexts: Floats) -> Floats:
+        """Return the probabilities of all actions in other rounds, (m, n_actions)."""
+        return self._second(np.log(self._first(contexts)))
+
+
 def _checked(
     contexts: ArrayLike, actions: ArrayLike, rewards: ArrayLike, n_actions: int
 ) -> tuple[Floats, Labels, Labels]:
@@ -134,16 +199,22 @@ def _other_folds(X: Floats, labels: Labels, n_labels: int, folds: Labels, model:
     made = np.empty((len(X), n_labels))
     for fold in np.unique(folds):
         rest = folds != fold
-        made[~rest] = _probabilities(model, X[rest], labels[rest], X[~rest], n_labels)
+        made[~rest] = _fitted(model, X[rest], labels[rest], n_labels)(X[~rest])
     return made
 
 
-def _probabilities(model: Callable[[], Any], X: Floats, labels: Labels, at: Floats, n_labels: int) -> Floats:
-    """Return the probabilities of the labels at the rows `at`, mixed with one uniform row so that none is 0."""
-    made = np.zeros((len(at), n_labels))
-    found = np.unique(labels)
-    if len(found) > 1:
-        made[:, found] = model().fit(X, labels).predict_proba(at)
-    else:
-        made[:, found] = 1.0
-    return (len(X) * made + 1.0 / n_labels) / (len(X) + 1.0)
+def _half(at: Floats) -> Floats:
+    return np.full((len(at), 2), 0.5)
+
+
+def _fitted(model: Callable[[], Any], X: Floats, labels: Labels, n_labels: int) -> Callable[[Floats], Floats]:
+    """Return what predicts the labels' probabilities at any rows, mixed with one uniform row so that none is 0."""
+    n, found = len(X), np.unique(labels)
+    mine = model().fit(X, labels) if len(found) > 1 else None
+
+    def probabilities(at: Floats) -> Floats:
+        made = np.zeros((len(at), n_labels))
+        made[:, found] = 1.0 if mine is None else mine.predict_proba(at)
+        return (n * made + 1.0 / n_labels) / (n + 1.0)
+
+    return probabilities

@@ -108,6 +108,16 @@ class Choice:
         return {"id": self.id, "action": self.action, "probability": self.probability, "scores": self.scores}
 
 
+class Held(NamedTuple):
+    """How a decision was taken by a policy that leaves a share of its decisions to another one."""
+
+    held: bool
+    """Whether the other policy took it."""
+    share: float
+    other: float
+    """The probability with which the other policy would have chosen the action."""
+
+
 class Record(NamedTuple):
     """A decision as `learn` wants it back: feedback may come at any time, and is exact with it.
 
@@ -125,6 +135,8 @@ class Record(NamedTuple):
     payload: NDArray[np.float64] | None
     generation: int
     """How many classes had been added: what was decided among fewer classes is recorded and not learnt from."""
+    held: Held | None = None
+    """None without a holdback."""
 
     def decision(self) -> Decision:
         """Return the decision to hand to the agent."""

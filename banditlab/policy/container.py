@@ -1,7 +1,8 @@
 """A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it. Nothing in it is ever run.
 
 The header holds names, counts, provenance and the agent's own header. Arrays: `state...` the agent's, `encoder` the bytes of
-the encoder, `open...` decisions that wait for feedback. Checksums tell damage, they are no signature.
+the encoder, `open...` decisions that wait for feedback, `other` the file of the policy that takes a holdback. Checksums tell
+damage, they are no signature.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from banditlab.policy.unanswered import Unanswered, checked
 from banditlab.registry import registry
 
 FORMAT: Literal[1] = 1
-ENCODER, STATE = "encoder", "state"
+ENCODER, STATE, OTHER = "encoder", "state", "other"
 SQLITE = b"SQLite format 3\0"
 """How a log in a file begins."""
 
@@ -83,6 +84,7 @@ class Head(Plain):
     unanswered: list[str] = Field(default=["ignored", ""], min_length=2, max_length=2)
     """What a decision without an answer is, and how long an answer may take."""
     floor: float = 0.0
+    holdback: float = 0.0
     added: list[list[int]] = []
     """Places of classes that were added, each with the times it was chosen."""
     rng: Any
@@ -109,6 +111,8 @@ class Parts(NamedTuple):
     """Decisions that wait for feedback, by id, the oldest first, each with its time."""
     rule: Unanswered = Unanswered()
     """What becomes of those that nobody answers."""
+    other: Parts | None = None
+    """The policy that takes a holdback; None for uniform choice, or without one."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ write
@@ -119,6 +123,8 @@ def packed(parts: Parts) -> bytes:
     core = parts.core
     player, arrays = core.agent.to_data()
     arrays[ENCODER] = np.frombuffer(parts.encoder.to_bytes(), np.uint8)
+    if parts.other is not None and core.other is not None:
+        arrays[OTHER] = np.frombuffer(packed(parts.other._replace(core=core.other)), np.uint8)
     waiting = []
     for i, (name, (at, record)) in enumerate(parts.pending.items()):
         waiting.append(
@@ -147,6 +153,7 @@ def packed(parts: Parts) -> bytes:
         "closed": core.closed,
         "unanswered": list(parts.rule),
         "floor": core.floor,
+        "holdback": core.holdback,
         "added": list(core.added.items()),
         "rng": saved.encode(core.rng, "rng", {}),
         "trained": parts.trained,
@@ -218,13 +225,32 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are none")
     core.set_floor(head.floor)
+    other = unpacked(arrays.pop(OTHER).tobytes(), "its other policy") if OTHER in arrays else None
     core.added = {k: n for k, n in head.added}  # noqa: C416 - pairs are lists
     if len(core.added) < len(head.added) or any(not 0 <= k < K or n < 0 for k, n in head.added):
         raise ValueError("its added classes are none")
     pending = {each.id: (each.at, core.admitted(_record(i, each, arrays, d))) for i, each in enumerate(head.waiting)}
     if arrays:
         raise ValueError("there are arrays that belong to nothing")
-    return Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule_of(head))
+    parts = Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule_of(head))
+    return with_holdback(parts, head.holdback, other)
+
+
+def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
+    """Return a policy that leaves a share of its decisions to another one, uniform choice where that is None."""
+    if other is not None:
+        refuse_strangers(parts, other, "holdback_policy")
+        other.core.set_holdback(0.0)
+        other = other._replace(pending={}, other=None)
+    parts.core.set_holdback(share, other and other.core)
+    return parts._replace(other=other)
+
+
+def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
+    """Raise a UsageError where another policy decides by other columns or between other classes."""
+    classes = other.core.classes
+    if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
+        raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")
 
 
 def rule_of(head: Head) -> Unanswered:

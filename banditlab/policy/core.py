@@ -15,6 +15,9 @@ Where a class was added, or the policy has a floor, q stands for that distributi
 :math:`n_k` how often such a class was chosen so far, :math:`f_k = 0` for all others. An action that is not the agent's own
 is drawn anew. The distribution that is played is reported, logged and handed back to the agent with the feedback, so
 importance weights and inverse propensities are right.
+
+With a holdback h, another policy with the distribution b (uniform over the allowed classes by default) takes a decision with
+probability h, and q above is :math:`(1 - h) q + h b`.
 """
 
 from __future__ import annotations
@@ -31,7 +34,7 @@ from banditlab.errors import PlayerError, UsageError
 from banditlab.numerics.read_only import as_contexts
 from banditlab.players.agent import Agent
 from banditlab.players.inputs import TOLERANCE, as_context
-from banditlab.policy.choice import Name, Record, are_alike, as_name, short, unknown_class
+from banditlab.policy.choice import Held, Name, Record, are_alike, as_name, short, unknown_class
 from banditlab.policy.direct import Direct, is_direct
 from banditlab.policy.growing import grown
 from banditlab.validation import probability
@@ -48,6 +51,8 @@ MOST = 0.25
 """The least probability of a class that was added, until then."""
 SLACK = 1e-4
 """How far a distribution out of a file may lie from one: some libraries reckon in 32 bits."""
+SHARES = (0.001, 0.999)
+"""The least and the largest holdback."""
 
 
 class Core:
@@ -71,6 +76,9 @@ class Core:
         """How often each class that was added has been chosen, by its place."""
         self.floor = 0.0
         """The least probability of any allowed class."""
+        self.holdback = 0.0
+        """The share of decisions that `other` takes, uniform choice where it is None."""
+        self.other: Core | None = None
         self.generation = self.decisions = self.answered = self.right = self.closed = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
 
@@ -89,6 +97,7 @@ class Core:
         twin.rng, twin.classes, twin.retired, twin.added = parts
         twin._take(copy.deepcopy(self.agent))
         twin._places = dict(self._places)
+        twin.other = self.other and self.other.copy()
         return twin
 
     # ------------------------------------------------------------------------------------------------------------ classes
@@ -155,6 +164,15 @@ class Core:
             self._require_replaceable("floor")
         self.floor = float(floor)
 
+    def set_holdback(self, share: float, other: Core | None = None) -> None:
+        """Let another policy, or uniform choice, take a share of the decisions; a UsageError where that cannot be."""
+        low, high = SHARES
+        if share and not low <= probability("holdback", share) <= high:
+            raise UsageError(f"holdback must be 0, or from {low:g} to {high:g}, got {share:g}")
+        if share:
+            self._require_replaceable("holdback")
+        self.holdback, self.other = float(share), other
+
     def _require_room(self, floor: float, more: int) -> None:
         able = len(self.classes) - len(self.retired) + more
         if floor * able > 1.0:
@@ -190,15 +208,25 @@ class Core:
         drawn = action
         if mask is not None:
             action, p = self._cut(action, p, mask)
+        instead, b = self._other_choice(x, mask) if self.holdback else (action, p)
+        held = self.holdback > 0.0 and bool(self.rng.random() < self.holdback)
+        if self.holdback:
+            action, p = instead if held else action, (1.0 - self.holdback) * p + self.holdback * b
+        forced = False
         if self.floor or self.added:
-            action, p, forced = self._raised(action, p, mask)
-            explored = explored and not forced  # the agent's own coin did not draw this one
+            least = self._least(len(p), mask)
+            total = least.sum()
+            forced = bool(self.rng.random() < total)
+            action = self._drawn(least / total) if forced else action
+            p, b = (least + max(0.0, 1.0 - total) * q for q in (p, b))  # (1)
+        explored = explored and not (forced or held)  # the agent's own coin did not draw this one
         if action != drawn and self.agent.id in CHOSEN_READ_AGAIN:
             payload[:] = math.nan
         if action in self.added:
             self.added[action] += 1
         self.decisions += 1
-        return Record(x, action, p, explored, payload, self.generation)
+        mark = Held(held, self.holdback, b.item(action)) if self.holdback else None
+        return Record(x, action, p, explored, payload, self.generation, mark)
 
     def _is_context(self, x: NDArray[np.float64]) -> bool:
         """Return whether compiled code may read x: (d,), of norm at most R, which NaN is not."""
@@ -248,19 +276,24 @@ class Core:
         drawn = np.searchsorted(np.cumsum(q[able]), self.rng.random(), side="right")
         return int(able[min(int(drawn), len(able) - 1)])
 
-    def _raised(
-        self, action: int, q: NDArray[np.float64], mask: NDArray[np.bool_] | None
-    ) -> tuple[int, NDArray[np.float64], bool]:
-        """Return (1) of q (K,), an action of it where `action` is one of q, and whether that was drawn for its least."""
-        able = np.ones(len(q), np.bool_) if mask is None else mask
+    def _other_choice(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> tuple[int, NDArray[np.float64]]:
+        """Return what the policy that takes the holdback would choose, and its distribution (K,)."""
+        able = np.ones(len(self.classes), np.bool_) if mask is None else mask
+        if self.other is None:
+            p = able / np.count_nonzero(able)
+            return self._drawn(p), p
+        record = self.other.choose_own(x, self.other.mask(None))
+        p = np.pad(record.probabilities, (0, len(able) - len(record.probabilities)))
+        return self._cut(record.action, p, able)
+
+    def _least(self, n: int, mask: NDArray[np.bool_] | None) -> NDArray[np.float64]:
+        """Return the least probability of each class, (n,): the first terms of (1)."""
+        able = np.ones(n, np.bool_) if mask is None else mask
         young = [k for k in self.added if able[k]]
-        share = np.zeros(len(q))
+        share = np.zeros(n)
         for k in young:  # (1)
             share[k] = min(1.0, (YOUNG / max(self.added[k], 1)) ** 2) * min(MOST, 0.5 / len(young))
-        least = np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
-        total = least.sum()
-        forced = bool(self.rng.random() < total)
-        return self._drawn(least / total) if forced else action, least + max(0.0, 1.0 - total) * q, forced
+        return np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
 
     def warm(self) -> None:
         """Have a copy of the agent decide and learn once, so that its kernels are compiled."""

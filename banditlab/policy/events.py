@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import LogError
-from banditlab.policy.choice import Name, Record
+from banditlab.policy.choice import Held, Name, Record
 
 
 class Decided(NamedTuple):
@@ -103,6 +103,7 @@ NEVER = -1
 COLUMNS = (
     "seq", "kind", "at", "decision", "correct", "id", "person", "action", "probability", "explored", "generation", "name",
     "allowed", "distribution", "payload", "context", "imputed", "unknown",
+    "held", "share", "other",
 )  # fmt: skip
 """The columns of an event but its checksum, in the checksum's order; those that a kind does not have are NULL."""
 
@@ -112,7 +113,7 @@ def row_of(event: Event) -> dict[str, Any]:
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row["seq"], row["at"] = event.seq, event.at
     if isinstance(event, Decided):
-        record = event.record
+        record, held = event.record, event.record.held or Held(False, 0.0, 0.0)
         row |= {
             "kind": DECIDED,
             "id": event.id,
@@ -127,6 +128,9 @@ def row_of(event: Event) -> dict[str, Any]:
             "context": to_bytes(record.context),
             "imputed": event.imputed,
             "unknown": event.unknown,
+            "held": int(held.held),
+            "share": held.share,
+            "other": held.other,
         }
     elif isinstance(event, Answered):
         kind = CLOSED if event.closed else ANSWERED
@@ -166,7 +170,8 @@ def _event_of(row: Mapping[str, Any]) -> Event:
     explored = None if row["explored"] is None else bool(row["explored"])
     if not 0 <= row["action"] < len(p):
         raise ValueError("its action is no class")
-    record = Record(from_bytes(row["context"]), row["action"], p, explored, payload, row["generation"])
+    held = Held(bool(row["held"]), row["share"], row["other"]) if row["share"] else None
+    record = Record(from_bytes(row["context"]), row["action"], p, explored, payload, row["generation"], held)
     mask = None
     if row["allowed"] is not None:
         mask = np.unpackbits(np.frombuffer(row["allowed"], np.uint8), count=len(p)).astype(np.bool_)

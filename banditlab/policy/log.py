@@ -31,7 +31,7 @@ from banditlab.policy import connections
 from banditlab.policy import events as ev
 from banditlab.policy.connections import engine_of, one_line
 
-FORMAT = 1
+FORMAT = 2
 STEP = 1000
 """Events read, or removed, at a time."""
 PART = 2**20
@@ -42,7 +42,8 @@ BEAT, SILENT = 10.0, 30.0
 """Seconds between two heartbeats; seconds without one after which a mark is taken over."""
 WHOLE = BigInteger().with_variant(Integer, "sqlite")
 """Whole numbers of 64 bits; as a primary key of SQLite the row's own number, which needs no index."""
-TYPES: dict[str, Any] = {"at": Double, "probability": Double} | dict.fromkeys(("kind", "id", "person", "name"), Text)
+TYPES: dict[str, Any] = dict.fromkeys(("at", "probability", "share", "other"), Double)
+TYPES |= dict.fromkeys(("kind", "id", "person", "name"), Text)
 TYPES |= dict.fromkeys(("allowed", "distribution", "payload", "context"), LargeBinary)
 SCHEMA = MetaData()
 
@@ -281,6 +282,11 @@ class EventLog:
         with self._reading() as db:
             return list(db.execute(query).all())
 
+    def each(self, query: Any) -> Iterator[Any]:
+        """Yield what a query finds, row by row."""
+        with self._reading() as db:
+            yield from db.execute(query.execution_options(yield_per=STEP))
+
     def _found(self, where: Any, most: int = STEP) -> list[ev.Event]:
         query = sa.select(EVENTS).where(where).order_by(EVENTS.c.seq).limit(most)
         return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
@@ -311,9 +317,8 @@ class EventLog:
     def numbers(self, kind: str, *names: str) -> NDArray[np.float64]:
         """Return columns of all events of a kind, (len(names), n), in the events' order."""
         query = sa.select(*(EVENTS.c[name] for name in names)).where(EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
-        with self._reading() as db:
-            rows = db.execute(query.execution_options(yield_per=STEP))
-            return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
+        values = (value for row in self.each(query) for value in row)
+        return np.fromiter(values, np.float64).reshape(-1, len(names)).T
 
     def events(self, after: int) -> Iterator[ev.Event]:
         """Yield the events after a place, in order; a LogError where one is damaged or missing."""

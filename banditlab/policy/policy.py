@@ -24,7 +24,7 @@ from banditlab.errors import LogError, UnknownDecisionError, UsageError, nearest
 from banditlab.players.inputs import as_bit
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Choice, Name, Record, short
-from banditlab.policy.container import Parts, packed, read, unpacked
+from banditlab.policy.container import Parts, packed, read, unpacked, with_holdback
 from banditlab.policy.events import ANSWERED, CLOSED, PLACE, Answered, Changed, Decided, Event
 from banditlab.policy.unanswered import checked
 from banditlab.validation import PENDING, at_least, limit, one_of
@@ -126,7 +126,7 @@ class Policy:
         self._open: OrderedDict[str, tuple[int, float, Record]] = OrderedDict(
             (name, (0, at, record)) for name, (at, record) in parts.pending.items()
         )
-        self._rule = parts.rule
+        self._rule, self._other = parts.rule, parts.other
         wrong = parts.rule.treated_as == "wrong"
         # No decision is to be closed before the time `due`, and none at the place `swept` of the log or before.
         self._patience, self._due, self._swept = (parts.rule.seconds, 0.0, 0) if wrong else (math.inf, math.inf, 0)
@@ -152,11 +152,18 @@ class Policy:
 
     @classmethod
     def load(
-        cls, path: str | os.PathLike[str], *, extra: str = "refuse", floor: float | None = None, **rule: str | None
+        cls,
+        path: str | os.PathLike[str],
+        *,
+        extra: str = "refuse",
+        floor: float | None = None,
+        holdback: float | None = None,
+        holdback_policy: str | os.PathLike[str] = "uniform",
+        **rule: str | None,
     ) -> Self:
         """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
 
-        The file may come from anybody: it is data, nothing in it is run. extra, floor, unanswered and after: see `open`.
+        The file may come from anybody: it is data, nothing in it is run. All other parameters: see `open`.
 
         Raises
         ------
@@ -166,6 +173,7 @@ class Policy:
         parts = read(path)
         if floor is not None:
             parts.core.set_floor(floor)
+        parts = _held_back(parts, holdback, holdback_policy)
         return cls(parts._replace(rule=checked(**rule) or parts.rule), extra=extra)
 
     @classmethod
@@ -178,6 +186,8 @@ class Policy:
         person: str = "",
         extra: str = "refuse",
         floor: float | None = None,
+        holdback: float | None = None,
+        holdback_policy: str | os.PathLike[str] = "uniform",
         **rule: str | None,
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
@@ -200,6 +210,11 @@ class Policy:
         floor
             The least probability of any allowed class from now on, at most one over their number; by default what the log or
             the file says. The probabilities in choices and in the log are those played with it.
+        holdback, holdback_policy
+            The share of decisions that another policy takes from now on, 0 or from 0.001 to 0.999, and that policy: "uniform",
+            or a policy's file with the same columns, recipe and classes, which decides and does not learn. By default what the
+            log or the file says. Which decisions were held back is marked in the log, and `status_of_log` compares both. The
+            probabilities in choices and in the log are those of both together.
         unanswered, after
             What becomes of a decision without an answer, by default what the log or the file says. "wrong": it is closed as
             soon as it is older than `after` by the policy's clock, for instance "30 min" or "2 days", and learnt from as an
@@ -230,8 +245,9 @@ class Policy:
             policy._rebuild()
             before, core = (policy._rule, policy._core.floor), policy._core
             core.set_floor(core.floor if floor is None else floor)
-            policy._take(policy._parts()._replace(rule=given or policy._rule))
-            for _ in range(2 if (policy._rule, core.floor) != before else 0):  # no older one to fall back on
+            policy._take(_held_back(policy._parts(), holdback, holdback_policy)._replace(rule=given or policy._rule))
+            changed = (policy._rule, core.floor) != before or holdback is not None
+            for _ in range(2 if changed else 0):  # no older one to fall back on
                 store.keep(policy._seq, policy._snapshot())
         return policy
 
@@ -286,7 +302,7 @@ class Policy:
         return packed(self._parts()._replace(pending=pending))
 
     def _parts(self) -> Parts:
-        return Parts(self._uid, self._encoder, self._core, self._trained, {}, self._rule)
+        return Parts(self._uid, self._encoder, self._core, self._trained, {}, self._rule, self._other)
 
     def _rebuild(self) -> None:
         """Bring the state to the end of the log: the last snapshot, then every event after it."""
@@ -712,6 +728,8 @@ class Policy:
             "classes": self.classes,
             "retired": [core.classes[k] for k in sorted(core.retired)],
             "floor": core.floor,
+            "holdback": core.holdback,
+            "holdback_policy": "uniform" if core.other is None else core.other.agent.id,
             "columns": {c.name: list(c.categories) or c.role for c in self._encoder.columns},
             "features": int(self._encoder.d),
             "imputes": self._encoder.imputes,
@@ -739,6 +757,14 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise UsageError(f"the key {twice[:60]!r} stands twice in one object")
     return found
+
+
+def _held_back(parts: Parts, share: float | None, policy: str | os.PathLike[str]) -> Parts:
+    """Return a policy with this holdback, with its own where none is given."""
+    other = None if policy == "uniform" else read(policy)
+    if share is None and other is not None:
+        raise UsageError("holdback_policy needs a holdback, the share of its decisions")
+    return parts if share is None else with_holdback(parts, share, other)
 
 
 def _named(key: str, value: object) -> str:

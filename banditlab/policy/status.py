@@ -16,10 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import LogError
-from banditlab.policy.choice import Name
+from banditlab.policy.choice import Held, Name
 from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of, rule_of
 from banditlab.policy.events import ANSWERED, CHANGED, CLOSED, DECIDED, from_bytes
+from banditlab.policy.holdback import Holdback, compared
 from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, matched, unequal
 
 LAST = 100_000
@@ -96,6 +97,8 @@ class LogStatus:
         A text for each way in which being answered depends on the decision; empty where no dependence is found.
     plays, bins
         Whether actions came as often as their probabilities say; how often an action was right, by its probability.
+    holdback
+        The comparison with the policy that takes a share of the decisions; None without one.
     """
 
     source: str
@@ -122,6 +125,7 @@ class LogStatus:
     unequal: list[str]
     plays: list[Plays]
     bins: list[Bin]
+    holdback: Holdback | None
 
     def lines(self) -> list[str]:
         """Return the status as text, a line each."""
@@ -145,6 +149,7 @@ class LogStatus:
             found.append(
                 f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
             )
+        found += self.holdback.lines() if self.holdback else []
         found += [f"warning: {line}" for line in self._dishonest()]
         shares = "; ".join(f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n)
         return [*found, f"right, by the probability of the action: {shares}"] if shares else found
@@ -197,6 +202,7 @@ class LogStatus:
         plain = {n: v for n, v in vars(self).items() if n not in skip}
         plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
         plain |= {"unanswered": self.rule.treated_as, "after": self.rule.after}
+        plain |= {"holdback": self.holdback and self.holdback._asdict()}
         return plain | {"plays": [p._asdict() for p in self.plays], "bins": [b._asdict() for b in self.bins if b.n]}
 
 
@@ -232,8 +238,8 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
-        seq, at, action, p, imputed, unknown = reader.numbers(
-            DECIDED, "seq", "at", "action", "probability", "imputed", "unknown"
+        seq, at, action, p, imputed, unknown, *held_back = reader.numbers(
+            DECIDED, "seq", "at", "action", "probability", "imputed", "unknown", *Held._fields
         )
         given, closed = (reader.numbers(kind, "seq", "at", "decision", "correct") for kind in (ANSWERED, CLOSED))
         refused = reader.head().refused
@@ -270,9 +276,10 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         low=low,
         high=high,
         drift=rise(mistakes),
-        unequal=list(_unequal(which.in_time, action, p, names)),
+        unequal=list(_unequal(which.in_time, action, p, names, held_back[0])),
         plays=_plays(drawn, names, reader.source),
         bins=_bins(p[which.places], correct),
+        holdback=compared(held_back, p, which.places, correct),
     )
 
 
@@ -301,13 +308,14 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
     return [Plays(*row) for row in zip(names, counts.tolist(), sums.tolist(), deviations.tolist(), strict=True)]
 
 
-def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name]) -> Iterator[str]:
+def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name], held: Floats) -> Iterator[str]:
     """Yield in which ways being answered depends on the decision, of the first decisions, whose time is over."""
     n = len(answered)
     ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
     for what, group, labels in (
         ("action", action[:n].astype(np.int64), names),
         ("probability", _places(p[:n]), ranges),
+        ("policy", held[:n].astype(np.int64), ["own", "holdback"]),
     ):
         if found := unequal(answered, group):
             (most, high), (least, low) = found

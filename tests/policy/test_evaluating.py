@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +12,7 @@ from typer.testing import CliRunner
 
 from banditlab.cli.main import app
 from banditlab.errors import UsageError
-from banditlab.offpolicy import Log, evaluate
+from banditlab.offpolicy import Log, RewardModel, evaluate
 from banditlab.policy.evaluating import evaluate_log
 from banditlab.policy.policy import Policy
 from tests.policy.customers import new_rows, rows, write_table
@@ -56,7 +57,8 @@ def test_intervals_hold_what_is_true_of_a_table(
         assert abs(made.evaluation.value - truth) < 0.06, policy
         assert made.evaluation.unsupported == 0.0
     assert evaluate_log(file, "best-single").notes == [
-        "'gift' had the largest weighted mean reward of the first 1,000 rounds; the value is of the rounds after them"
+        "missing entries of contexts: 1; each counts as a value of its own",
+        "'gift' had the largest weighted mean reward of the first 1,000 rounds; the value is of the rounds after them",
     ]
     by_hand = evaluate(
         Log(
@@ -150,7 +152,7 @@ def test_a_policys_own_log_and_another_policy_of_its_table(tmp_path: Path) -> No
         evaluate_log(tmp_path / "e.db", reward="y")
     other = write_table(tmp_path / "other.csv", 50)
     Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")
-    with pytest.raises(UsageError, match="must have the columns and classes of the policy"):
+    with pytest.raises(UsageError, match="must have the columns, recipe and classes of the policy"):
         evaluate_log(tmp_path / "e.db", str(tmp_path / "other.policy"))
 
 
@@ -165,3 +167,75 @@ def test_the_command_prints_figures_and_what_they_assume(
     assert "95 % interval" in done.output
     assert "assumes: propensities are those with which the actions were drawn" in done.output
     assert max(map(len, done.output.splitlines())) <= 80
+
+
+# ----------------------------------------------------------------------------------------------------- logs of any length
+
+
+def test_a_model_that_is_fed_in_parts_predicts_as_one_that_is_fed_at_once() -> None:
+    rng = np.random.default_rng(0)
+    X, a, r = rng.normal(size=(500, 3)), rng.integers(3, size=500), rng.integers(2, size=500).astype(float)
+    whole, parts = RewardModel(3).ahead(X, a, r), RewardModel(3)
+    cuts = [0, 1, 64, 65, 200, 500]
+    pieces = [parts.ahead(X[i:j], a[i:j], r[i:j]) for i, j in pairwise(cuts)]
+    assert np.array_equal(np.concatenate(pieces), whole)
+
+
+def test_the_last_model_predicts_all_later_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("banditlab.offpolicy.models.MOST", 128)
+    X, a, r = np.ones((600, 1)), np.zeros(600, np.intp), np.resize([1.0, 0.0], 600)
+    r[128:] = 1.0
+    assert np.ptp(RewardModel(1).ahead(X, a, r)[128:]) == 0.0
+
+
+@pytest.mark.parametrize("ending", ["csv", "csv.gz", "parquet"])
+def test_a_long_table_is_read_in_parts(
+    logged: tuple[pd.DataFrame, np.ndarray], ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / f"log.{ending}"
+    frame = logged[0].assign(
+        number=np.arange(2000), action=logged[0]["action"].map({"call": "7", "gift": "8", "none": "x"})
+    )
+    policies = ("uniform", "probabilities:p_", "best-single")
+    frame = frame.rename(columns={f"p_{old}": f"p_{new}" for old, new in (("call", 7), ("gift", 8), ("none", "x"))})
+    frame.to_parquet(file) if ending == "parquet" else frame.to_csv(file, index=False, sep=";")
+    whole = [evaluate_log(file, policy, id="number") for policy in policies]
+    monkeypatch.setattr("banditlab.policy.log_tables.WHOLE", 0)
+    monkeypatch.setattr("banditlab.policy.log_tables.CHUNK", 300)
+    for before, policy in zip(whole, policies, strict=True):
+        after = evaluate_log(file, policy, id="number")
+        assert (after.actions, after.notes) == (before.actions, before.notes)
+        for name in ("ips", "snips", "doubly_robust", "low", "high"):
+            assert getattr(after.evaluation, name) == pytest.approx(getattr(before.evaluation, name), rel=1e-9)
+        assert after.logged == pytest.approx(before.logged)
+    without = frame.drop(columns=["propensity", "number"])
+    without.to_parquet(file) if ending == "parquet" else without.to_csv(file, index=False, sep=";")
+    assert evaluate_log(file).evaluation.value == pytest.approx(logged[1].mean(), abs=0.08)
+
+
+def test_faults_of_all_parts_are_named_at_once(
+    logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("banditlab.policy.log_tables.WHOLE", 0)
+    monkeypatch.setattr("banditlab.policy.log_tables.CHUNK", 100)
+    frame, file = logged[0].head(1000).assign(number=np.arange(1000)), tmp_path / "log.csv"
+    frame.loc[[5, 905], "propensity"] = [0.0, 1.5]
+    frame.loc[[105, 505], "number"] = 0
+    frame.loc[305, "action"] = None
+    frame.to_csv(file, index=False)
+    with pytest.raises(UsageError) as caught:
+        evaluate_log(file, id="number")
+    for fault in ("2 x ids that stand a second time", "1 x actions that are no", "2 x propensities of logged actions"):
+        assert fault in str(caught.value)
+    text = file.read_text()
+    file.write_text(text + "pro,3,call,1,0.5,call,1,2,3,4,5,6,7\n")
+    with pytest.raises(UsageError, match=r"log\.csv: damaged, or not a table"):
+        evaluate_log(file)
+    file.write_text(text[:-40])  # the last line is torn
+    with pytest.raises(UsageError, match="x actions that are no"):
+        evaluate_log(file)
+    parquet = tmp_path / "log.parquet"
+    frame.to_parquet(parquet)
+    parquet.write_bytes(parquet.read_bytes()[:-100])
+    with pytest.raises(UsageError, match=r"log\.parquet: damaged, or not a table"):
+        evaluate_log(parquet)

@@ -261,7 +261,7 @@ def edited(log: Path, *statements: str) -> None:
         ("DELETE FROM answers WHERE seq = (SELECT MAX(seq) FROM answers)", "its answers do not fit"),
         ("UPDATE answers SET decision = 5 WHERE decision = 2", "its answers do not fit"),
         ("UPDATE snapshots SET data = zeroblob(length(data))", "no snapshot is whole"),
-        ("UPDATE head SET format = 7", "not a policy's log of format 1"),
+        ("UPDATE head SET format = 7", "not a policy's log of format 2"),
         ("DROP TABLE answers", "not a policy's log"),
         ("CREATE TRIGGER t AFTER INSERT ON events BEGIN DELETE FROM answers; END", "not a policy's log"),
     ],

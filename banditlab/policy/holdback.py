@@ -1,0 +1,83 @@
+r"""Is a policy better than the one that takes its holdback? An interval of the difference that holds at every time at once.
+
+Of the decisions with a holdback h, action a was played with the probability P and would have been chosen by the other policy
+with the probability o. With the reward r and any number c from earlier decisions, the terms
+
+.. math::
+
+    D = (r - c)\, \frac{1 - o/P}{1 - h}, \qquad |D| \le B = \max(1/h, 1/(1 - h)), \tag{1}
+
+have the conditional mean :math:`v - v'`, the difference of the two policies' expected rewards: with the policy's own
+probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is that of
+`banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+LEVEL = 0.95
+FAR = 4.5
+"""Standard deviations from which on the number of decisions held back is called far from its expectation."""
+
+
+class Holdback(NamedTuple):
+    """What a log says of the decisions since its holdback last changed."""
+
+    decisions: int
+    held: int
+    share: float
+    """The share that should be held back."""
+    answered: int
+    """Decisions that the difference is of."""
+    difference: float
+    """Mean reward of the policy minus that of the other one; NaN without answers, as are low and high."""
+    low: float
+    high: float
+
+    def lines(self) -> list[str]:
+        """Return it as text."""
+        shares = f"held back: {self.held:,} of {self.decisions:,} decisions, {self.held / self.decisions:.1%}"
+        found = [f"{shares}; {self.share:.1%} are expected"]
+        deviation = math.sqrt(self.decisions * self.share * (1.0 - self.share))
+        if abs(self.held - self.decisions * self.share) > FAR * deviation:
+            found.append("warning: the number held back is further from what is expected than chance ever brings it")
+        if self.answered:
+            better = "better" if self.low > 0.0 else "worse" if self.high < 0.0 else "not shown yet"
+            found.append(
+                f"better than what was held back: {better}; right more often by {self.difference:+.1%}, 95 % interval "
+                f"{self.low:+.1%} ... {self.high:+.1%} (holds however often you look)"
+            )
+        return found
+
+
+def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], correct: Floats) -> Holdback | None:
+    """Return what the decisions say since the share last changed, None where the last one has no holdback.
+
+    Parameters
+    ----------
+    marks, played
+        (n,) of each decision: whether it was held back, h and o; P.
+    places, correct
+        (m,) the decisions that count, and their rewards.
+    """
+    from banditlab.offpolicy.intervals import RunningBound, earlier_means
+
+    held, share, other = marks
+    if not len(share) or not share[-1]:
+        return None
+    first, h = int(np.flatnonzero(np.append(0.0, share[:-1]) != share)[-1]), float(share[-1])
+    which, r = places[places >= first], correct[places >= first]
+    terms = (r - earlier_means(r)) * (1.0 - other[which] / played[which]) / (1.0 - h)  # (1)
+    most = max(1.0 / h, 1.0 / (1.0 - h))
+    bounds = [RunningBound((most - 1.0) / 2.0) for _ in range(2)]
+    for sign, bound in zip((1.0, -1.0), bounds, strict=True):
+        bound.add((1.0 + sign * terms) / 2.0)
+    low, high = (2.0 * bound.bound((1.0 - LEVEL) / 2.0) - 1.0 for bound in bounds)
+    figures = (float(terms.mean()), low, -high) if len(r) else (math.nan,) * 3
+    return Holdback(len(share) - first, int(held[first:].sum()), h, len(r), *figures)

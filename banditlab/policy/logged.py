@@ -1,0 +1,63 @@
+"""A log as it is evaluated: its actions, and parts of arrays that are read one after the other."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+CHUNK = 2**16
+"""Rounds of a part."""
+HASHES = 64
+"""Features that the texts of a row are hashed to. They are fitted to nothing, so they say nothing of later rounds."""
+LARGEST = 1e100
+"""Larger numbers of a context are cut to this: models square them."""
+ALLOWED = "must be uniform, best-single{more}"
+
+
+class Part(NamedTuple):
+    """m rounds over K actions."""
+
+    actions: Floats
+    """(m,) places in the names of the actions, -1 where there is none."""
+    rewards: Floats
+    propensities: Floats | None
+    """(m,) or (m, K); None where they are not known."""
+    contexts: Floats
+    """(m, d), finite."""
+    target: Floats | None
+    """(m, K), the policy's probabilities; None for the best single action."""
+
+
+class Source(NamedTuple):
+    """A log and what was found of all of it."""
+
+    names: list[str]
+    """The names of the K actions."""
+    rounds: int
+    parts: Iterable[Part]
+    faults: Counter[str]
+    """What is wrong with its lines, each fault with the number of lines."""
+    notes: list[str]
+    """What is to be known of the log, a sentence each."""
+    estimated: bool = False
+    """Whether the propensities are not known."""
+    learning: bool = False
+    """Whether its logger learns, as far as is known."""
+
+
+def hashed(words: list[list[tuple[str, float]]]) -> Floats:
+    """Return features (m, HASHES) of words with their values, a list for each of m rows."""
+    from sklearn.feature_extraction import FeatureHasher
+
+    return np.asarray(FeatureHasher(HASHES, input_type="pair").transform(words).toarray())
+
+
+def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:
+    """Return how many ids, by their hashes, stand a second time or more."""
+    every = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
+    return +Counter({"ids that stand a second time": len(every) - len(np.unique(every))})

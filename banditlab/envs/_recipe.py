@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.envs._base import Labels, Truth
 from banditlab.envs._columns import Column, Recipe
@@ -35,11 +36,17 @@ class Rows(NamedTuple):
     """(N,), the number of each row in the table it was made of; None where rows are sparse."""
     units: Labels | None = None
     """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
+    costs: NDArray[np.float64] | None = None
+    """(N, K), what each action costs; None where it is not known."""
+
+    @property
+    def first(self) -> Any:
+        """The places of the first row of each unit: the others are known to be like it."""
+        return slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
 
     def alone(self) -> tuple[Any, Truth]:
-        """Return contexts and labels of the first row of each unit: the others are known to be like it."""
-        first = slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
-        return self.X[first], self.y[first]
+        """Return contexts and labels of the first row of each unit."""
+        return self.X[self.first], self.y[self.first]
 
 
 def prepare(

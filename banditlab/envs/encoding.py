@@ -88,6 +88,11 @@ class Encoder:
         self.radius = norm.radius
         self._row = RowArrays(steps, recipe, norm)
 
+    @property
+    def blocks(self) -> dict[str, list[int]]:
+        """By nominal column, the first and the last feature of its categories."""
+        return {name: [min(places.values()), max(places.values())] for name, places, *_ in self._row.nominal}
+
     # -------------------------------------------------------------------------------------------------------- fitting
 
     @classmethod

@@ -13,7 +13,7 @@ from banditlab.envs import files
 from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._frame import refuse_arms, table_rows
+from banditlab.envs._frame import Arms, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
 from banditlab.envs._reading import PLAIN, without
 from banditlab.envs._reading import Reading as Reading
@@ -35,11 +35,11 @@ COPIES = "copies and near copies"
 """The `group` of rows that are alike, for which there is no column."""
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
 DEFAULTS = (
-    *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None)),
+    *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None), ("costs", None), ("worth", 0.0)),
     *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
 """Settings that are no part of an identity, as they change nothing."""
-LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
+LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "comments", "na_values")
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -64,6 +64,15 @@ class Table(DataSetEnv):
         right in a row, of which none, several or all may be. All other columns are features. In memory a bit takes a byte.
     right_above
         Where arms are scores: an action is right where its score is at least this. None: arms are 0 and 1.
+    costs
+        The columns of what each action costs, one per arm and in their order, numbers of at least 0. They are no features,
+        and no agent observes them; results have the mean cost of the chosen actions.
+    worth
+        What a unit of cost is worth in units of the score: an action is right where its score less `worth` times its cost is
+        at least `right_above`. 0: costs do not count.
+    per
+        With arms, a nominal feature: results have the mistakes of the best action per value of this column, and
+        `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. It changes no round.
     format
         "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, .arff, each also with .gz).
@@ -139,6 +148,9 @@ class Table(DataSetEnv):
         label: str = "",
         arms: list[str] | None = None,
         right_above: float | None = None,
+        costs: list[str] | None = None,
+        worth: float = 0.0,
+        per: str = "",
         format: Format = "auto",
         encoding: str = "auto",
         separator: str = "auto",
@@ -161,7 +173,9 @@ class Table(DataSetEnv):
     ) -> None:
         self.path, self.label_column = str(path), str(label)
         self.arms, self.right_above = [str(name) for name in arms or ()], right_above
-        refuse_arms(self.arms, right_above, self.label_column, self.path)
+        self.costs, self.worth, self.per = [str(name) for name in costs or ()], worth, str(per)
+        self._arms = Arms(self.arms, right_above, self.costs, worth)
+        self._arms.refuse(self.label_column, self.path)
         self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
         self.encoding = str(encoding)
         self.separator = _SEPARATORS.get(separator, separator)
@@ -192,6 +206,7 @@ class Table(DataSetEnv):
             raise UsageError(f"{self.path}: {named}: a LIBSVM file brings its own labels; leave it out")
         super().__init__(horizon)
         self.scaling = self._table.scaling
+        self.per_features = self._per_features() if self.per else None
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +214,7 @@ class Table(DataSetEnv):
 
         An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
         """
-        rest = {name: value for name, value in settings.items() if name != "path"}
+        rest = {name: value for name, value in settings.items() if name not in ("path", "per")}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
@@ -242,7 +257,7 @@ class Table(DataSetEnv):
         else:
             read = self._frame(data)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
-        given = read.frame.drop(columns=self.arms or label, errors="ignore")
+        given = read.frame.drop(columns=[*self.arms, *self.costs] or label, errors="ignore")
         columns = {key: self._column(key, name, given) for key, name in named.items() if name}
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
@@ -254,8 +269,7 @@ class Table(DataSetEnv):
             max_categories=self.max_categories,
             source=self.path,
             roles={name: role for name, role in self.roles.items() if name not in named.values()},
-            arms=self.arms,
-            right_above=self.right_above,
+            arms=self._arms,
         )
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
 
@@ -272,6 +286,16 @@ class Table(DataSetEnv):
     def _frame(self, content: bytes) -> ReadFrame:
         written = self.format, self.separator, self.header, self.reading
         return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column).checked()
+
+    def _per_features(self) -> list[int]:
+        """Return the first and the last feature of the column `per`, or raise a UsageError."""
+        nominal = {} if self.encoder is None or not self.several_right else self.encoder.blocks
+        if self.per not in nominal:
+            raise UsageError(
+                f"{self.path}: per (--per) must be a nominal feature of a table with arms, got {self.per!r}"
+                f"{nearest(self.per, list(nominal))}; --role {self.per}=nominal makes a column of numbers one"
+            )
+        return nominal[self.per]
 
     def column(self, name: str) -> Floats:
         """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.

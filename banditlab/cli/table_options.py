@@ -42,6 +42,12 @@ class TableOptions(NamedTuple):
         str | None,
         typer.Option(help="A text column: what the best arm per value of it reaches, and beta-ts per value."),
     ]
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help="A column of texts: its words are features; repeatable.")
+    ]
+    text_features: Annotated[
+        str | None, typer.Option(help="Of text columns: words:N, or svd:N for N numbers; words:1000.")
+    ]
     roles: Annotated[
         list[str] | None,
         typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),

@@ -255,10 +255,12 @@ def surveyed(
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
-        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
+        text = settings.get("text") or ()
+        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2], *text}
         kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(found.frame.columns))]
         seen = survey(found.frame, label, **kept, source=str(data))
-        another = [] if against is None else against.differences(seen.columns, list(map(str, seen.classes)), str(data))
+        columns = seen.columns | dict.fromkeys(text, "text")
+        another = [] if against is None else against.differences(columns, list(map(str, seen.classes)), str(data))
         return seen._replace(faults=[*found.faults, *seen.faults, *another])
 
     given = {name: value for name, value in settings.items() if name not in ("path", "label")}

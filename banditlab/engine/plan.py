@@ -311,6 +311,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     more |= {} if units is None else {"groups": int(units.max()) + 1}
     more |= {name: 1 for name in ("in_order", "follows_time") if getattr(env, name, False)}
     scaling = getattr(env, "scaling", "")
+    more |= {"text": 1} if getattr(env, "text", None) else {}
     more |= {} if scaling in ("", "running", "rowwise") else {f"scaling.{scaling}": 1}
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
 

@@ -87,6 +87,7 @@ def table_rows(
     source: str,
     roles: Mapping[str, str] | None = None,
     arms: Arms = NO_ARMS,
+    bare: bool = False,
 ) -> Rows:
     """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them.
 
@@ -105,7 +106,7 @@ def table_rows(
         raise UsageError(f"{source}: give label (--label), the column to predict{_columns('', list(frame.columns))}")
     for name in targets:
         key = "arms" if name in arms.names else "costs" if name in arms.costs else "label (--label)"
-        _refuse_column(key, name, list(frame.columns), source)
+        refuse_column(key, name, list(frame.columns), source)
     refuse_columns(drop_columns, list(frame.columns), source)
     y: Truth
     costs = None
@@ -117,7 +118,7 @@ def table_rows(
         known = y >= 0
     features = frame.drop(columns=[*targets, *(name for name in drop_columns if name not in targets)])[known]
     columns = columns_of(features, dict(roles or {}), max_categories, source)
-    rows = prepare(columns, y[known], classes, recipe, source, features.index.to_numpy())
+    rows = prepare(columns, y[known], classes, recipe, source, features.index.to_numpy(), bare=bare)
     if costs is None:
         return rows
     return rows._replace(costs=pd.DataFrame(costs, frame.index).loc[rows.numbers].to_numpy())
@@ -126,10 +127,11 @@ def table_rows(
 def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:
     """Raise a UsageError for the first of the columns to drop that does not exist."""
     for name in drop_columns:
-        _refuse_column("drop_columns (--drop-column)", name, names, source)
+        refuse_column("drop_columns (--drop-column)", name, names, source)
 
 
-def _refuse_column(key: str, name: str, names: list[str], source: str) -> None:
+def refuse_column(key: str, name: str, names: list[str], source: str) -> None:
+    """Raise a FaultError that names the setting where a column does not exist."""
     if name not in names:
         raise FaultError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
 

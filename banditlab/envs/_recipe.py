@@ -6,6 +6,7 @@ scaled by one of scikit-learn's scalers; everything is divided by the largest ro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from banditlab.envs._base import Labels, Truth
 from banditlab.envs._columns import Column, Recipe
+from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._running_scale import looking_back
 from banditlab.envs.encoding import Encoder, refuse_gaps
 from banditlab.errors import UsageError
@@ -56,22 +58,24 @@ def prepare(
     recipe: Recipe,
     source: str,
     row_numbers: np.ndarray | None = None,
+    *,
+    bare: bool = False,
 ) -> Rows:
     """Return the rows that the recipe makes of a table's columns.
 
-    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1).
+    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1); `bare` allows no column at all.
 
     Raises
     ------
     UsageError
         Entries are missing or infinite and no rule is given, no row or no column is left, one class is left.
     """
-    if not columns:
+    if not columns and not bare:
         raise UsageError(f"{source}: no feature column is left")
     numbers = np.arange(len(y)) if row_numbers is None else row_numbers
     if recipe.missing == "error":
         refuse_gaps(columns, source, numbers)
-    elif recipe.missing == "drop_rows":
+    elif recipe.missing == "drop_rows" and columns:
         keep = ~np.logical_or.reduce([column.gaps for column in columns])
         columns, y, classes = _drop_gaps(columns, y, classes, keep)
         numbers = numbers[keep]
@@ -79,7 +83,12 @@ def prepare(
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    encoder, X = (looking_back if recipe.in_order else Encoder.of_columns)(columns, recipe, source)
+    if columns:
+        encoder, X = (looking_back if recipe.in_order else Encoder.of_columns)(columns, recipe, source)
+    else:
+        norm = NormRule.bare(recipe)
+        encoder = Encoder([], replace(recipe, scaling="none", in_order=False), norm)
+        X = norm.rows(np.zeros((len(y), 0)))
     X.flags.writeable = False
     y.flags.writeable = False
     return Rows(

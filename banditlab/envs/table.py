@@ -13,14 +13,15 @@ from banditlab.envs import files
 from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._frame import Arms, table_rows
+from banditlab.envs._frame import Arms, refuse_column, refuse_gaps_of, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
 from banditlab.envs._reading import PLAIN, without
 from banditlab.envs._reading import Reading as Reading
 from banditlab.envs._recipe import Rows
-from banditlab.envs._sparse_table import sparse_rows, stays_sparse
+from banditlab.envs._sparse_table import sparse_rows, stays_sparse, with_texts
 from banditlab.envs._time import depend_beyond_time, follow_time
 from banditlab.envs._units import rows_alike
+from banditlab.envs._words import parsed
 from banditlab.envs.files import Format, Header
 from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.validation import at_least, one_of
@@ -36,10 +37,11 @@ COPIES = "copies and near copies"
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
 DEFAULTS = (
     *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None), ("costs", None), ("worth", 0.0)),
+    *(("text", None), ("text_features", "words:1000")),
     *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
 """Settings that are no part of an identity, as they change nothing."""
-LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "comments", "na_values")
+LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "text", "comments", "na_values")
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -73,6 +75,11 @@ class Table(DataSetEnv):
     per
         With arms, a nominal feature: results have the mistakes of the best action per value of this column, and
         `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. It changes no round.
+    text
+        Columns of texts, each of which becomes features of its words: scikit-learn's TF-IDF, of norm 1. Fitted on the whole
+        table; with an order, on the first eighth of the rows, whose own text features are 0. A missing text has no words.
+    text_features
+        "words:1000": the 1,000 most frequent words of each text column; "svd:64": a truncated SVD of the TF-IDF of its 1,000.
     format
         "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, .arff, each also with .gz).
@@ -151,6 +158,8 @@ class Table(DataSetEnv):
         costs: list[str] | None = None,
         worth: float = 0.0,
         per: str = "",
+        text: list[str] | None = None,
+        text_features: str = "words:1000",
         format: Format = "auto",
         encoding: str = "auto",
         separator: str = "auto",
@@ -174,6 +183,8 @@ class Table(DataSetEnv):
         self.path, self.label_column = str(path), str(label)
         self.arms, self.right_above = [str(name) for name in arms or ()], right_above
         self.costs, self.worth, self.per = [str(name) for name in costs or ()], worth, str(per)
+        self.text, self.text_features = [str(name) for name in text or ()], str(text_features)
+        parsed(self.text_features)
         self._arms = Arms(self.arms, right_above, self.costs, worth)
         self._arms.refuse(self.label_column, self.path)
         self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
@@ -243,12 +254,14 @@ class Table(DataSetEnv):
         return rows
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
+        import pandas as pd
+
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
         recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, tuple(self.na_values))
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
-            if stays_sparse(X) and not self.group and not self.in_order:
+            if stays_sparse(X) and not (self.group or self.in_order or self.text):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
@@ -259,18 +272,27 @@ class Table(DataSetEnv):
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
         given = read.frame.drop(columns=[*self.arms, *self.costs] or label, errors="ignore")
         columns = {key: self._column(key, name, given) for key, name in named.items() if name}
+        for name in self.text:
+            refuse_column("text (--text)", name, list(given.columns), self.path)
+            if not pd.api.types.is_string_dtype(given[name].dropna()):
+                raise UsageError(f"{self.path}: text (--text): column {name!r} holds no texts")
+            if self.missing == "error":
+                refuse_gaps_of(given[name], f"{self.path}: text column {name!r}")
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
         rows = table_rows(
             read.frame,
             label,
             recipe,
-            drop_columns=[*self.drop_columns, *filter(None, named.values())],
+            drop_columns=[*self.drop_columns, *self.text, *filter(None, named.values())],
             max_categories=self.max_categories,
             source=self.path,
             roles={name: role for name, role in self.roles.items() if name not in named.values()},
             arms=self._arms,
+            bare=bool(self.text),
         )
+        if self.text:
+            rows = with_texts(rows, read.frame, self.text, self.text_features, self.path)
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
 
     @cached_property

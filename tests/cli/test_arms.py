@@ -17,6 +17,7 @@ from banditlab.comparison import compare, prepared
 from banditlab.engine import play
 from banditlab.envs import Table
 from banditlab.errors import UsageError
+from banditlab.policy.metrics import Metrics
 from banditlab.registry import registry
 
 
@@ -116,10 +117,32 @@ def test_the_command_line_takes_arms_and_a_policy_of_them(table: Path, tmp_path:
     shown = run("compare", table, *arms, "--agents", "uniform", "--repetitions", 1, "-o", tmp_path / "r")
     assert "mean cost" in shown
     assert "best action per value of kind" in shown
-    run("train", table, *arms, "--agent", "beta-ts", "-o", tmp_path / "p.policy")
+    said = run("train", table, *arms, "--agent", "beta-ts", "-o", tmp_path / "p.policy")
+    assert "; always the best single action: " in said
     policy = Policy.load(tmp_path / "p.policy")
     assert policy.classes == ["a", "b", "c"]
-    assert policy.decide({"kind": "code", "length": 20}).action in policy.classes
+    assert policy.describe()["settings"] == {"per": [0, 1]}
+    assert f"mean cost {policy.describe()['trained']['mean_cost']:.4g}" in said
+
+
+def test_a_policy_has_the_mean_cost_of_each_action(table: Path, tmp_path: Path) -> None:
+    costs = {name: float(cost) for name, cost in pd.read_csv(table)[["usd_a", "usd_b", "usd_c"]].mean().items()}
+    options: dict[str, Any] = {"arms": ["a", "b", "c"], "right_above": 0.8, "agent": "uniform"}
+    Policy.train(table, costs=list(costs), **options).save(tmp_path / "p.policy")
+    policy, row = Policy.load(tmp_path / "p.policy"), {"kind": "code", "length": 20}
+    choices = [*(policy.decide(row) for _ in range(20)), *policy.decide_many([row] * 20)]
+    assert all(choice.cost == pytest.approx(costs[f"usd_{choice.action}"], rel=1e-12) for choice in choices)
+    assert choices[0].to_dict()["cost"] == choices[0].cost
+    text = Metrics(policy.imputed, policy.unknown, policy.late, policy.spent).text().decode()
+    for name in "abc":
+        spent = sum(choice.cost or 0.0 for choice in choices if choice.action == name)
+        found = next(line for line in text.splitlines() if line.startswith(f'banditlab_cost_total{{action="{name}"}}'))
+        assert float(found.split()[-1]) == pytest.approx(spent, rel=1e-12)
+    policy.add_class("new")
+    assert all((choice.cost is None) == (choice.action == "new") for choice in (policy.decide(row) for _ in range(60)))
+    free = Policy.train(table, drop_columns=list(costs), **options)
+    assert free.decide(row).cost is None
+    assert "cost" not in free.decide(row).to_dict()
 
 
 def test_a_label_beside_arms_is_refused(table: Path) -> None:

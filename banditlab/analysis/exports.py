@@ -45,6 +45,7 @@ def _flat(row: Standing) -> dict[str, Any]:
         "behind_rank_low": behind_rank.low if behind_rank else math.nan,
         "behind_rank_high": behind_rank.high if behind_rank else math.nan,
         "explored": row.explored,
+        **({} if math.isnan(row.cost) else {"mean_cost": row.cost}),
         "relative": over.mean if over else math.nan,
         "relative_low": over.low if over else math.nan,
         "relative_high": over.high if over else math.nan,

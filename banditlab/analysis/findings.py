@@ -11,7 +11,15 @@ import pandas as pd
 from banditlab.analysis.arena import Arena
 from banditlab.analysis.formats import percent, points, share, short, spread
 from banditlab.analysis.statistics import LEAST, Interval, leads
-from banditlab.analysis.summary import Standing, best_ball, bounds_table, comparator_table, constant_share, standings
+from banditlab.analysis.summary import (
+    Standing,
+    best_ball,
+    bounds_table,
+    comparator_table,
+    constant_name,
+    constant_share,
+    standings,
+)
 from banditlab.analysis.tables import once
 from banditlab.results.schema import UNCOVERED
 
@@ -41,7 +49,9 @@ class Facts:
     paired
         Whether the players of a repetition met the same stream.
     constant
-        Share of mistakes of always choosing the most frequent class; NaN where unknown.
+        Share of mistakes of always choosing the action that is right most often; NaN where unknown.
+    constant_name
+        What that is called.
     below_constant, below_model
         How many players have a lower one than that, and than the best model, on their own streams.
     model
@@ -57,6 +67,7 @@ class Facts:
     unit: str
     paired: bool
     constant: float
+    constant_name: str
     below_constant: int
     below_model: int
     model: Model | None
@@ -161,7 +172,7 @@ SENTENCES = (
         "constant",
         lambda facts: not math.isnan(facts.constant),
         lambda facts: (
-            f"Always choosing the most frequent class has a mistake rate of {share(facts.constant)}. "
+            f"Always choosing the {facts.constant_name} has a mistake rate of {share(facts.constant)}. "
             f"Players with a lower one: {facts.below_constant} of {len(facts.rows)}."
         ),
     ),
@@ -227,6 +238,7 @@ def facts_of(arena: Arena) -> Facts:
         unit="group of rows" if "groups" in arena.results.data.get(arena.environment, {}) else "row",
         paired=arena.paired,
         constant=constant,
+        constant_name=constant_name(arena),
         below_constant=sum(row.mistakes.mean < own for row, own in zip(rows, _own_constants(arena, rows), strict=True)),
         below_model=sum(row.mistakes.mean < own for row, own in zip(rows, _own_models(arena, rows), strict=True)),
         model=best_model(arena),

@@ -91,7 +91,12 @@ def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
     }
     rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in details.items() if name in facts)}"
     scaled = [f"; scaling {name[8:]} looks at the whole table" for name in facts if name.startswith("scaling.")]
-    return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}"
+    fitted = "the first eighth of the rows" if "in_order" in facts else "the whole table"
+    scaled += [f"; text features are fitted on {fitted}"] if "text" in facts else []
+    gap = (
+        f"; logistic models in hindsight have losses known to within {facts['gap']:.1g} nats" if "gap" in facts else ""
+    )
+    return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}{gap}"
 
 
 def count(n: int, noun: str) -> str:

@@ -11,7 +11,7 @@ from markupsafe import Markup
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.embedding import policy, render, script_of
 from banditlab.analysis.formats import data_title
-from banditlab.analysis.summary import standings, with_constant
+from banditlab.analysis.summary import constant_name, standings, with_constant
 from banditlab.analysis.tables import Results
 
 MOST_FAILURES = 20
@@ -54,7 +54,7 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
             for row in rows
         }
         waiting = [label for (place, label) in planned if place == arena.environment and label not in counts]
-        tables.append((data_title(arena.environment), rows, counts, waiting))
+        tables.append((data_title(arena.environment), rows, counts, waiting, constant_name(arena)))
     missing = results.missing
     failures = [f"{f.player} on {f.environment}, repetition {f.repetition}: {f.error}" for f in results.failures]
     failed_runs = sum(not failure.is_comparator for failure in results.failures)

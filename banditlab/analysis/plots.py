@@ -19,6 +19,7 @@ from seaborn.utils import relative_luminance
 from banditlab.analysis.curves import Curve, Grid, Panel
 from banditlab.analysis.formats import amount, plain, short
 from banditlab.analysis.look import FAINT, INK, MARKERS, THIN, Style, new_figure, styled
+from banditlab.analysis.summary import Standing
 
 LONGEST = 40
 """Characters of a name on one line of a legend."""
@@ -67,6 +68,33 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
     ax.yaxis.set_minor_locator(NullLocator())
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: plain(value)))
     ax.set_ylabel(f"expected mistakes − nats of the best U, B = {short(panel.norm_bound)}")
+    _legend(figure, handles)
+    return figure
+
+
+@styled
+def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) -> Figure:
+    """Draw the share of expected mistakes against the mean cost, the front of the players, and what is known in hindsight."""
+    figure = new_figure(max(4.2, 1.0 + 0.3 * len(rows)))
+    ax = figure.subplots()
+    front: list[Standing] = []
+    for row in sorted((row for row in rows if not row.constant), key=lambda row: (row.cost, row.mistakes.mean)):
+        if not front or row.mistakes.mean < front[-1].mistakes.mean:
+            front.append(row)
+    ax.plot([row.cost for row in front], [row.mistakes.mean for row in front], color=FAINT, lw=1.2, zorder=2)
+    handles = []
+    for i, row in enumerate(rows):
+        look = Style(INK, "", MARKERS[i % len(MARKERS)]) if row.constant else looks[row.label]
+        point: dict[str, Any] = {
+            "color": look.colour,
+            "marker": look.marker,
+            "ls": "",
+            "fillstyle": "none" if row.constant else "full",
+        }
+        ax.plot([row.cost], [row.mistakes.mean], **point, ms=6, zorder=3)
+        handles.append(Line2D([], [], **point, label=_literal(f"{row.name}: {plain(100 * row.mistakes.mean, 1)} %")))
+    ax.set(xlabel="mean cost of the chosen actions", ylabel="expected mistakes")
+    ax.yaxis.set_major_formatter(PercentFormatter(1.0, symbol=" %"))
     _legend(figure, handles)
     return figure
 

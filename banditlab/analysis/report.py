@@ -41,6 +41,7 @@ from banditlab.analysis.summary import (
     best_ball,
     bounds_table,
     comparator_table,
+    constant_name,
     constant_share,
     diagnostics_table,
     differences,
@@ -71,6 +72,8 @@ class Picture:
 
     data: str
     caption: str
+    always: bool = False
+    """Whether it is shown with scripts, too, which draw the others."""
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,8 @@ class Section:
     anchor: str
     findings: dict[str, str]
     constant: Interval
+    constant_name: str
+    costly: bool
     model: Model | None
     guarantees: pd.DataFrame
     rows: list[Standing]
@@ -149,6 +154,8 @@ def _section(arena: Arena, stem: str, title: str) -> Section:
         anchor=f"data-{stem}",
         findings=findings(arena),
         constant=constant_share(arena),
+        constant_name=constant_name(arena),
+        costly=any(not math.isnan(row.cost) for row in rows),
         model=best_model(arena),
         guarantees=_guarantees(arena),
         rows=rows,
@@ -192,6 +199,9 @@ def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
         if panel.norm_bound == best_ball(arena):
             figure = plots.relative_against_rounds(panel, looks)
             drawn["relative"] = figure, caption("relative", arena, panel.norm_bound)
+    shown = with_constant(arena, standings(arena))
+    if not all(math.isnan(row.cost) for row in shown):
+        drawn["costs"] = plots.mistakes_against_costs(shown, looks), caption("costs", arena)
     every = grids(arena)
     if any(len(grid.norm_bounds) > 1 for grid in every):
         drawn["heat"] = plots.heat_maps(every), caption("heat", arena)
@@ -200,7 +210,7 @@ def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
     for name, (figure, text) in drawn.items():
         file = results.out / "figures" / f"{stem}-{name}.svg"
         look.save(figure, file)
-        yield Picture(base64.b64encode(file.read_bytes()).decode(), text)
+        yield Picture(base64.b64encode(file.read_bytes()).decode(), text, always=name == "costs")
 
 
 def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
@@ -218,6 +228,8 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
         "relative": f"Expected mistakes minus the loss of the best logistic model with rows of norm at most {ball} ({loss}). "
         f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0."
         + grey,
+        "costs": "Expected mistakes against the mean cost of the chosen actions. The line joins the players that no other has "
+        "fewer mistakes than at no higher cost. Hollow marks are known in hindsight.",
         "heat": "Expected mistakes in percent, means over all repetitions; a panel holds the other settings fixed at those "
         "of its title. One colour scale; the frame marks a panel's fewest.",
         "gamma": "Share of expected mistakes against γ, means over all repetitions with 95 % intervals, a line per B; a panel "

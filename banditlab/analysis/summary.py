@@ -13,7 +13,8 @@ from banditlab.analysis.matrices import groups_of, mean_of
 from banditlab.analysis.statistics import Floats, Interval, Place, difference, mean_interval, rank
 from banditlab.analysis.tables import Results, once
 
-CONSTANT = "most frequent class"
+CONSTANT, SINGLE = "most frequent class", "best single action"
+"""What always playing one action is called: where one is right in each round, and where several may be."""
 
 
 @dataclass(frozen=True)
@@ -39,9 +40,11 @@ class Standing:
     repeated
         Expected mistakes on rows seen before, as a fraction of those rounds; NaN where none repeat.
     constant
-        Whether this row is no player but "most frequent class", there for scale.
+        Whether this row is no player but known in hindsight, there for scale: "most frequent class", "best single action" ...
     below_constant
-        Whether the player made more mistakes than always playing the most frequent class would have.
+        Whether the player made more mistakes than always playing the action that is right most often would have.
+    cost
+        Mean cost of the chosen actions over the rounds that are ranked; NaN where costs are not known.
     conditional
         Whether the expectation is only conditional on the player's internal draws.
     relative
@@ -79,6 +82,7 @@ class Standing:
     repeated: float = math.nan
     constant: bool = False
     below_constant: bool = False
+    cost: float = math.nan
 
     @property
     def name(self) -> str:
@@ -97,7 +101,7 @@ def standings(arena: Arena) -> list[Standing]:
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
     each = arena.row_deviations(rows, [int(r) for r in table.columns])
-    details = rows[["expected_kind", "seconds", "explored", "repeated", "constant"]]
+    details = rows[["expected_kind", "seconds", "explored", "repeated", "constant", "cost"]]
     listed: list[Standing] = []
     players = groups_of(rows, ["label"])
     for place in _places(arena, table, each):
@@ -129,6 +133,7 @@ def standings(arena: Arena) -> list[Standing]:
                 explored=float(mine["explored"].astype(float).mean()) / rounds,
                 repeated=float(mine["repeated"].mean()),
                 below_constant=float(np.nanmean(table.loc[label])) > float(mine["constant"].mean()),
+                cost=float(mine["cost"].mean()),
             )
         )
     return listed
@@ -153,19 +158,32 @@ def constant_share(arena: Arena) -> Interval:
     return share.cut(0, 1)
 
 
+def constant_name(arena: Arena) -> str:
+    """Return what always playing one action is called in an arena."""
+    return SINGLE if f"anchor.{SINGLE}" in arena.results.data.get(arena.environment, {}) else CONSTANT
+
+
 def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
-    """Return a ranked table with a row "most frequent class", for scale, where its mistakes place it."""
-    share, none = constant_share(arena), Interval(math.nan, math.nan, math.nan, 0, "none")
-    if not listed or math.isnan(share.mean):
-        return listed
-    row = replace(
-        listed[0],
-        rank="", position=0, label=CONSTANT, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
-        conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
-        explored=math.nan, repeated=math.nan, constant=True, below_constant=False,
-    )  # fmt: skip
-    at = sum(each.mistakes.mean <= share.mean for each in listed)
-    return [*listed[:at], row, *listed[at:]]
+    """Return a ranked table with rows for scale, where their mistakes place them: what is known in hindsight.
+
+    That is "most frequent class", or where several actions may be right all that `engine.anchors` names.
+    """
+    none = Interval(math.nan, math.nan, math.nan, 0, "none")
+    facts = arena.results.data.get(arena.environment, {})
+    known = {name[7:]: replace(none, mean=value) for name, value in facts.items() if name.startswith("anchor.")}
+    known |= {constant_name(arena): constant_share(arena)}
+    for name, share in known.items():
+        if not listed or math.isnan(share.mean):
+            continue
+        row = replace(
+            listed[0],
+            rank="", position=0, label=name, settings="", among=1, held_out=True, agree=True, mistakes=share, counted=share,
+            conditional=False, relative=None, ratio=math.nan, behind_first=none, behind_group=none, seconds_per_round=math.nan,
+            explored=math.nan, repeated=math.nan, constant=True, below_constant=False, cost=facts.get(f"cost.{name}", math.nan),
+        )  # fmt: skip
+        at = sum(each.mistakes.mean <= share.mean for each in listed)
+        listed = [*listed[:at], row, *listed[at:]]
+    return listed
 
 
 def scale_rows(arena: Arena) -> list[Standing]:
@@ -178,7 +196,7 @@ def scale_rows(arena: Arena) -> list[Standing]:
 def summary_rows(results: Results) -> list[Standing]:
     """Return the ranked tables of all environments, one after another, each followed by its references.
 
-    Each has a row "most frequent class" for scale, without a rank: what always playing that class would have made.
+    Each has rows for scale, without a rank: what is known in hindsight.
     """
     tables = [(arena, with_constant(arena, standings(arena))) for arena in arenas(results)]
     return [row for arena, listed in tables for row in (*listed, *scale_rows(arena))]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -80,9 +81,11 @@ class Results:
         label and environment, as text), `gamma` and `norm_bound` (float, NaN where the player has none). What is ranked is
         in `ranked`, expected mistakes as a share of the rounds that showed a row of a table for the first time (without a
         table, of all rounds), and `ranked_counted`, mistakes made; `repeated` is the share on rows seen before, NaN where
-        there were none; `constant` the share of mistakes of always the most frequent class, on the same rounds as `ranked`.
+        there were none; `constant` the share of mistakes of always the most frequent class, on the same rounds as `ranked`;
+        `cost` the mean cost of the chosen actions on those rounds, NaN where no costs are known.
     data
-        What is known of each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share).
+        What is known of each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); where several
+        actions may be right, mistakes `anchor.NAME` and costs `cost.NAME` of what is known in hindsight.
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
@@ -186,6 +189,7 @@ def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
         ranked_counted=numbers["first_sight_mistakes"] / first,
         repeated=(numbers["expected_mistakes"] - wrong) / again.where(again > 0),
         constant=numbers["first_sight_constant_mistakes"] / first,
+        cost=runs["diagnostic.mean_cost"].astype(float) if "diagnostic.mean_cost" in runs else math.nan,
     )
 
 

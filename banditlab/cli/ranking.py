@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 LEAST = 24
 """Columns a player has at least where there are numbers to be left out for it."""
 GAP = "  "
+SECONDS, REPEATS, COST = "us/round", "repeats %", "mean cost"
+"""The last column: the time of a round, or mistakes on rows seen before, or what the chosen actions cost."""
 NUMBERS = 3
 """Columns behind rank, player and setting."""
 
@@ -44,11 +46,11 @@ def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
             kind, " (players that observe the label)"
         )
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
-        again = any(not math.isnan(row.repeated) for row in mine)
+        last = _last_column(mine)
         say(out, escape(f"{environment_title(environment)}{told}"), style="italic")
         out.print()
-        header = ("", "player", "setting", "mistakes % (95 %)", "behind", "repeats %" if again else "us/round")
-        head, *listed = ranked_lines([header, *(cells(row, again) for row in mine)], out.width)
+        header = ("", "player", "setting", "mistakes % (95 %)", "behind", last)
+        head, *listed = ranked_lines([header, *(cells(row, last) for row in mine)], out.width)
         for line in head:
             out.print(escape(line), style="bold", soft_wrap=True)
         out.print("─" * max(cell_len(line) for lines in (head, *listed) for line in lines), soft_wrap=True)
@@ -71,9 +73,12 @@ def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
 def _signs(rows: Sequence[Standing]) -> list[str]:
     said = {
         "mistakes %, which is ranked, counts the first time each row is shown; repeats % the other times": any(
-            not math.isnan(row.repeated) for row in rows
+            not math.isnan(row.repeated) and math.isnan(row.cost) for row in rows
         ),
-        "† makes more mistakes than always playing the most frequent class (known in hindsight)": any(
+        "mean cost is that of the chosen actions, the first time each row is shown": any(
+            not math.isnan(row.cost) for row in rows
+        ),
+        "† makes more mistakes than always playing the action that is right most often (known in hindsight)": any(
             row.below_constant for row in rows
         ),
         "each player at the best of its settings, chosen for each half of the repetitions on the other half": any(
@@ -89,15 +94,23 @@ def _signs(rows: Sequence[Standing]) -> list[str]:
     return [sentence for sentence, on in said.items() if on]
 
 
-def cells(row: Standing, again: bool = False) -> tuple[str, ...]:
-    """Return rank, player, setting and three numbers of a row as text; the last is of repeats, or the time of a round."""
+def _last_column(rows: Sequence[Standing]) -> str:
+    if any(not math.isnan(row.cost) for row in rows):
+        return COST
+    return REPEATS if any(not math.isnan(row.repeated) for row in rows) else SECONDS
+
+
+def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
+    """Return rank, player, setting and three numbers of a row as text; the last is what the column `last` names."""
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
     digits = 2 if share.mean < 10 else 1
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
     gap = f"+{behind.mean:.{2 if behind.mean < 10 else 1}f}" if behind.mean > 0 else ""
     label = f"{row.label}{' †' if row.below_constant else ''}"
-    last = f"{100 * row.repeated:.{digits}f}" if again else f"{1e6 * row.seconds_per_round:.3g}"
-    return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if row.constant else last)
+    number = {COST: f"{row.cost:.4g}", REPEATS: f"{100 * row.repeated:.{digits}f}"}
+    shown = number.get(last, f"{1e6 * row.seconds_per_round:.3g}")
+    none = row.constant and (last != COST or math.isnan(row.cost))
+    return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if none else shown)
 
 
 def ranked_lines(rows: Sequence[tuple[str, ...]], room: int) -> list[list[str]]:

@@ -31,6 +31,23 @@ class TableOptions(NamedTuple):
     right_above: Annotated[
         float | None, typer.Option(help="Arms are scores, and an action is right where its score is at least this.")
     ]
+    costs: Annotated[
+        str | None,
+        typer.Option(help="Columns of what each arm costs, in the order of --arms; reported, not learnt from."),
+    ]
+    worth: Annotated[
+        float | None, typer.Option(help="An arm is right where score - WORTH * cost is at least --right-above; 0.")
+    ]
+    per: Annotated[
+        str | None,
+        typer.Option(help="A text column: what the best arm per value of it reaches, and beta-ts per value."),
+    ]
+    text: Annotated[
+        list[str] | None, typer.Option("--text", help="A column of texts: its words are features; repeatable.")
+    ]
+    text_features: Annotated[
+        str | None, typer.Option(help="Of text columns: words:N, or svd:N for N numbers; words:1000.")
+    ]
     roles: Annotated[
         list[str] | None,
         typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
@@ -71,9 +88,13 @@ class TableOptions(NamedTuple):
     def settings(self) -> dict[str, Any]:
         """Return the settings that were given, as `Table` takes them."""
         given = self._asdict() | {"header": {True: "yes", False: "no", None: None}[self.header]}
-        given["arms"] = [name.strip() for name in self.arms.split(",")] if self.arms else None
+        given |= {name: _names(given[name]) for name in ("arms", "costs")}
         given["roles"] = dict(map(_role, self.roles or ()))
         return {name: value for name, value in given.items() if value not in (None, [], {})}
+
+
+def _names(written: str | None) -> list[str] | None:
+    return [name.strip() for name in written.split(",")] if written else None
 
 
 def _role(written: str) -> tuple[str, str]:

@@ -10,6 +10,7 @@ if TYPE_CHECKING:
     from banditlab.comparators.along import comparators_along as comparators_along
     from banditlab.comparators.anchors import OneAgainstRest as OneAgainstRest
     from banditlab.comparators.anchors import best_action_per_value as best_action_per_value
+    from banditlab.comparators.anchors import best_actions as best_actions
     from banditlab.comparators.anchors import best_single_action as best_single_action
     from banditlab.comparators.anchors import none_right as none_right
     from banditlab.comparators.anchors import one_against_rest as one_against_rest
@@ -27,6 +28,7 @@ _MODULES = {
     "banditlab.comparators.anchors": (
         "OneAgainstRest",
         "best_action_per_value",
+        "best_actions",
         "best_single_action",
         "none_right",
         "one_against_rest",

@@ -26,7 +26,14 @@ def best_single_action(right: Any) -> int:
 
 
 def best_action_per_value(right: Any, values: Any) -> int:
-    """Return the mistakes of the best action at each value of a column; values (n,) has that of each round, NaN as one of them.
+    """Return the mistakes of the best action at each value of a column; see `best_actions`."""
+    return _mistakes(right, best_actions(right, values))
+
+
+def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
+    """Return, for each of n rounds, the action that was right most often at its value of a column, ties to the lowest.
+
+    values (n,) has the value of each round, NaN as one of them.
 
     Raises
     ------
@@ -37,7 +44,8 @@ def best_action_per_value(right: Any, values: Any) -> int:
     if values.shape != (len(right),):
         raise UsageError(f"values must be of shape ({len(right)},), one for every round, got {values.shape}")
     found, places = np.unique(values, return_inverse=True)
-    return sum(best_single_action(right[places == i]) for i in range(len(found)))
+    best = np.array([right[places == i].sum(axis=0).argmax() for i in range(len(found))])
+    return np.asarray(best[places])
 
 
 def none_right(right: Any) -> int:
@@ -55,13 +63,16 @@ class OneAgainstRest:
         w (K, d).
     losses, gaps
         Of each model (K,), in nats: the loss of its optimum lies in [loss - gap, loss].
+    actions
+        (n,), the action of the largest :math:`w_k'x` in each round, ties to the lowest.
     mistakes
-        Rounds in which the action of the largest :math:`w_k'x`, ties to the lowest, was not right.
+        Rounds in which that was not right.
     """
 
     weights: Floats
     losses: Floats
     gaps: Floats
+    actions: NDArray[np.int64]
     mistakes: int
 
 
@@ -98,8 +109,13 @@ def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float 
         weights,
         losses=np.array([model.loss for model in found]),
         gaps=np.array([model.gap for model in found]),
-        mistakes=int(np.count_nonzero(~are_right(right, action))),
+        actions=action,
+        mistakes=_mistakes(right, action),
     )
+
+
+def _mistakes(right: Any, action: NDArray[np.int64]) -> int:
+    return int(np.count_nonzero(~are_right(np.asarray(right), action)))
 
 
 def _checked(right: Any) -> Bits:

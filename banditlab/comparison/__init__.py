@@ -1,5 +1,6 @@
 """Comparing agents on a user's own table, no setting needed: `compare` plays and reads, `comparison` is its sweep."""
 
+from banditlab.comparison._agents import CONTEXT_FREE as CONTEXT_FREE
 from banditlab.comparison._agents import chosen_agents as chosen_agents
 from banditlab.comparison._earlier import Compared as Compared
 from banditlab.comparison._sweep import TABLE as TABLE

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from banditlab.comparison._agents import chosen_agents
+from banditlab.comparison._agents import CONTEXT_FREE, chosen_agents
 from banditlab.comparison._earlier import Compared, with_earlier
 from banditlab.comparison._faults import refuse_faults
 from banditlab.engine.describe import build_environment, describe_environment
@@ -162,6 +162,8 @@ def prepared(
     # The comparator needs dense rows with one label each.
     uncompared = env.several_right or (env.sparse and problem.n_features > MOST_DENSE)
     players, left_out = chosen_agents(agents, problem, several_right=env.several_right)
+    if env.per_features and any(player["id"] == CONTEXT_FREE for player in players):
+        players.append({"id": CONTEXT_FREE, "per": env.per_features})
     spec = make_spec(
         {
             "name": plain_name(data),
@@ -182,11 +184,12 @@ def _built(settings: dict[str, Any], data: Path) -> Any:
 
 
 def _about_arms(table: Any) -> list[str]:
-    shares = dict(zip(table.class_counts, table.class_shares, strict=True))
-    best = max(shares, key=shares.__getitem__)
+    right = table.ranked_rows.y
+    shares = right.mean(axis=0)
+    best = table.classes[shares.argmax()]
     return [
-        f"several actions may be right in a row: always {best!r} is right in {shares[best]:.1%} of the rows, and whoever knows "
-        f"all columns is right in {table.oracle_share:.1%}; theorems assume one right action, so there are no bounds"
+        f"several actions may be right in a row: always {best!r} is right in {shares.max():.1%} of the rows, and whoever "
+        f"knows all columns is right in {right.any(axis=1).mean():.1%}; theorems assume one right action: there are no bounds"
     ]
 
 
@@ -252,10 +255,12 @@ def surveyed(
         kept = {
             name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
         }
-        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
+        text = settings.get("text") or ()
+        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2], *text}
         kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(found.frame.columns))]
         seen = survey(found.frame, label, **kept, source=str(data))
-        another = [] if against is None else against.differences(seen.columns, list(map(str, seen.classes)), str(data))
+        columns = seen.columns | dict.fromkeys(text, "text")
+        another = [] if against is None else against.differences(columns, list(map(str, seen.classes)), str(data))
         return seen._replace(faults=[*found.faults, *seen.faults, *another])
 
     given = {name: value for name, value in settings.items() if name not in ("path", "label")}

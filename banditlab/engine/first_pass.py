@@ -33,14 +33,18 @@ class FirstPass:
     def __init__(self, env: Any, rounds: int) -> None:
         rows = getattr(env, "rows_per_pass", None)
         self.groups: NDArray[np.int64] | None = None
+        self.costs: Floats | None = None
+        self.spent = 0.0
         if rows is not None:
             units = getattr(env, "row_units", None)
-            shown = env.row_order(min(rounds, int(rows)))
-            shown = shown if units is None else units[shown]
+            order = env.row_order(min(rounds, int(rows)))
+            shown = order if units is None else units[order]
             n = int(rows) if units is None else int(units.max()) + 1
             of_unit = np.arange(n) * min(GROUPS, n) // n if getattr(env, "in_order", False) else row_groups(n)
             self.first = np.isin(np.arange(len(shown)), np.unique(shown, return_index=True)[1])
             self.groups = of_unit[shown]
+            costs = getattr(env, "action_costs", None)
+            self.costs = None if costs is None else costs[order]
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
@@ -50,12 +54,18 @@ class FirstPass:
         here = self.first[done : done + n]
         return here if len(here) == n else np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
-    def add(self, done: int, wrong: Floats, new: NDArray[np.bool_]) -> None:
-        """Add the expected mistakes of those rounds after the first `done` that show a row or a unit for the first time."""
+    def add(self, done: int, wrong: Floats, actions: NDArray[np.int64], new: NDArray[np.bool_]) -> None:
+        """Add expected mistakes and costs of those rounds after the first `done` that show a row or a unit the first time."""
         if self.groups is not None and new.any():
-            here = self.groups[done + np.flatnonzero(new)]
+            at = done + np.flatnonzero(new)
+            here = self.groups[at]
+            self.spent += 0.0 if self.costs is None else float(self.costs[at, actions[new]].sum())
             self.sums += np.bincount(here, wrong[new], len(self.sums))
             self.counts += np.bincount(here, minlength=len(self.counts))
+
+    def diagnostics(self) -> dict[str, float]:
+        """Return the mean cost of the chosen actions over those rounds, where costs are known."""
+        return {} if self.costs is None else {"mean_cost": self.spent / float(self.counts.sum())}
 
     def row_losses(self) -> bytes | None:
         """Return the losses by row (see `results.schema`), None where there is no table."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from banditlab.engine.anchors import anchors
 from banditlab.engine.describe import (
     build_environment,
     build_player,
@@ -123,9 +124,9 @@ class Plan:
     runs: list[Run] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     data: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share,
-    and where it is so: how many `groups` of rows there are, `in_order`, `follows_time` (see `Table`),
-    and the `scaling.NAME` that looks at the whole table."""
+    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share, or the
+    numbers of `engine.anchors` where several actions may be right, and where it is so: how many `groups` of rows there are,
+    `in_order`, `follows_time` (see `Table`), and the `scaling.NAME` that looks at the whole table."""
     uncompared: dict[str, str] = field(default_factory=dict)
     """Why no comparator can be computed, by the labels of the environments where that is so."""
     pending: dict[str, tuple[int, int]] = field(default_factory=dict)
@@ -304,10 +305,13 @@ def _facts_of_data(env: Any) -> dict[str, float]:
         return {}
     shares = getattr(env, "class_shares", None)
     units = getattr(env, "row_units", None)
-    more = {} if shares is None else {"largest": float(max(shares))}
+    several = getattr(env, "several_right", False)
+    more = anchors(env) if several and hasattr(env, "ranked_rows") else {}
+    more |= {} if shares is None or several else {"largest": float(max(shares))}
     more |= {} if units is None else {"groups": int(units.max()) + 1}
     more |= {name: 1 for name in ("in_order", "follows_time") if getattr(env, name, False)}
     scaling = getattr(env, "scaling", "")
+    more |= {"text": 1} if getattr(env, "text", None) else {}
     more |= {} if scaling in ("", "running", "rowwise") else {f"scaling.{scaling}": 1}
     return {"rows": rows, "features": env.problem.n_features, "classes": env.problem.n_classes} | more
 

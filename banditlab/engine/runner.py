@@ -88,7 +88,8 @@ class Played:
     seconds
         Time spent in the player (scoring included), from the first round.
     diagnostics
-        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one.
+        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one. `mean_cost`:
+        that of the chosen actions, where costs are known, over the first pass.
     row_losses
         Expected mistakes of each row of a table in the first pass (see `results.schema`), None without a table.
     kind
@@ -144,7 +145,7 @@ class _Score:
         """Add rounds; `loss` is their log loss where it was computed without p_true, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
-        self.first.add(self.rounds, wrong, new)
+        self.first.add(self.rounds, wrong, trace.action, new)
         self.first_mistakes += int(np.count_nonzero(~trace.correct[new]))
         self.first_expected += float(np.sum(wrong[new]))
         self.first_rounds += int(np.count_nonzero(new))
@@ -187,7 +188,8 @@ class _Score:
         }
         for name, value in row.items():
             getattr(self.played, name).append(value)
-        self._note(self.player.diagnostics() | ({} if self.schedule is None else self.schedule.diagnostics()))
+        late = {} if self.schedule is None else self.schedule.diagnostics()
+        self._note(self.player.diagnostics() | late | self.first.diagnostics())
 
     def _constant(self, rounds: int, times_right: NDArray[np.int64]) -> int | None:
         return rounds - int(times_right.max()) if self.known else None

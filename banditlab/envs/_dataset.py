@@ -89,10 +89,15 @@ class DataSetEnv(StreamEnv):
         return dict(zip(self._table.classes, counts.tolist(), strict=True))
 
     @property
-    def oracle_share(self) -> float:
-        """The share of the rows in which any action is right: whoever knows all bits reaches it; 1 for single labels."""
-        y = self._table.y
-        return float(y.any(axis=1).mean()) if y.ndim == 2 else 1.0
+    def action_costs(self) -> NDArray[np.float64] | None:
+        """What each action costs in each row, (N, K); None where it is not known. No player sees it."""
+        return self._table.costs
+
+    @property
+    def ranked_rows(self) -> Rows:
+        """The first row of each unit, which are what is ranked: for what is known in hindsight; no player sees them."""
+        (X, y), costs = self._table.alone(), self._table.costs
+        return self._table._replace(X=X, y=y, costs=None if costs is None else costs[self._table.first])
 
     @property
     def row_bytes(self) -> int:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,9 +20,61 @@ if TYPE_CHECKING:
     import pandas as pd
 
 Bits = NDArray[np.bool_]
+Floats = NDArray[np.float64]
 MAX_FRACTIONS = 20
 """More different labels than this that are not all whole numbers, or more than a third of the rows, are a measurement."""
 SHOWN_COLUMNS = 30
+
+
+class Arms(NamedTuple):
+    """The columns of a table with one action each, as `Table` has them."""
+
+    names: Sequence[str] = ()
+    right_above: float | None = None
+    costs: Sequence[str] = ()
+    worth: float = 0.0
+
+    def refuse(self, label: str, source: str) -> None:
+        """Raise a UsageError where no actions can be played on these columns."""
+        names, columns = self.names, [*self.names, *self.costs]
+        twice = next((name for name in columns if columns.count(name) > 1), None)
+        if label and names:
+            raise UsageError(f"{source}: arms and label exclude one another, got label {label!r}; leave one out")
+        if twice is not None:
+            raise UsageError(f"{source}: arms and costs name the column {twice!r} twice")
+        if len(names) == 1:
+            raise UsageError(f"{source}: arms has one column only, {names[0]!r}; at least 2 are needed")
+        if self.costs and len(self.costs) != len(names):
+            raise UsageError(
+                f"{source}: costs (--costs) must name one column per arm, in their order: {len(names)}, got {len(self.costs)}"
+            )
+        if self.right_above is not None and not (names and _is_finite(self.right_above)):
+            raise UsageError(
+                f"{source}: right_above must be a finite number, given with arms, got {self.right_above!r}"
+            )
+        allowed = self.right_above is not None and self.costs and _is_finite(self.worth) and self.worth > 0.0
+        if self.worth != 0.0 and not allowed:
+            raise UsageError(
+                f"{source}: worth (--worth) must be a number above 0, given with right_above and costs, got {self.worth!r}"
+            )
+
+    def read(self, frame: pd.DataFrame, source: str, drop_missing: bool) -> tuple[Bits, Floats | None, Bits]:
+        """Return bits (N, K), costs (N, K), None without any, and the rows in which neither is missing, (N,)."""
+        any_number = self.right_above is not None
+        allowed = "a finite number" if any_number else "0 or 1; for scores give right_above"
+        scores = _numbers(
+            frame[list(self.names)], f"{source}: arms", allowed, np.isfinite if any_number else _is_bit, drop_missing
+        )
+        known, costs = np.asarray(~np.isnan(scores).any(axis=1)), None
+        if self.costs:
+            allowed = "a finite number of at least 0"
+            costs = _numbers(frame[list(self.costs)], f"{source}: costs", allowed, _is_cost, drop_missing)
+            known &= ~np.isnan(costs).any(axis=1)
+        net = scores - self.worth * costs if self.worth and costs is not None else scores
+        return net >= (1.0 if self.right_above is None else self.right_above), costs, known
+
+
+NO_ARMS = Arms()
 
 
 def table_rows(
@@ -34,10 +86,10 @@ def table_rows(
     max_categories: int,
     source: str,
     roles: Mapping[str, str] | None = None,
-    arms: list[str] | None = None,
-    right_above: float | None = None,
+    arms: Arms = NO_ARMS,
+    bare: bool = False,
 ) -> Rows:
-    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them, `arms` and `right_above` as `Table` does.
+    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them.
 
     Row numbers in errors are those of the frame's index.
 
@@ -47,31 +99,39 @@ def table_rows(
         `label` or a dropped column does not exist (the nearest name is given), labels are missing, of one class, or so
         many that they are no classes; a text column is an identifier or a numeric column with slips; see `prepare`.
     """
-    targets, drop_missing = arms or [label], recipe.missing == "drop_rows"
+    import pandas as pd
+
+    targets, drop_missing = [*arms.names, *arms.costs] or [label], recipe.missing == "drop_rows"
     if not targets[0]:
         raise UsageError(f"{source}: give label (--label), the column to predict{_columns('', list(frame.columns))}")
     for name in targets:
-        _refuse_column("arms" if arms else "label (--label)", name, list(frame.columns), source)
+        key = "arms" if name in arms.names else "costs" if name in arms.costs else "label (--label)"
+        refuse_column(key, name, list(frame.columns), source)
     refuse_columns(drop_columns, list(frame.columns), source)
     y: Truth
-    if arms:
-        y, known = bits_of(frame[arms], right_above, source, drop_missing)
-        classes: list[Any] = arms
+    costs = None
+    if arms.names:
+        y, costs, known = arms.read(frame, source, drop_missing)
+        classes: list[Any] = list(arms.names)
     else:
         y, classes = classes_of(frame[label], f"{source}: label column {label!r}", recipe.missing != "error")
         known = y >= 0
     features = frame.drop(columns=[*targets, *(name for name in drop_columns if name not in targets)])[known]
     columns = columns_of(features, dict(roles or {}), max_categories, source)
-    return prepare(columns, y[known], classes, recipe, source, features.index.to_numpy())
+    rows = prepare(columns, y[known], classes, recipe, source, features.index.to_numpy(), bare=bare)
+    if costs is None:
+        return rows
+    return rows._replace(costs=pd.DataFrame(costs, frame.index).loc[rows.numbers].to_numpy())
 
 
 def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:
     """Raise a UsageError for the first of the columns to drop that does not exist."""
     for name in drop_columns:
-        _refuse_column("drop_columns (--drop-column)", name, names, source)
+        refuse_column("drop_columns (--drop-column)", name, names, source)
 
 
-def _refuse_column(key: str, name: str, names: list[str], source: str) -> None:
+def refuse_column(key: str, name: str, names: list[str], source: str) -> None:
+    """Raise a FaultError that names the setting where a column does not exist."""
     if name not in names:
         raise FaultError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
 
@@ -118,47 +178,38 @@ def _without(rows: pd.Index) -> list[str]:
     return [part for row in rows for part in ("--drop-row", str(row))]
 
 
-def refuse_arms(arms: list[str], right_above: float | None, label: str, source: str) -> None:
-    """Raise a UsageError where the settings name no arms that can be played."""
-    twice = next((name for name in arms if arms.count(name) > 1), None)
-    if label and arms:
-        raise UsageError(f"{source}: arms and label exclude one another, got label {label!r}; leave one out")
-    if twice is not None:
-        raise UsageError(f"{source}: arms names the column {twice!r} twice")
-    if len(arms) == 1:
-        raise UsageError(f"{source}: arms has one column only, {arms[0]!r}; at least 2 are needed")
-    if right_above is not None and not (arms and isinstance(right_above, int | float) and np.isfinite(right_above)):
-        raise UsageError(f"{source}: right_above must be a finite number, given with arms, got {right_above!r}")
-
-
-def bits_of(frame: pd.DataFrame, right_above: float | None, source: str, drop_missing: bool) -> tuple[Bits, Bits]:
-    """Return the bits (N, K) of the columns of `frame`, one an action, and the rows in which none is missing, (N,).
-
-    A number of at least `right_above` is right; without one the columns hold 0 and 1, or truth values.
-    """
-    known = frame.notna().to_numpy()
-    columns = [
-        _bits(frame[name], known[:, k], right_above, f"{source}: arms: column {name!r}", drop_missing)
-        for k, name in enumerate(frame.columns)
-    ]
-    return np.column_stack(columns), np.asarray(known.all(axis=1))
-
-
-def _bits(column: pd.Series, known: Bits, right_above: float | None, source: str, drop_missing: bool) -> Bits:
+def _numbers(
+    frame: pd.DataFrame, source: str, allowed: str, are_allowed: Callable[[Floats], Any], drop_missing: bool
+) -> Floats:
+    """Return the columns of a table as numbers (N, K), NaN where missing; a truth value is 0 or 1."""
     import pandas as pd
 
-    if not drop_missing:
-        refuse_gaps_of(column, source)
-    text = column.astype("str").replace({"True": "1", "False": "0"})
-    numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
-    odd = known & ~(np.isin(numbers, (0.0, 1.0)) if right_above is None else np.isfinite(numbers))
-    if odd.any():
-        at = int(np.argmax(odd))
-        wanted = "must be 0 or 1; for scores give right_above" if right_above is None else "must be a finite number"
-        raise UsageError(
-            f"{source} has {str(column.iloc[at])[:60]!r} in row {column.index[at]}, counted from 0; it {wanted}"
-        )
-    return numbers >= (1.0 if right_above is None else right_above)
+    found = []
+    for name in frame.columns:
+        column, where = frame[name], f"{source}: column {name!r}"
+        if not drop_missing:
+            refuse_gaps_of(column, where)
+        text = column.astype("str").replace({"True": "1", "False": "0"})
+        numbers = pd.to_numeric(text, errors="coerce").to_numpy(dtype=np.float64, na_value=np.nan)
+        odd = column.notna().to_numpy() & ~are_allowed(numbers)
+        if odd.any():
+            at = int(np.argmax(odd))
+            shown = str(column.iloc[at])[:60]
+            raise UsageError(f"{where} has {shown!r} in row {column.index[at]}, counted from 0; it must be {allowed}")
+        found.append(numbers)
+    return np.column_stack(found)
+
+
+def _is_finite(value: Any) -> bool:
+    return isinstance(value, int | float) and bool(np.isfinite(value))
+
+
+def _is_bit(numbers: Floats) -> Any:
+    return np.isin(numbers, (0.0, 1.0))
+
+
+def _is_cost(numbers: Floats) -> Any:
+    return np.isfinite(numbers) & (numbers >= 0.0)
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:

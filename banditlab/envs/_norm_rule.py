@@ -52,6 +52,11 @@ class NormRule(NamedTuple):
         radius = 1.0 if recipe.normalize else positive("radius", float(divided(largest, -e)))
         return cls(False, e, reach, largest, one, radius, recipe.normalize, recipe.intercept)
 
+    @classmethod
+    def bare(cls, recipe: Recipe) -> Self:
+        """Return the rule of rows without numbers, of which the constant is all there is."""
+        return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
+
     def rows(self, raw: Floats) -> Floats:
         """Return the contexts (n, d) of the transformer's output (n, d'), which is not kept."""
         Y = divided(raw, self.exponent)

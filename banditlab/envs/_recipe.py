@@ -6,12 +6,15 @@ scaled by one of scikit-learn's scalers; everything is divided by the largest ro
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from banditlab.envs._base import Labels, Truth
 from banditlab.envs._columns import Column, Recipe
+from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._running_scale import looking_back
 from banditlab.envs.encoding import Encoder, refuse_gaps
 from banditlab.errors import UsageError
@@ -35,11 +38,17 @@ class Rows(NamedTuple):
     """(N,), the number of each row in the table it was made of; None where rows are sparse."""
     units: Labels | None = None
     """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
+    costs: NDArray[np.float64] | None = None
+    """(N, K), what each action costs; None where it is not known."""
+
+    @property
+    def first(self) -> Any:
+        """The places of the first row of each unit: the others are known to be like it."""
+        return slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
 
     def alone(self) -> tuple[Any, Truth]:
-        """Return contexts and labels of the first row of each unit: the others are known to be like it."""
-        first = slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
-        return self.X[first], self.y[first]
+        """Return contexts and labels of the first row of each unit."""
+        return self.X[self.first], self.y[self.first]
 
 
 def prepare(
@@ -49,22 +58,24 @@ def prepare(
     recipe: Recipe,
     source: str,
     row_numbers: np.ndarray | None = None,
+    *,
+    bare: bool = False,
 ) -> Rows:
     """Return the rows that the recipe makes of a table's columns.
 
-    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1).
+    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1); `bare` allows no column at all.
 
     Raises
     ------
     UsageError
         Entries are missing or infinite and no rule is given, no row or no column is left, one class is left.
     """
-    if not columns:
+    if not columns and not bare:
         raise UsageError(f"{source}: no feature column is left")
     numbers = np.arange(len(y)) if row_numbers is None else row_numbers
     if recipe.missing == "error":
         refuse_gaps(columns, source, numbers)
-    elif recipe.missing == "drop_rows":
+    elif recipe.missing == "drop_rows" and columns:
         keep = ~np.logical_or.reduce([column.gaps for column in columns])
         columns, y, classes = _drop_gaps(columns, y, classes, keep)
         numbers = numbers[keep]
@@ -72,7 +83,12 @@ def prepare(
         raise UsageError(f"{source}: no row is left")
     if len(classes) < 2:
         raise UsageError(f"{source}: the labels have one class only, {classes[0]!r}; at least 2 are needed")
-    encoder, X = (looking_back if recipe.in_order else Encoder.of_columns)(columns, recipe, source)
+    if columns:
+        encoder, X = (looking_back if recipe.in_order else Encoder.of_columns)(columns, recipe, source)
+    else:
+        norm = NormRule.bare(recipe)
+        encoder = Encoder([], replace(recipe, scaling="none", in_order=False), norm)
+        X = norm.rows(np.zeros((len(y), 0)))
     X.flags.writeable = False
     y.flags.writeable = False
     return Rows(

@@ -12,12 +12,14 @@ from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._outliers import EXTREME, LEVELS
 from banditlab.envs._steps import Step
+from banditlab.envs._words import TextFeatures
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided
 from banditlab.validation import FEATURES, UNPACKED, refuse_beyond
 
 FORMAT = "banditlab encoder"
-VERSION = 2
+VERSION = 3
+"""With text columns; without, files are of the version before."""
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 Positive = Annotated[float, Field(allow_inf_nan=False, gt=0.0)]
 Knot = Annotated[float, Field(ge=-EXTREME, le=EXTREME)]
@@ -61,15 +63,23 @@ class _SavedNorm(_Part):
     intercept: bool
 
 
+class _SavedText(_Part):
+    name: str
+    words: list[str]
+    idf: list[Positive]
+    axes: list[list[Finite]]
+
+
 class _Saved(_Part):
     format: Literal["banditlab encoder"]
-    version: Literal[1, 2]
+    version: Literal[1, 2, 3]
     recipe: _SavedRecipe
     norm: _SavedNorm
-    columns: Annotated[list[_SavedStep], Field(min_length=1)]
+    columns: list[_SavedStep]
+    texts: list[_SavedText] = []
 
 
-def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
+def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule, list[TextFeatures]]:
     """Return what a saved encoder is made of.
 
     Raises
@@ -86,6 +96,7 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
                 f"{source}: format version {version} was written by a later banditlab; this one reads {VERSION}"
             )
         saved = _Saved.model_validate(plain)
+        texts = [TextFeatures.of(**text.model_dump()) for text in saved.texts]
     except ValidationError as error:
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
         where = ".".join(map(str, first["loc"]))[:80] or "text"
@@ -100,12 +111,15 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule]:
     ]
     recipe = Recipe(**saved.recipe.model_dump() | {"na_values": tuple(saved.recipe.na_values)})
     norm = NormRule(**saved.norm.model_dump())
-    _refuse_contradictions(steps, recipe, norm, source)
-    return steps, recipe, norm
+    _refuse_contradictions(steps, recipe, norm, [text.name for text in texts], source)
+    return steps, recipe, norm, texts
 
 
-def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, source: str) -> None:
+def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, texts: list[str], source: str) -> None:
     refuse_beyond(FEATURES, sum(len(s.categories) + 1 for s in steps), f"{source}: the number of features")
+    names = [*(step.name for step in steps), *texts]
+    if not names or len(set(names)) < len(names):
+        raise UsageError(f"{source}: not a saved encoder (no column, or two columns have one name)")
     wrong = _contradiction(steps, recipe, norm)
     if wrong:
         raise UsageError(f"{source}: not a saved encoder ({wrong})")
@@ -113,8 +127,6 @@ def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, so
 
 def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
     """Return what is contradictory, "" for nothing."""
-    if len({s.name for s in steps}) < len(steps):
-        return "two columns have one name"
     for s in steps:
         nominal = s.role == "nominal"
         if nominal != bool(s.categories) or len(set(s.categories)) < len(s.categories):

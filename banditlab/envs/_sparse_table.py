@@ -11,6 +11,7 @@ from banditlab.envs._columns import Recipe
 from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.envs._recipe import Rows
+from banditlab.envs._words import PART, TextFeatures
 from banditlab.envs.encoding import RANGE_RATIO, SCALERS
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
@@ -84,7 +85,33 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
     X.data *= JUST_BELOW_ONE
-    return _frozen(Rows(X, y, classes, positive("radius", radius), scaling))
+    return frozen(Rows(X, y, classes, positive("radius", radius), scaling))
+
+
+def with_texts(rows: Rows, frame: pd.DataFrame, names: list[str], written: str, source: str) -> Rows:
+    r"""Return rows with the features of text columns appended, :math:`(x, t_1, \dots, t_m) / \sqrt{1 + m}`.
+
+    The frame has the text columns under these names. Where rows are in order, the words are those of the first eighth, whose
+    own text features are 0.
+    """
+    from scipy.sparse import csr_array, hstack
+
+    assert rows.encoder is not None
+    assert rows.numbers is not None
+    frame = frame.loc[rows.numbers.tolist()]
+    texts = {name: frame[name].astype("str").fillna("").tolist() for name in names}
+    before = len(rows.y) // PART if rows.scaling == "running" else 0
+    fitted = [TextFeatures.fit(name, each[: before or None], written, source) for name, each in texts.items()]
+    encoder = rows.encoder.with_texts(fitted)
+    parts = [text.rows([""] * before + texts[text.name][before:]) for text in fitted]
+    X = hstack([csr_array(part) for part in (rows.X, *parts)], format="csr")
+    X.data /= encoder.share  # X / share would multiply by the reciprocal
+    made = rows._replace(X=X, encoder=encoder, radius=encoder.radius)
+    if stays_sparse(X):
+        return frozen(made)
+    dense = X.toarray()
+    dense.flags.writeable = False
+    return made._replace(X=dense)
 
 
 def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str) -> Rows:
@@ -98,10 +125,11 @@ def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str
         X = _with_column(X, 1.0)
         X.data /= np.sqrt(2.0)
     X.data *= JUST_BELOW_ONE
-    return _frozen(Rows(X, y, classes, 1.0, "rowwise"))
+    return frozen(Rows(X, y, classes, 1.0, "rowwise"))
 
 
-def _frozen(rows: Rows) -> Rows:
+def frozen(rows: Rows) -> Rows:
+    """Return rows in CSR form that nobody can write to."""
     for array in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y):
         array.flags.writeable = False
     return rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
@@ -28,8 +28,10 @@ from banditlab.envs._outliers import bent, mapped
 from banditlab.envs._reading import is_one_of, without
 from banditlab.envs._row_arrays import RowArrays
 from banditlab.envs._steps import Step, feature_names, output_order
+from banditlab.envs._words import TextFeatures
 from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.numerics.exponents import exponent
+from banditlab.numerics.sparse_rows import is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -53,7 +55,7 @@ class EncodedColumn(NamedTuple):
 
     name: str
     role: str
-    """"numeric", "time" (a date, or text in ISO 8601) or "nominal"."""
+    """"numeric", "time" (a date, or text in ISO 8601), "nominal" or "text" (words)."""
     categories: tuple[str, ...]
     """The values that a nominal column had; any other becomes all zeros."""
 
@@ -77,16 +79,28 @@ class Encoder:
         The recipe's settings; scaling "auto" is resolved.
     steps
         What is done to each column.
+    texts
+        The features of text columns, behind all others.
     """
 
-    def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
-        self.steps, self.recipe, self._norm = steps, recipe, norm
+    def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule, texts: Sequence[TextFeatures] = ()) -> None:
+        self.steps, self.recipe, self._norm, self.texts = steps, recipe, norm, tuple(texts)
         self._order = output_order(steps, recipe.missing)
-        self.feature_names = tuple(feature_names(steps, recipe.missing, recipe.intercept))
-        self.columns = tuple(EncodedColumn(s.name, s.role, s.categories) for s in steps)
+        words = [name for text in self.texts for name in text.names]
+        self.feature_names = (*feature_names(steps, recipe.missing, recipe.intercept), *words)
+        columns = [EncodedColumn(s.name, s.role, s.categories) for s in steps]
+        self.columns = (*columns, *(EncodedColumn(text.name, "text", ()) for text in self.texts))
         self.d = len(self.feature_names)
-        self.radius = norm.radius
+        root = math.sqrt(1.0 + len(self.texts))
+        self.share = root if norm.normalize else 1.0
+        """What contexts are divided by once text features are appended to them."""
+        self.radius = norm.radius if norm.normalize else math.hypot(norm.radius, math.sqrt(len(self.texts)))
         self._row = RowArrays(steps, recipe, norm)
+
+    @property
+    def blocks(self) -> dict[str, list[int]]:
+        """By nominal column, the first and the last feature of its categories."""
+        return {name: [min(places.values()), max(places.values())] for name, places, *_ in self._row.nominal}
 
     # -------------------------------------------------------------------------------------------------------- fitting
 
@@ -154,6 +168,10 @@ class Encoder:
         encoder.transformer = transformer
         return encoder, encoder._norm.rows(raw)
 
+    def with_texts(self, texts: Sequence[TextFeatures]) -> Encoder:
+        """Return an encoder that appends the features of text columns."""
+        return Encoder(self.steps, self.recipe, self._norm, texts)
+
     # --------------------------------------------------------------------------------------------------------- encoding
 
     @cached_property
@@ -181,12 +199,39 @@ class Encoder:
         rows = len(frame)
         if rows == 0:
             return np.zeros((0, self.d))
-        arrays = [
-            self._entries(step, frame[given[step.name]] if step.name in given else [None] * rows) for step in self.steps
-        ]
-        with np.errstate(over="ignore"):
-            raw = np.asarray(self.transformer.transform(frame_of(self.steps, arrays)), dtype=np.float64)
-        return self._norm.rows(np.ascontiguousarray(raw[:, self._order]))
+        entries = {
+            column.name: frame[given[column.name]] if column.name in given else [None] * rows for column in self.columns
+        }
+        arrays = [self._entries(step, entries[step.name]) for step in self.steps]
+        raw = np.zeros((rows, 0))
+        if arrays:
+            with np.errstate(over="ignore"):
+                raw = np.asarray(self.transformer.transform(frame_of(self.steps, arrays)), dtype=np.float64)
+        X = self._norm.rows(np.ascontiguousarray(raw[:, self._order]))
+        return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
+
+    def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
+        """Return contexts (n, d) of those of the other columns and the texts (n,) of each text column."""
+        if not self.texts:
+            return X
+        parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]
+        return np.hstack([X, *(part.toarray() if is_sparse(part) else part for part in parts)]) / self.share
+
+    def _words(self, name: str, value: object) -> str:
+        """Return a row's text, "" for a missing one."""
+        if isinstance(value, str):
+            return value
+        if not is_gap(value):
+            raise UsageError(f"key {name!r} must be a text, got {type(value).__name__}")
+        if not self.imputes:
+            raise self._no_gap(name)
+        return ""
+
+    def _with_words(self, x: Floats, row: Mapping[str, object]) -> Floats:
+        """Return the context of a row, of that of its other columns."""
+        if not self.texts:
+            return x
+        return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
         """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
@@ -220,15 +265,16 @@ class Encoder:
         """
         row = self._known(row)
         x = self._row.quick(row)
-        return self._encoded(row) if x is None else x
+        return self._with_words(self._encoded(row) if x is None else x, row)
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
         """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
         row = self._known(row)
         x = self._row.quick(row)
+        empty = [text.name for text in self.texts if is_gap(row.get(text.name))]
         if x is not None:
-            return x, [], []
-        gaps = [name for name, *_ in self._row.numeric if is_gap(row.get(name))]
+            return self._with_words(x, row), empty, []
+        gaps = [*(name for name, *_ in self._row.numeric if is_gap(row.get(name))), *empty]
         unknown = []
         for name, table, _, _ in self._row.nominal:
             text = _text(name, row.get(name), table)
@@ -236,7 +282,7 @@ class Encoder:
                 gaps.append(name)
             elif text not in table:
                 unknown.append(name)
-        return self._encoded(row), gaps, unknown
+        return self._with_words(self._encoded(row), row), gaps, unknown
 
     def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
         """Return a row with None in the place of what counts as missing."""
@@ -246,6 +292,8 @@ class Encoder:
     def warm(self) -> None:
         """Compile what `encode` calls, which its first row would have to wait for."""
         self._row.warm()
+        for text in self.texts:
+            text.rows([""])
 
     def _encoded(self, row: Mapping[str, object]) -> Floats:
         """Return the context (d,) of any row, whatever its values are."""
@@ -317,10 +365,11 @@ class Encoder:
         recipe = {name: getattr(self.recipe, name) for name in names}
         saved = {
             "format": FORMAT,
-            "version": VERSION,
+            "version": VERSION if self.texts else VERSION - 1,
             "recipe": recipe,
             "norm": self._norm._asdict(),
             "columns": columns,
+            **({"texts": [text.plain() for text in self.texts]} if self.texts else {}),
         }
         return json.dumps(saved, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode(
             "utf-8", "surrogatepass"
@@ -337,8 +386,7 @@ class Encoder:
         """
         from banditlab.envs._saved_encoder import read
 
-        steps, recipe, norm = read(data, source)
-        return cls(steps, recipe, norm)
+        return cls(*read(data, source))
 
 
 # -------------------------------------------------------------------------------------------------------- of a table's columns

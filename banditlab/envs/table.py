@@ -13,14 +13,15 @@ from banditlab.envs import files
 from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._frame import refuse_arms, table_rows
+from banditlab.envs._frame import Arms, refuse_column, refuse_gaps_of, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
 from banditlab.envs._reading import PLAIN, without
 from banditlab.envs._reading import Reading as Reading
 from banditlab.envs._recipe import Rows
-from banditlab.envs._sparse_table import sparse_rows, stays_sparse
+from banditlab.envs._sparse_table import sparse_rows, stays_sparse, with_texts
 from banditlab.envs._time import depend_beyond_time, follow_time
 from banditlab.envs._units import rows_alike
+from banditlab.envs._words import parsed
 from banditlab.envs.files import Format, Header
 from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.validation import at_least, one_of
@@ -35,11 +36,12 @@ COPIES = "copies and near copies"
 """The `group` of rows that are alike, for which there is no column."""
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
 DEFAULTS = (
-    *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None)),
+    *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None), ("costs", None), ("worth", 0.0)),
+    *(("text", None), ("text_features", "words:1000")),
     *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
 """Settings that are no part of an identity, as they change nothing."""
-LISTS = ("drop_rows", "drop_columns", "roles", "arms", "comments", "na_values")
+LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "text", "comments", "na_values")
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -64,6 +66,20 @@ class Table(DataSetEnv):
         right in a row, of which none, several or all may be. All other columns are features. In memory a bit takes a byte.
     right_above
         Where arms are scores: an action is right where its score is at least this. None: arms are 0 and 1.
+    costs
+        The columns of what each action costs, one per arm and in their order, numbers of at least 0. They are no features,
+        and no agent observes them; results have the mean cost of the chosen actions.
+    worth
+        What a unit of cost is worth in units of the score: an action is right where its score less `worth` times its cost is
+        at least `right_above`. 0: costs do not count.
+    per
+        With arms, a nominal feature: results have the mistakes of the best action per value of this column, and
+        `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. It changes no round.
+    text
+        Columns of texts, each of which becomes features of its words: scikit-learn's TF-IDF, of norm 1. Fitted on the whole
+        table; with an order, on the first eighth of the rows, whose own text features are 0. A missing text has no words.
+    text_features
+        "words:1000": the 1,000 most frequent words of each text column; "svd:64": a truncated SVD of the TF-IDF of its 1,000.
     format
         "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
         .svmlight, .arff, each also with .gz).
@@ -139,6 +155,11 @@ class Table(DataSetEnv):
         label: str = "",
         arms: list[str] | None = None,
         right_above: float | None = None,
+        costs: list[str] | None = None,
+        worth: float = 0.0,
+        per: str = "",
+        text: list[str] | None = None,
+        text_features: str = "words:1000",
         format: Format = "auto",
         encoding: str = "auto",
         separator: str = "auto",
@@ -161,7 +182,11 @@ class Table(DataSetEnv):
     ) -> None:
         self.path, self.label_column = str(path), str(label)
         self.arms, self.right_above = [str(name) for name in arms or ()], right_above
-        refuse_arms(self.arms, right_above, self.label_column, self.path)
+        self.costs, self.worth, self.per = [str(name) for name in costs or ()], worth, str(per)
+        self.text, self.text_features = [str(name) for name in text or ()], str(text_features)
+        parsed(self.text_features)
+        self._arms = Arms(self.arms, right_above, self.costs, worth)
+        self._arms.refuse(self.label_column, self.path)
         self.format = files.format_of(self.path, one_of("format", format, get_args(Format)))  # type: ignore[arg-type]
         self.encoding = str(encoding)
         self.separator = _SEPARATORS.get(separator, separator)
@@ -192,6 +217,7 @@ class Table(DataSetEnv):
             raise UsageError(f"{self.path}: {named}: a LIBSVM file brings its own labels; leave it out")
         super().__init__(horizon)
         self.scaling = self._table.scaling
+        self.per_features = self._per_features() if self.per else None
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
@@ -199,7 +225,7 @@ class Table(DataSetEnv):
 
         An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
         """
-        rest = {name: value for name, value in settings.items() if name != "path"}
+        rest = {name: value for name, value in settings.items() if name not in ("path", "per")}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
         rest = {name: value for name, value in rest.items() if (name, value) not in DEFAULTS}
         path = str(settings["path"])
@@ -228,12 +254,14 @@ class Table(DataSetEnv):
         return rows
 
     def _read(self, data: bytes) -> tuple[Rows, str, Header]:
+        import pandas as pd
+
         scaling: Any = "auto" if self.scaling == "running" else self.scaling
         recipe = Recipe(scaling, self.missing, self.normalize, self.intercept, self.in_order, tuple(self.na_values))
         data, label = files.content_of(self.path, data, self.format, self.encoding), self.label_column
         if self.format == "libsvm":
             X, labels = files.read_libsvm(self.path, data, self.drop_rows)
-            if stays_sparse(X) and not self.group and not self.in_order:
+            if stays_sparse(X) and not (self.group or self.in_order or self.text):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
@@ -242,21 +270,29 @@ class Table(DataSetEnv):
         else:
             read = self._frame(data)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
-        given = read.frame.drop(columns=self.arms or label, errors="ignore")
+        given = read.frame.drop(columns=[*self.arms, *self.costs] or label, errors="ignore")
         columns = {key: self._column(key, name, given) for key, name in named.items() if name}
+        for name in self.text:
+            refuse_column("text (--text)", name, list(given.columns), self.path)
+            if not pd.api.types.is_string_dtype(given[name].dropna()):
+                raise UsageError(f"{self.path}: text (--text): column {name!r} holds no texts")
+            if self.missing == "error":
+                refuse_gaps_of(given[name], f"{self.path}: text column {name!r}")
         if "order" in columns:
             read = read._replace(frame=read.frame.iloc[np.argsort(columns["order"].to_numpy(), kind="stable")])
         rows = table_rows(
             read.frame,
             label,
             recipe,
-            drop_columns=[*self.drop_columns, *filter(None, named.values())],
+            drop_columns=[*self.drop_columns, *self.text, *filter(None, named.values())],
             max_categories=self.max_categories,
             source=self.path,
             roles={name: role for name, role in self.roles.items() if name not in named.values()},
-            arms=self.arms,
-            right_above=self.right_above,
+            arms=self._arms,
+            bare=bool(self.text),
         )
+        if self.text:
+            rows = with_texts(rows, read.frame, self.text, self.text_features, self.path)
         return rows._replace(units=self._units(read.frame, rows)), read.separator, read.header
 
     @cached_property
@@ -272,6 +308,16 @@ class Table(DataSetEnv):
     def _frame(self, content: bytes) -> ReadFrame:
         written = self.format, self.separator, self.header, self.reading
         return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column).checked()
+
+    def _per_features(self) -> list[int]:
+        """Return the first and the last feature of the column `per`, or raise a UsageError."""
+        nominal = {} if self.encoder is None or not self.several_right else self.encoder.blocks
+        if self.per not in nominal:
+            raise UsageError(
+                f"{self.path}: per (--per) must be a nominal feature of a table with arms, got {self.per!r}"
+                f"{nearest(self.per, list(nominal))}; --role {self.per}=nominal makes a column of numbers one"
+            )
+        return nominal[self.per]
 
     def column(self, name: str) -> Floats:
         """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.

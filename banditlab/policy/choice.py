@@ -81,14 +81,18 @@ class Choice:
     scores
         The probability with which each class would have been chosen, by its name; 0 for classes that were not allowed.
         They sum to 1, to rounding. It is what the agent plays with, no forecast of being right.
+    cost
+        The mean cost of that class in the training's table; None where it is not known.
     """
 
-    __slots__ = ("_classes", "_p", "action", "id", "probability")
+    __slots__ = ("_classes", "_p", "action", "cost", "id", "probability")
 
-    def __init__(self, id: str, action: int, p: NDArray[np.float64], classes: list[Name]) -> None:
+    def __init__(
+        self, id: str, action: int, p: NDArray[np.float64], classes: list[Name], cost: float | None = None
+    ) -> None:
         self.id, self.action, self.probability = id, classes[action], p.item(action)
         # The list may get longer, when a class is added; its first K names stay those of p.
-        self._p, self._classes = p, classes
+        self._p, self._classes, self.cost = p, classes, cost
 
     @property
     def scores(self) -> dict[Name, float]:
@@ -104,8 +108,9 @@ class Choice:
         return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choice as plain data."""
-        return {"id": self.id, "action": self.action, "probability": self.probability, "scores": self.scores}
+        """Return the choice as plain data, with its cost where that is known."""
+        found = {"id": self.id, "action": self.action, "probability": self.probability, "scores": self.scores}
+        return found if self.cost is None else {**found, "cost": self.cost}
 
 
 class Held(NamedTuple):

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import os
-from typing import Any, Literal, NamedTuple
+from typing import Annotated, Any, Literal, NamedTuple
 
 import numpy as np
 from pydantic import ConfigDict, Field, field_validator
@@ -50,6 +50,12 @@ class Training(Plain):
     expected_mistakes: float = Field(ge=0.0)
     constant_mistakes: int = Field(ge=0)
     classes: int = Field(ge=2)
+    several_right: bool = False
+    """Whether several classes might be right in a row."""
+    costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
+    """What each class cost in the mean of the rows, where that is known."""
+    mean_cost: float | None = None
+    """That of the classes that were chosen."""
     at: str
     versions: dict[str, str | int]
     machine: str

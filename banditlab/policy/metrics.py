@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily
@@ -14,7 +15,7 @@ PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/o
 class _Counts:
     """A counter for each value of a label, read where the policy counts."""
 
-    def __init__(self, name: str, text: str, label: str, counts: Mapping[str, int]) -> None:
+    def __init__(self, name: str, text: str, label: str, counts: Mapping[str, float]) -> None:
         self._name, self._text, self._label, self._counts = name, text, label, counts
 
     def collect(self) -> Iterator[CounterMetricFamily]:
@@ -30,12 +31,21 @@ class Metrics:
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(self, imputed: Mapping[str, int], unknown: Mapping[str, int], late: Mapping[str, int]) -> None:
+    def __init__(
+        self,
+        imputed: Mapping[str, int],
+        unknown: Mapping[str, int],
+        late: Mapping[str, int],
+        spent: Mapping[str, float] = MappingProxyType({}),
+    ) -> None:
         own = CollectorRegistry()
         own.register(_Counts("imputed_fields", "Fields of rows that were filled in", "column", imputed))
         text = "Fields of rows whose category training did not have"
         own.register(_Counts("unknown_categories", text, "column", unknown))
         own.register(_Counts("late_feedback", "Answers to decisions that were closed as wrong", "correct", late))
+        own.register(
+            _Counts("cost", "Summed costs of the choices, each the mean of its class in training", "action", spent)
+        )
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)

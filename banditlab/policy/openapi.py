@@ -24,6 +24,7 @@ def schema(policy: dict[str, Any], most: int, token: bool) -> dict[str, Any]:
             "action": name,
             "probability": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
             "scores": {"type": "object", "additionalProperties": {"type": "number"}},
+            "cost": {"type": "number", "minimum": 0, "description": "The class's mean cost in training, where known."},
         },
     }
     answer: dict[str, Any] = {
@@ -63,6 +64,8 @@ def _column(kind: Any) -> dict[str, Any]:
         }
     if kind == "numeric":
         return {"type": ["number", "boolean", "string", "null"], "description": "A number, or a text that spells one."}
+    if kind == "text":
+        return {"type": ["string", "null"], "description": "A text, of which the words count."}
     return {"type": ["string", "null"], "format": "date-time"}
 
 

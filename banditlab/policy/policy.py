@@ -11,7 +11,7 @@ import time
 import unicodedata
 import warnings
 import weakref
-from collections import Counter, OrderedDict
+from collections import Counter, OrderedDict, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
@@ -107,6 +107,8 @@ class Policy:
         self.unknown: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
         """Answers so far that came after their decision was closed, by what they said: "true", "false"."""
+        self.spent: defaultdict[str, float] = defaultdict(float)
+        """The summed costs of the choices so far, by class."""
         self._lock = threading.RLock()
         self._log, self._every, self._key = log, snapshot_every, person
         self._keeper: threading.Thread | None = None
@@ -120,6 +122,7 @@ class Policy:
 
     def _take(self, parts: Parts) -> None:
         self._uid, self._encoder, self._core, self._trained = parts.uid, parts.encoder, parts.core, parts.trained
+        self._costs: dict[str, float] = parts.trained.get("costs", {})
         self._columns = {column.name for column in parts.encoder.columns}
         self._keys = self._columns | ({self._key} if self._key else set())
         # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
@@ -436,7 +439,10 @@ class Policy:
             open_.popitem(last=False)
         open_[name] = (seq, self._at, record)
         self._due = min(self._due, self._at + self._patience)
-        return Choice(name, record.action, record.probabilities, core.classes)
+        cost = self._costs.get(str(core.classes[record.action])) if self._costs else None
+        if cost is not None:
+            self.spent[str(core.classes[record.action])] += cost
+        return Choice(name, record.action, record.probabilities, core.classes, cost)
 
     # ----------------------------------------------------------------------------------------------------------- feedback
 

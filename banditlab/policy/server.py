@@ -179,7 +179,7 @@ class Server:
 
     def __init__(self, policy: Policy, token: str, hosts: tuple[str, ...]) -> None:
         self.policy, self.token, self.hosts = policy, token, hosts
-        self.metrics = Metrics(policy.imputed, policy.unknown, policy.late)
+        self.metrics = Metrics(policy.imputed, policy.unknown, policy.late, policy.spent)
         self.desk = Desk(policy, self.metrics)
         self.most_bytes, self.most_rows = limit(BODY), limit(BATCH)
         self.held = 0  # bytes of larger bodies

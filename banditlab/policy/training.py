@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditlab.comparison import TABLE, Compared, surveyed
+from banditlab.comparison import CONTEXT_FREE, TABLE, Compared, surveyed
 from banditlab.distributions import VERSION
 from banditlab.engine.describe import build_environment, build_player, describe_environment, describe_player
 from banditlab.engine.runner import play
@@ -159,10 +159,13 @@ def trained(
         columns = {column.name: column.role for column in table_.encoder.columns}
         if another := against.differences(columns, list(map(str, table_.classes)), str(data)):
             raise another[0]
+    if table_.per_features is not None and agent == CONTEXT_FREE:
+        settings = {"per": table_.per_features, **(settings or {})}
     player = _player(agent or AGENT, settings or {}, table_.problem, seed, str(data))
     core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
     core.set_floor(floor)
     played = play(env, player, seed=seed, rounds=rows) if taught else None
+    costs = table_.action_costs
     summary = {
         "file": Path(data).name,
         "content": described["identity"]["settings"]["content"],
@@ -175,6 +178,9 @@ def trained(
         "expected_mistakes": played.expected_mistakes[-1] if played else 0.0,
         "constant_mistakes": played.constant_mistakes[-1] if played else 0,
         "classes": len(table_.classes),
+        "several_right": table_.several_right,
+        "costs": {} if costs is None else dict(zip(table_.classes, costs.mean(axis=0).tolist(), strict=True)),
+        "mean_cost": played.diagnostics["mean_cost"][-1] if played and costs is not None else None,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
         "versions": {
             "banditlab": VERSION,
@@ -212,10 +218,12 @@ def summary_line(trained: Mapping[str, Any]) -> str:
     """Return one line on how training went."""
     n, K = trained["rows"], trained["classes"]
     share, expected = trained["mistakes"] / n, trained["expected_mistakes"] / n
+    constant = "best single action" if trained["several_right"] else "most frequent class"
+    cost = "" if trained["mean_cost"] is None else f"; mean cost {trained['mean_cost']:.4g}"
     return (
         f"{trained['agent']} on {trained['file']}: {n:,} rows played once, {trained['mistakes']:,} mistakes ({share:.1%}, "
-        f"expected {expected:.1%}); always the most frequent class: {trained['constant_mistakes'] / n:.1%}; "
-        f"by chance: {1 - 1 / K:.1%}"
+        f"expected {expected:.1%}); always the {constant}: {trained['constant_mistakes'] / n:.1%}; "
+        f"by chance: {1 - 1 / K:.1%}{cost}"
     )
 
 

@@ -106,7 +106,7 @@ def standing(**keys: Any) -> Any:
     there = {
         "environment": "e", "kind": "bit", "rank": "1", "label": "p", "settings": "", "among": 1, "held_out": True,
         "mistakes": Interval(0.05, 0.04, 0.06, 3, "t"), "behind_first": NONE, "seconds_per_round": 1.234e-6,
-        "repeated": math.nan, "constant": False, "below_constant": False,
+        "repeated": math.nan, "constant": False, "below_constant": False, "cost": math.nan,
     }  # fmt: skip
     return SimpleNamespace(**there | keys)
 
@@ -116,27 +116,30 @@ def share(mean: float, off: float = math.nan) -> Interval:
 
 
 @pytest.mark.parametrize(
-    ("keys", "again", "expected"),
+    ("keys", "last", "expected"),
     [
-        ({}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
-        ({"mistakes": share(0.0996)}, False, ("1", "p", "", "9.96", "", "1.23")),
-        ({"mistakes": share(0.1)}, False, ("1", "p", "", "10.0", "", "1.23")),
-        ({"mistakes": share(0.5, 0.25)}, False, ("1", "p", "", "50.0 (25.0 to 75.0)", "", "1.23")),
-        ({"behind_first": share(0.0)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
-        ({"behind_first": share(-0.1)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
-        ({"behind_first": share(0.004)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+0.40", "1.23")),
-        ({"behind_first": share(0.0996)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+9.96", "1.23")),
-        ({"behind_first": share(0.1)}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "+10.0", "1.23")),
-        ({"repeated": 0.1234}, True, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "12.34")),
-        ({"repeated": 0.1234, "mistakes": share(0.5)}, True, ("1", "p", "", "50.0", "", "12.3")),
-        ({"rank": "2=", "settings": "B=1", "below_constant": True}, False,
+        ({}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"mistakes": share(0.0996)}, "us/round", ("1", "p", "", "9.96", "", "1.23")),
+        ({"mistakes": share(0.1)}, "us/round", ("1", "p", "", "10.0", "", "1.23")),
+        ({"mistakes": share(0.5, 0.25)}, "us/round", ("1", "p", "", "50.0 (25.0 to 75.0)", "", "1.23")),
+        ({"behind_first": share(0.0)}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"behind_first": share(-0.1)}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "1.23")),
+        ({"behind_first": share(0.004)}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "+0.40", "1.23")),
+        ({"behind_first": share(0.0996)}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "+9.96", "1.23")),
+        ({"behind_first": share(0.1)}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "+10.0", "1.23")),
+        ({"repeated": 0.1234}, "repeats %", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "12.34")),
+        ({"repeated": 0.1234, "mistakes": share(0.5)}, "repeats %", ("1", "p", "", "50.0", "", "12.3")),
+        ({"rank": "2=", "settings": "B=1", "below_constant": True}, "us/round",
          ("2=", "p †", "B=1", "5.00 (4.00 to 6.00)", "", "1.23")),
-        ({"constant": True}, False, ("1", "p", "", "5.00 (4.00 to 6.00)", "", "")),
+        ({"cost": 0.00123456}, "mean cost", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "0.001235")),
+        ({"cost": 12.0, "constant": True}, "mean cost", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "12")),
+        ({"constant": True}, "mean cost", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "")),
+        ({"constant": True}, "us/round", ("1", "p", "", "5.00 (4.00 to 6.00)", "", "")),
     ],
 )  # fmt: skip
-def test_a_row_of_the_ranking(keys: dict[str, Any], again: bool, expected: tuple[str, ...]) -> None:
-    assert cells(standing(**keys), again) == expected
-    assert cells(standing()) == cells(standing(), False)
+def test_a_row_of_the_ranking(keys: dict[str, Any], last: str, expected: tuple[str, ...]) -> None:
+    assert cells(standing(**keys), last) == expected
+    assert cells(standing()) == cells(standing(), "us/round")
 
 
 def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:

@@ -458,5 +458,5 @@ def test_what_is_counted_of_a_table_grows_with_its_rows_not_with_the_rounds():
     first = FirstPass(env, 10**12)
     assert first.among(0, 2000).sum() == first.among(0, 1797).sum() == env.n_rows
     assert not first.among(10**9, 5).any()
-    first.add(1795, np.ones(4), first.among(1795, 4))
+    first.add(1795, np.ones(4), np.zeros(4, int), first.among(1795, 4))
     assert first.counts.sum() == first.sums.sum() == 2

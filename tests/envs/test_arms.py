@@ -12,6 +12,7 @@ from banditlab.envs import Table
 from banditlab.errors import UsageError
 
 ARMS = ["gpt4", "mixtral", "llama"]
+COSTS = ["usd_gpt4", "usd_mixtral", "usd_llama"]
 
 
 @pytest.fixture
@@ -72,6 +73,48 @@ def test_scores_are_right_from_the_threshold_on(table: Any, frame: pd.DataFrame)
     assert env.params()["right_above"] == 0.8
 
 
+def costly(frame: pd.DataFrame) -> pd.DataFrame:
+    rng = np.random.default_rng(3)
+    scores = dict(zip(ARMS, rng.random((3, len(frame))), strict=True))
+    return frame.assign(**scores, **dict(zip(COSTS, rng.random((3, len(frame))) / 10.0, strict=True)))
+
+
+@pytest.mark.parametrize("worth", [0.0, 3.0])
+def test_costs_are_no_features_and_count_where_they_are_worth_something(
+    table: Any, frame: pd.DataFrame, worth: float
+) -> None:
+    given = costly(frame)
+    env = table(given, right_above=0.6, costs=COSTS, worth=worth, order="file")
+    net = given[ARMS].to_numpy() - worth * given[COSTS].to_numpy()
+    np.testing.assert_array_equal(shown(env)[1], net >= 0.6)
+    np.testing.assert_array_equal(env.action_costs, given[COSTS])
+    assert env.problem.n_features == 7  # length, four sources, user, the constant
+    assert (env.params()["costs"], env.params()["worth"]) == (COSTS, worth)
+
+
+def test_rows_without_a_cost_are_left_out_with_their_bits(table: Any, frame: pd.DataFrame) -> None:
+    given = costly(frame)
+    given.loc[7, "usd_llama"], given.loc[9, "length"] = np.nan, np.nan
+    with pytest.raises(UsageError, match="costs: column 'usd_llama' has 1 missing entries"):
+        table(given, right_above=0.6, costs=COSTS)
+    env = table(given, right_above=0.6, costs=COSTS, missing="drop_rows", order="time:user", horizon=38)
+    kept = given.drop([7, 9])
+    np.testing.assert_array_equal(env.action_costs, kept[COSTS])
+    np.testing.assert_array_equal(shown(env)[1], kept[ARMS] >= 0.6)
+
+
+@pytest.mark.parametrize("kind", ["binary", "source"])
+def test_the_features_of_a_column_are_named_by_per(table: Any, frame: pd.DataFrame, kind: str) -> None:
+    env = table(frame.assign(binary=list("ab") * 20), per=kind, order="file")
+    first, last = env.per_features
+    names = env.encoder.feature_names[first : last + 1]
+    assert names == tuple(f"{kind}={value}" for value in ("ab" if kind == "binary" else "abcd"))
+    assert table(order="file").per_features is None
+    assert Table.identity({"path": env.path, "arms": ARMS, "per": kind}) == Table.identity(
+        {"path": env.path, "arms": ARMS}
+    )
+
+
 def test_order_groups_and_columns_left_out_are_as_for_labels(table: Any, frame: pd.DataFrame) -> None:
     env = table(group="user", order="time:usd_gpt4", drop_columns=["source"], horizon=40)
     _, right = shown(env)
@@ -114,7 +157,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
     ("settings", "message"),
     [
         ({"arms": ["gpt4"]}, "arms has one column only, 'gpt4'; at least 2 are needed"),
-        ({"arms": ["gpt4", "llama", "gpt4"]}, "arms names the column 'gpt4' twice"),
+        ({"arms": ["gpt4", "llama", "gpt4"]}, "arms and costs name the column 'gpt4' twice"),
         ({"arms": ["gpt4", "mixtrall"]}, "arms: there is no column 'mixtrall'; did you mean 'mixtral'?"),
         ({"label": "source"}, "arms and label exclude one another, got label 'source'; leave one out"),
         ({"arms": None, "label": "source", "right_above": 0.5}, "right_above must be a finite number, given with arms"),
@@ -128,6 +171,31 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
         (
             {"arms": ["gpt4", "source"], "right_above": 0.5},
             "has 'a' in row 0, counted from 0; it must be a finite number",
+        ),
+        ({"costs": ["usd_gpt4"]}, "costs (--costs) must name one column per arm, in their order: 3, got 1"),
+        ({"costs": ["usd_gpt4", "length", "usd_gpt"]}, "costs: there is no column 'usd_gpt'; did you mean 'usd_gpt4'?"),
+        ({"costs": ["usd_gpt4", "length", "gpt4"]}, "arms and costs name the column 'gpt4' twice"),
+        (
+            {"costs": ["usd_gpt4", "length", "source"]},
+            "costs: column 'source' has 'a' in row 0, counted from 0; it must be",
+        ),
+        (
+            {"arms": None, "label": "source", "costs": ["usd_gpt4"]},
+            "must name one column per arm, in their order: 0, got 1",
+        ),
+        ({"worth": 2.0}, "worth (--worth) must be a number above 0, given with right_above and costs, got 2.0"),
+        (
+            {"right_above": 0.5, "costs": ["usd_gpt4", "length", "user"], "worth": -1.0},
+            "worth (--worth) must be a number",
+        ),
+        (
+            {"right_above": 0.5, "costs": ["usd_gpt4", "length", "user"], "worth": "much"},
+            "above 0, given with right_above",
+        ),
+        ({"per": "user"}, "per (--per) must be a nominal feature of a table with arms, got 'user'"),
+        (
+            {"arms": None, "label": "user", "per": "source"},
+            "per (--per) must be a nominal feature of a table with arms",
         ),
         ({"format": "libsvm"}, "arms: a LIBSVM file brings its own labels; leave it out"),
         ({"order": "time:gpt4"}, "there is no column 'gpt4' beside the arms"),

@@ -343,6 +343,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "Table": OF_FILES | {
         "format": "auto", "encoding": "auto", "separator": "auto", "header": "auto", "decimal": ".", "thousands": "",
         "comments": None, "na_values": None, "drop_rows": None,
+        "costs": None, "worth": 0.0, "per": "", "text": None, "text_features": "words:1000",
         "roles": None, "arms": None, "right_above": None, "order": "shuffle", "group": "",
     },
 }  # fmt: skip

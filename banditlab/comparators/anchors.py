@@ -26,14 +26,17 @@ def best_single_action(right: Any) -> int:
 
 
 def best_action_per_value(right: Any, values: Any) -> int:
-    """Return the mistakes of the best action at each value of a column; see `best_actions`."""
+    """Return the mistakes of the best action at each value of a column.
+
+    right (n, K) bool says which actions were right in a round, and values (n,) has the column. See `best_actions`.
+    """
     return _mistakes(right, best_actions(right, values))
 
 
 def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
     """Return, for each of n rounds, the action that was right most often at its value of a column, ties to the lowest.
 
-    values (n,) has the value of each round, NaN as one of them.
+    right (n, K) bool says which actions were right in a round; values (n,) has the value of each round, NaN as one of them.
 
     Raises
     ------

@@ -239,6 +239,7 @@ def test_sparse_rows_too_long_to_be_dense_have_no_comparator(
         "row_units": None,
         "class_counts": {},
         "several_right": False,
+        "per_features": None,
     }
     env = SimpleNamespace(unwrapped=SimpleNamespace(**there, looks_ordered=False, follows_time=False))
     monkeypatch.setattr(_sweep, "build_environment", lambda described, rounds: env)

@@ -78,7 +78,7 @@ def status(**changes: object) -> LogStatus:
         "left": 4321, "waiting": 13, "left_out": 0,
         "since": 0.0, "until": 90061.0, "delays": np.array([1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 500.0]),
         "mistakes": np.array([0.0, 0.0, 0.0, 1.0, 1.0, 0.0, 1.0, 1.0]), "share": 0.523, "low": 0.114, "high": 0.937,
-        "drift": None, "unequal": [], "plays": [Plays("a", 40, 10.04, 2.06), Plays("b", 40, 39.0, 2.0)],
+        "holdback": None, "drift": None, "unequal": [], "plays": [Plays("a", 40, 10.04, 2.06), Plays("b", 40, 39.0, 2.0)],
         "bins": _bins(np.array([0.1, 0.96]), np.array([0.0, 1.0])),
     }  # fmt: skip
     return LogStatus(**(plain | changes))  # type: ignore[arg-type]

@@ -89,6 +89,7 @@ class Slow:
         varies = sd > 1e-12 * np.maximum(abs(X).max(axis=0), 1e-300)
         per_sd, per_range = (np.where(varies, 1 / np.where(varies, s, 1.0), 0.0) for s in (sd, spread))
         self.scale = (X.mean(axis=0), per_sd, X.min(axis=0), per_range, math.sqrt(max(1, varies.sum())))
+        self.root_by_range = math.sqrt(np.mean(np.sum(((X - X.min(axis=0)) * per_range) ** 2, axis=1))) or 1.0
         half = min(len(X) // 2, 256)
         V = np.array([self.standardised(x) for x in X[::-1]])
         median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
@@ -122,11 +123,12 @@ class Slow:
 
     def views(self, x):
         v = by_range = ranks = np.zeros(self.d)
-        root, median, of_ranks = 1.0, 1.0, 1.0
+        root, root_by_range, median, of_ranks = 1.0, 1.0, 1.0, 1.0
         if self.scale is not None:
             v, by_range = self.standardised(x), np.clip((x - self.scale[2]) * self.scale[3], -1, 2)
             root, median, ranks, of_ranks = self.scale[4], self.median, self.ranked(x), self.median_of_ranks
-        linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root, 0.5)] * 2
+            root_by_range = self.root_by_range
+        linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root_by_range, 0.5)] * 2
         blocks = [] if self.ridge is None else [np.append(v / root, 0.0)]
         for b, W in enumerate(self.W):
             turns, F = W @ (ranks / of_ranks if BANDWIDTHS[b // 2 % 4][2] else v / median), len(W)

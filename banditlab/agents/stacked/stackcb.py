@@ -252,7 +252,7 @@ def miss_penalty(state):
     K = state.scratch.zeta.shape[0]
     if not state.cold[0] or K == 2:  # two classes: one model separates them, and of two models both may be wrong
         return 0.0
-    return target_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
+    return target_of_a_miss(state.counts[ROUNDS], state.scale.mean.shape[0], K)
 
 
 @njit
@@ -283,7 +283,7 @@ def update_models(state, views, z, action, correct, fresh):
 
     Return the predicted p.
     """
-    E, m, size, k = experts_of(state), state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
+    E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), 0.0, correct
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
@@ -337,7 +337,7 @@ def rebuild(state, changed):
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
     margins = state.scratch.margins[: experts_of(state)]
     first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
-    measure(state.scale, memory.X, first, n)
+    measure(state.scale, state.W, state.by_rank, memory.X, first, n)
     reset_linear(state.linear)
     reset_bank(state.fourier)
     reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
@@ -486,7 +486,7 @@ class StackCB(KernelAgent):
             fourier=bank(np.full(self.blocks, LAMBDA), M, F),
             W=W,
             by_rank=reads_ranks(self.blocks),
-            scale=empty_scale(d, MEMORY),
+            scale=empty_scale(d, MEMORY, self.blocks, F),
             stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=_scratch(K, E * M, read, size),

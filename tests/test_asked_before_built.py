@@ -30,7 +30,6 @@ SETTINGS = [(entry.id, {}) for entry in ENTRIES if not entry.load().requires] + 
     ("fastcb", {"oracle": "logistic"}),
     ("squarecb", {"oracle": "b-grid", "grid_size": 3}),
     ("stackcb", {"blocks": 0}),
-    ("stackcb", {"blocks": 0, "second_order": "sketch"}),
     ("stackcb", {"second_order": "diagonal"}),
 ]
 LEFT_OUT = {"boosted-exploration": "trees grow with what they see; it plays dense contexts only"}

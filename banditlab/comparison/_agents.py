@@ -86,7 +86,7 @@ def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]
     sketched = [name for name in LARGEST_STATE if _is_sketched(name, problem)]
     if sketched:
         played_so, numbers = [name for name in sketched if name in names], problem.n_classes * problem.n_features**2
-        why = f"K d^2 = {numbers:,} numbers a round are slow; over a sketch they play"
+        why = f"K d^2 = {numbers:,} numbers a round are slow; over a sketch or diagonals they play"
         left_out += [f"{', '.join(played_so)} with whole matrices: {why}"] if played_so else []
         names.insert(names.index("epsilon-greedy-direct") + 1, "soba-diag")
     left_out += [f"{name}: {why}" for name, why in SLOW.items()]

@@ -77,7 +77,7 @@ def main(
     lines = []
     for kind, K, d in (cell for size, *cell in every if size in sizes):
         for id_ in picked("agents", agents, AGENTS):
-            for form in forms_:
+            for form in forms_ if id_ != "stackcb" else [form for form in forms_ if "sketch" not in form]:
                 runs = [played(kind, K, d, id_, AGENTS[id_] | FORMS[form], rounds, seed) for seed in range(streams)]
                 whole, later = np.mean([run[:2] for run in runs], axis=0)
                 rate = np.median([run.rate for run in runs])

@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.stacked.stackcb import EPOCH, LINEAR, ROUNDS, StackCB, rebuild
-from banditlab.errors import UsageError
+from banditlab.agents.stacked.linear_experts import LINEAR
+from banditlab.agents.stacked.stackcb import EPOCH, ROUNDS, StackCB, rebuild
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
@@ -17,8 +17,12 @@ pytestmark = pytest.mark.slow
 SMALL = {"blocks": 2, "features": 32}
 
 
-def make(K, d, radius=1.0, seed=7, **settings):
-    return StackCB(Problem(d, K, radius), np.random.default_rng(seed), **settings)
+def make(K, d, radius=1.0, seed=7, cold=None, **settings):
+    """cold: whether it begins so, where that is chosen."""
+    agent = StackCB(Problem(d, K, radius), np.random.default_rng(seed), **settings)
+    if cold is not None:
+        agent.state.cold[0] = agent.state.cold[0] and cold
+    return agent
 
 
 def played(agent, X, y):
@@ -39,7 +43,7 @@ def clusters(rng, K, d, T):
 def test_with_few_columns_a_class_nothing_is_different(K, d, same):
     rng = np.random.default_rng(1)
     X, y = rng.uniform(-0.3, 0.3, (300, d)), rng.integers(0, K, 300)
-    agents = [make(K, d, cold_start=cold, **SMALL) for cold in (True, False)]
+    agents = [make(K, d, cold=cold, **SMALL) for cold in (True, False)]
     traces = [played(agent, X, y) for agent in agents]
     assert agents[0].state.cold[0] != same
     assert (agents[0].state.counts[EPOCH] == agents[1].state.counts[EPOCH]) == same
@@ -61,7 +65,7 @@ def test_clusters_in_many_columns_are_found_sooner(K):
     for seed in range(4):
         X, y = clusters(np.random.default_rng([seed, 3]), K, 200, 200)
         for cold in mistakes:
-            trace = played(make(K, 200, radius=60.0, seed=seed, cold_start=cold), X, y)
+            trace = played(make(K, 200, radius=60.0, seed=seed, cold=cold), X, y)
             mistakes[cold] += int((~trace.correct).sum())
     assert mistakes[True] < 0.75 * mistakes[False]
 
@@ -75,7 +79,7 @@ def test_on_noise_the_frequent_class_is_played(K):
         rng = np.random.default_rng([seed, 5])
         X, y = rng.standard_normal((300, 200)), np.where(rng.random(300) < 0.85, 1, rng.integers(0, K, 300))
         for cold, found in mistakes.items():
-            found.append(1 - played(make(K, 200, radius=60.0, seed=seed, cold_start=cold), X, y).correct.mean())
+            found.append(1 - played(make(K, 200, radius=60.0, seed=seed, cold=cold), X, y).correct.mean())
     assert np.mean(mistakes[True]) < np.mean(mistakes[False]) + 0.03
     X, y = rng.standard_normal((2000, 200)), rng.integers(0, K, 2000)
     assert played(make(K, 200, radius=60.0, **SMALL), X, y).correct.mean() == pytest.approx(1 / K, abs=0.04)
@@ -105,15 +109,6 @@ def test_a_change_begins_it_again(stream):
     assert (added() > 4 * 0.9 * np.sqrt(q) - 4).all()
 
 
-@pytest.mark.slow
-def test_where_there_is_no_ridge_expert_nothing_is_different(stream):
-    X, y = stream(3, 40, 80, noise=0.2)
-    agents = [make(3, 40, ridge=0.0, cold_start=cold, **SMALL) for cold in (True, False)]
-    traces = [played(agent, X, y) for agent in agents]
-    np.testing.assert_array_equal(traces[0].p_true, traces[1].p_true)
-    assert agents[0].state.counts[EPOCH] == 6
-
-
 @pytest.mark.parametrize("value", [1e-200, 1e98])
 def test_extreme_columns(value):
     rng = np.random.default_rng(0)
@@ -122,8 +117,3 @@ def test_extreme_columns(value):
         agent = make(K, 40, radius=1e100, **SMALL)
         assert np.isfinite(played(agent, X, y).p_true).all()
         assert np.isfinite(agent.state.scratch.zeta).all()
-
-
-def test_the_setting_is_a_bool():
-    with pytest.raises(UsageError, match="cold_start must be true or false, got 'yes'"):
-        make(3, 4, cold_start="yes")

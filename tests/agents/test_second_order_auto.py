@@ -13,15 +13,13 @@ from banditlab.agents.inverse_gap.squarecb import SquareCB
 from banditlab.agents.ridge.lints import LinTS
 from banditlab.agents.ridge.linucb import LinUCB
 from banditlab.agents.second_order import LARGEST_WHOLE, SKETCH_SIZE, resolved_order
-from banditlab.agents.stacked.stackcb import RIDGE, StackCB
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent, Trace
 from banditlab.policy.growing import grown
 from banditlab.problem import Problem
 
-SMALL = {"blocks": 2, "features": 32}
 CHEAP = [(LinTS, {})]
-SLOW = [(LinUCB, {}), (FastCB, {}), (SquareCB, {}), (StackCB, SMALL)]
+SLOW = [(LinUCB, {}), (FastCB, {}), (SquareCB, {})]
 EVERY = [*CHEAP, *(pytest.param(*case, marks=pytest.mark.slow) for case in SLOW)]
 K, d = 3, 6
 
@@ -69,17 +67,6 @@ def test_it_plays_as_the_form_it_stands_for_and_goes_on_as_that(
     np.testing.assert_array_equal(played(loaded, X[200:], y[200:]), played(other, X[200:], y[200:]))
 
 
-@pytest.mark.slow
-def test_a_ridge_that_is_chosen_keeps_whole_matrices(monkeypatch):
-    """The ridge expert is in that form only; its default and none leave the choice open."""
-    monkeypatch.setattr(second_order, "LARGEST_WHOLE", 0)
-    forms = [make(StackCB, ridge=ridge, **SMALL).params()["second_order"] for ridge in (0.0, 0.5, RIDGE)]
-    assert forms == ["sketch", "full", "sketch"]
-    problem = Problem(500, 3, 1.0)
-    whole, compact = (StackCB.least_bytes(problem, {"ridge": ridge}) for ridge in (0.5, RIDGE))
-    assert whole == StackCB.least_bytes(problem, {"ridge": 0.5, "second_order": "full"}) > compact
-
-
 def test_an_oracle_that_has_no_sketch_goes_without(monkeypatch):
     monkeypatch.setattr(second_order, "LARGEST_WHOLE", 0)
     for oracle in ("logistic", "b-grid"):
@@ -89,7 +76,7 @@ def test_an_oracle_that_has_no_sketch_goes_without(monkeypatch):
         assert agent.params() == FastCB(agent.problem, agent.rng, **agent.params()).params()
 
 
-@pytest.mark.parametrize("cls", [FastCB, SquareCB, LinUCB, LinTS, StackCB])
+@pytest.mark.parametrize("cls", [FastCB, SquareCB, LinUCB, LinTS])
 def test_the_rule_stands_in_the_description(cls):
     words = " ".join((inspect.getdoc(cls) or "").split())
     assert f'"auto" is "full" where :math:`K d^2` is at most {LARGEST_WHOLE:,}' in words

@@ -43,7 +43,7 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
     "linucb": [{}, {"second_order": "diagonal"}, {"second_order": "sketch"}],
     "obama-lite": [{"sampler": sampler} for sampler in ("laplace", "net", "grid", "mala")],
     "online-mbbm": [TREES, {**TREES, "potentials": "remembered"}],
-    "stackcb": [{}, {"ridge": 0.0}, {"second_order": "diagonal"}, {"second_order": "sketch", "sketch_size": 3}],
+    "stackcb": [{}, {"second_order": "diagonal"}],
     "ons": [{}, {"projection": "none"}],
 }
 LARGE = ("fastcb", "linucb", "squarecb")

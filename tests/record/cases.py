@@ -115,12 +115,10 @@ AGENTS: dict[str, list[Case]] = {
     "stackcb": [
         ("three", {}),
         ("two", {}),
-        ("two?", {"sharpness": 3.0, "growth": 0.4, "changes": False, "complement": False}),
+        ("two?", {"sharpness": 3.0, "changes": False, "complement": False}),
         ("ten", {}),
-        ("five#2", {"blocks": 2, "features": 32, "regularization": 0.1}),
-        ("five", {"blocks": 2, "features": 32, "ridge": 0.0}),
+        ("five#2", {"blocks": 2, "features": 32}),
         ("five", {"blocks": 2, "features": 32, "second_order": "diagonal"}),
-        ("five#2", {"blocks": 2, "features": 32, "second_order": "sketch", "sketch_size": 5}),
     ],
     "squarecb": [
         ("three", {}),

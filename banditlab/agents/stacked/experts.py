@@ -36,6 +36,11 @@ from banditlab.numerics.packed_symmetric import (
 )
 from banditlab.numerics.tanh_root import aioli_root
 
+WEIGHT = 2.0
+r"""w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`."""
+CURVATURE = 0.25
+"""c, how much an outcome adds to A."""
+
 
 class Bank(NamedTuple):
     r"""P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of :math:`1/\lambda`.
@@ -100,21 +105,21 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 
 
 @njit
-def update_expert(bank, e, view, k, y, z, fresh, shared_q, settings, lifted):
+def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
     r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return the margin it used and its own q.
 
     The margin is z, or where that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at q = shared_q, its
     own q where that is below 0.
     """
-    own, v, w, c = bank.point.x, bank.v, settings[0], settings[1]
+    own, v = bank.point.x, bank.v
     pad(view, own)
     product(bank.P[e, k], own, v)
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
     if fresh:
         shared_q = q if shared_q < 0.0 else shared_q
-        z = aioli_root(m + lifted * shared_q, shared_q, w)
+        z = aioli_root(m + lifted * shared_q, shared_q, WEIGHT)
     # As `class_models.update_model`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
-    curvature = c * sigmoid(z) * sigmoid(-z)
+    curvature = CURVATURE * sigmoid(z) * sigmoid(-z)
     g = -y * sigmoid(-y * z)
     down = 1.0 / (1.0 + curvature * q)
     step_along(bank.H[e, k], (curvature * z - 0.5 * g - curvature * m) * down, v)

@@ -2,7 +2,7 @@ r"""The ridge expert of StackCB: per class a ridge regression of the bit on stan
 behind them.
 
 A round in which the class was played adds :math:`x x'` to A and :math:`r x` to b, where :math:`r = 1` for a hit and 0
-for a miss; :math:`h = A^{-1} b`, :math:`A_0 = \text{ridge}\, I`. So a miss draws :math:`h'x` to 0
+for a miss; :math:`h = A^{-1} b`, :math:`A_0 = I`. So a miss draws :math:`h'x` to 0
 and does nothing else: classes differ by the directions of their hits. With a constant in x
 the regression would mostly learn that the class played is often right and others never are. As a margin, with
 :math:`m = h'x`, :math:`q = x'A^{-1}x` and two virtual labels of weight w between them that are yes with probability
@@ -21,20 +21,22 @@ sign.
 
 from __future__ import annotations
 
+from banditlab.agents.stacked.experts import WEIGHT
 from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.packed_symmetric import downdate, inner, pad, product, step_along
 
 SLOPE = 4.0
+RIDGE = 1.0
 
 
 @inline
-def ridge_margin(lifted_m, q, w, middle):
+def ridge_margin(lifted_m, q, middle):
     r"""Return z, where lifted_m is :math:`m + w (\pi - 1/2) q`; middle: 1/2, or 0 where one model serves two classes."""
-    return SLOPE * (lifted_m - middle) / (1.0 + w * q) if q > 0.0 else 0.0
+    return SLOPE * (lifted_m - middle) / (1.0 + WEIGHT * q) if q > 0.0 else 0.0
 
 
 @njit
-def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, penalty):
+def update_ridge(bank, e, view, k, y, z, fresh, lifted, middle, penalty):
     """Update class k of expert e with the outcome y = +-1 at its view; return its margin before: z, or its own where fresh.
 
     penalty: how far the target of a miss is below 0, or below -1/2 of one model for two classes.
@@ -44,7 +46,7 @@ def update_ridge(bank, e, view, k, y, z, fresh, w, lifted, middle, penalty):
     product(bank.P[e, k], own, v)  # v = A^{-1} x
     m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))  # m = h'x, q = x'A^{-1} x
     if fresh:
-        z = ridge_margin(m + lifted * q, q, w, middle)
+        z = ridge_margin(m + lifted * q, q, middle)
     down = 1.0 / (1.0 + q)
     # h += (r - m) v / (1 + q), r as in (1) of `cold_start`; A^{-1} -= v v' / (1 + q)
     step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else penalty) - m) * down, v)

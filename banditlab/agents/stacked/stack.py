@@ -44,10 +44,10 @@ class Stack(NamedTuple):
     v: NDArray[np.float64]
 
 
-def stack(n_experts: int, priors: tuple[float, float], spare: int = -1) -> Stack:
-    """Return the mean of the experts but the spare one, -1: none; where both priors are 0 it stays so."""
+def stack(n_experts: int, spare: int = -1) -> Stack:
+    """Return the mean of the experts but the spare one, -1: none."""
     n = n_experts + 1
-    made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(priors), np.zeros(2), np.zeros(n))
+    made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(PRIORS), np.zeros(2), np.zeros(n))
     reset(made, spare)
     return made
 

@@ -5,28 +5,20 @@ from __future__ import annotations
 import copy
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
-from banditlab.agents.second_order import (
-    SKETCH_SIZE,
-    SecondOrder,
-    form_of,
-    least_bytes,
-    resolved_order,
-    sketch_diagnostics,
-)
+from banditlab.agents.second_order import LARGEST_WHOLE
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, add_shared_margin, is_due, target_of_a_miss
-from banditlab.agents.stacked.experts import Bank, bank, read_expert, reset_bank, update_expert
+from banditlab.agents.stacked.experts import WEIGHT, Bank, bank, read_expert, reset_bank, update_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
-    VIEWS,
-    Compact,
+    Diagonals,
     count_linear,
     linear_experts,
     read_linear,
@@ -44,7 +36,7 @@ from banditlab.agents.stacked.softmax_stack import (
     softmax_stack,
     write_scores,
 )
-from banditlab.agents.stacked.stack import PRIORS, Stack, learn_stack, least_loss, reset, stack
+from banditlab.agents.stacked.stack import Stack, learn_stack, least_loss, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
     empty_scale,
@@ -63,7 +55,7 @@ from banditlab.numerics.packed_symmetric import width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import at_least, nonnegative, number, positive, true_or_false
+from banditlab.validation import at_least, one_of, positive, true_or_false
 
 MEMORY = 2048
 """Rounds that are stored for replay."""
@@ -77,22 +69,17 @@ FLOOR = 100
 """No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
 """g where exploration has no use; finite, so that ties stay ties."""
-WEAKER = 100.0
-r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
-RIDGE = 1.0
-r""":math:`\lambda` of the ridge expert. A sketch or diagonals, which have none, take it for not given."""
-LEAST_LAMBDA, LEAST_RIDGE = 1e-6, 1e-3
-r"""Far smaller ones drown in float32's rounding: an inverse begins at :math:`1/\lambda`, and an update adds up to
-:math:`c/4`, or 1, to A.
-"""
+GROWTH = 0.25
+"""The power of n in :math:`g_n`."""
+LAMBDA = 0.001
+r""":math:`\lambda` of the first expert on each linear view and of the Fourier experts."""
+LEAST_HOPE = 0.25
+r"""The least :math:`\pi`, the share of yes among the virtual labels."""
 LATELY = 500
 """Rounds that the share of hits is of, about."""
 AT_FIRST = 100
 """Pseudo-rounds that it begins with, half of them hits: misses of the first trials carry little information."""
-NEUTRAL = np.array([0.5, 0.5])
-"""`State.hope` of an agent whose virtual labels are yes and no in equal shares, whatever its share of hits."""
-WARM = np.zeros(1, np.bool_)
-"""`State.cold` of an agent without a cold start."""
+SecondOrder = Literal["auto", "full", "diagonal"]
 
 
 class Memory(NamedTuple):
@@ -120,12 +107,11 @@ class State(NamedTuple):
 
     M is K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
-    G (1,), the detector's; settings (5,): w, c, the factor of :math:`g_n`, growth, the G that calls a change.
-    hope (2,): the least share of yes among the virtual labels, and the share of hits lately. softmax: the third stack, None
-    where there is none. cold (1,): whether `stacked.cold_start` applies.
+    G (1,), the detector's; settings (2,): :math:`g_n / n^{1/4}`, the G that calls a change; hits (1,): the share of hits
+    lately. softmax: the third stack, None where there is none. cold (1,): whether `stacked.cold_start` applies.
     """
 
-    linear: Bank | Compact
+    linear: Bank | Diagonals
     fourier: Bank
     W: NDArray[np.float64]
     by_rank: NDArray[np.bool_]
@@ -136,7 +122,7 @@ class State(NamedTuple):
     counts: NDArray[np.int64]
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
-    hope: NDArray[np.float64]
+    hits: NDArray[np.float64]
     softmax: SoftmaxStack | None
     cold: NDArray[np.bool_]
 
@@ -147,9 +133,7 @@ class State(NamedTuple):
 
 
 ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
-WEIGHT, CURVATURE, SHARPNESS, GROWTH, THRESHOLD = range(5)
-AT_LEAST, HITS = range(2)
-"""Places in `State.hope`."""
+SHARPNESS, THRESHOLD = range(2)
 
 
 @inline(arrays="views")
@@ -167,7 +151,7 @@ def experts_of(state):
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    scratch, E, K, settings = state.scratch, experts_of(state), p.shape[0], state.settings
+    scratch, E, K = state.scratch, experts_of(state), p.shape[0]
     M, read = state.fourier.P.shape[1], 1 + scratch.margins.shape[0]
     views = payload[read:]
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
@@ -184,7 +168,7 @@ def act_kernel(state, x, u, p, payload):
     begin_cold(state, n, x.shape[0])
     if M < K:
         scratch.zeta[1] = -scratch.zeta[0]
-    inverse_gap(scratch.zeta, settings[SHARPNESS] * n ** settings[GROWTH], p)
+    inverse_gap(scratch.zeta, state.settings[SHARPNESS] * n**GROWTH, p)
     at_least_once_in(K * (n + FLOOR), argmax(scratch.zeta, K), p)
     action = draw(p, u[1])
     payload[0] = state.counts[EPOCH]
@@ -234,10 +218,10 @@ def margins_of(state):
         for i in range(scratch.m.shape[0]):
             scratch.m[i] += lifted * max(0.0, scratch.q[i])
     # z = m + w q (pi - sigmoid(z)), in m the term w (pi - 1/2) q of `lift`
-    aioli_roots(scratch.m, scratch.q, state.settings[WEIGHT], scratch.z)
+    aioli_roots(scratch.m, scratch.q, WEIGHT, scratch.z)
     M, middle = state.fourier.P.shape[1], middle_of(state)
     for i in range(LINEAR * M, count_linear(state.linear) * M):
-        scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], state.settings[WEIGHT], middle)
+        scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], middle)
 
 
 @inline
@@ -259,7 +243,7 @@ def lift(state):
     """
     if shares_a_model(state):
         return 0.0  # one model of two classes: what lifts one lowers the other
-    return state.settings[WEIGHT] * (min(0.5, max(state.hope[AT_LEAST], state.hope[HITS])) - 0.5)
+    return WEIGHT * (min(0.5, max(LEAST_HOPE, state.hits[0])) - 0.5)
 
 
 @inline
@@ -268,7 +252,7 @@ def miss_penalty(state):
     K = state.scratch.zeta.shape[0]
     if not state.cold[0] or K == 2:  # two classes: one model separates them, and of two models both may be wrong
         return 0.0
-    return target_of_a_miss(state.counts[ROUNDS], state.scale.v.shape[0], K)
+    return target_of_a_miss(state.counts[ROUNDS], state.scale.mean.shape[0], K)
 
 
 @njit
@@ -283,7 +267,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     state.G[0] = cusum(state.G[0], predicted, correct)
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
-    state.hope[HITS] += ((1.0 if correct else 0.0) - state.hope[HITS]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
+    state.hits[0] += ((1.0 if correct else 0.0) - state.hits[0]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
     if state.G[0] > state.settings[THRESHOLD]:
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], MOST_AFTER_CHANGE))
         state.counts[CHANGES] += 1
@@ -299,17 +283,17 @@ def update_models(state, views, z, action, correct, fresh):
 
     Return the predicted p.
     """
-    E, m, size, k = experts_of(state), state.scale.v.shape[0] + 1, state.fourier.H.shape[2], action
-    n_blocks, settings, lifted, q, right = state.fourier.P.shape[0], state.settings, lift(state), 0.0, correct
+    E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
+    n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), 0.0, correct
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
     y = 1.0 if right else -1.0
-    update_linear(state.linear, views, m, k, y, z, fresh, settings, lifted, middle_of(state), miss_penalty(state))
+    update_linear(state.linear, views, m, k, y, z, fresh, lifted, middle_of(state), miss_penalty(state))
     for b in range(n_blocks):
         e = count_linear(state.linear) + b
         view, shared_q = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
-        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, settings, lifted)
+        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, lifted)
     predicted = sigmoid(logit(state.softmax, state.stack, z, E))
     before, hit = least_loss(state.stack), 1.0 if right else 0.0
     learn_stack(state.stack, z[:E], hit)
@@ -353,7 +337,7 @@ def rebuild(state, changed):
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
     margins = state.scratch.margins[: experts_of(state)]
     first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
-    measure(state.scale, memory.X, first, n)
+    measure(state.scale, state.W, state.by_rank, memory.X, first, n)
     reset_linear(state.linear)
     reset_bank(state.fourier)
     reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
@@ -378,7 +362,7 @@ class StackCB(KernelAgent):
 
     AIOLI's margin is the root of :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`, :math:`m = x_e'h_{ek}`,
     :math:`q = x_e'P_{ek} x_e`. Every second Fourier expert uses the q of the one before. :math:`\pi` is the share of hits of
-    about the last 500 rounds (1/2 at first), at least `optimism` and at most 1/2, AIOLI's. So the prior mean of an untried
+    about the last 500 rounds (1/2 at first), at least 1/4 and at most 1/2, AIOLI's. So the prior mean of an untried
     class is the recent hit rate instead of 1/2, which is too optimistic where there are many classes.
 
     The logit :math:`\zeta_k` is a mean of :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks
@@ -390,7 +374,7 @@ class StackCB(KernelAgent):
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
-    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{\text{growth}}`, :math:`n - 1` the number of outcomes
+    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, :math:`n - 1` the number of outcomes
     learnt. Then the played class's models are updated with the bit. The stacks are updated by online Newton on the log loss,
     by which they are also weighted.
 
@@ -403,7 +387,7 @@ class StackCB(KernelAgent):
     :math:`n = 2, 4, 8, \dots, 512`. Each time all models are reset, and updated again under the new scale with
     the rounds since the last change. After :math:`n = 512` the scale is fixed.
 
-    With `cold_start` and :math:`d \ge 4 K`, in the first d rounds a miss counts against its class, confidence bounds of the
+    With :math:`d \ge 4 K`, in the first d rounds a miss counts against its class, confidence bounds of the
     ridge expert are added to :math:`\zeta`, and scales are estimated more often (`stacked.cold_start`).
 
     With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14 the
@@ -421,60 +405,33 @@ class StackCB(KernelAgent):
     Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to predict with all,
     :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that is updated, :math:`\text{blocks}\, F d / 2` for the features,
-    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2, 4, \dots, 512`, with `cold_start` at 3, 6, 12, ... up
+    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2, 4, \dots, 512`, with :math:`d \ge 4 K` at 3, 6, 12, ... up
     to d, too, and one that detects a change take as long as n updates. Memory:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
     In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and :math:`8 M m` numbers of eight
-    bytes; a sketch of r rows :math:`4 M (m + r^2 / 2) + 2 r m` and as many numbers :math:`(+ 4 r m)`. Its rotations
-    take :math:`4 M (m + r^2)` a round in the mean at first, later an eighth of that, when it uses every eighth context.
+    bytes.
 
     Parameters
     ----------
     sharpness
-        :math:`g_n / ((K - 1) n^{\text{growth}})`, above 0: larger explores less.
-    growth
-        The power of n in :math:`g_n`, 0 or above.
-    regularization
-        :math:`\lambda` of the first linear expert on each view, whose entries have squares of mean 1 (standardised),
-        1e-6 or above; the second's is a hundred times that.
+        :math:`g_n / ((K - 1) n^{1/4})`, above 0: larger explores less.
     blocks
         Number of Fourier experts, 0 or above; bandwidths and columns alternate (`stacked.views.BANDWIDTHS`).
     features
         F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
         up to a multiple of 16, as the round is cheaper.
-    fourier_regularization
-        :math:`\lambda` of the Fourier experts, whose views have norm 1, 1e-6 or above.
-    curvature
-        c, how much an outcome adds to A.
-    virtual_weight
-        w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`.
-    second_order
-        What is stored of each linear expert's matrices: "full", their "diagonal", or a block in a "sketch", frequent
-        directions of the view that its experts' classes share (`numerics.sketched_inverses`). While a view spans at
-        most sketch_size directions (one more for the constant), "sketch" is "full" at `ridge = 0`, to rounding. "auto"
-        is "full" where :math:`K d^2` is at most 4,194,304 or a ridge other than 0 and 1 is given, else "sketch".
-    sketch_size
-        Directions of a sketch, 1 or more; beyond :math:`d + 1` it is "full" without the ridge expert, slowly. Of
-        `second_order = "sketch"`.
-    optimism
-        The least :math:`\pi`, in [0, 1/2]; 1/2 is AIOLI's :math:`\pi`.
-    ridge
-        :math:`\lambda` of the ridge expert, whose view has squares of mean 1, .001 or above; 0: there is none. Its
-        weight in the stack begins at 0. Of `second_order = "full"`: elsewhere there is none.
-    softmax
-        Whether there is a third stack, a softmax over the classes; where one model serves both of two classes
-        there is none.
-    cold_start
-        Whether the first d rounds are played as `stacked.cold_start` says, where :math:`d \ge 4 K` and there is a ridge expert.
     changes
         Whether to reset the models when the agent is right much less often than it predicts.
     complement
         For :math:`K = 2`: whether a miss of one class is a hit of the other, as it is where exactly one is right.
+    second_order
+        What is stored of each linear expert's matrices: "full", or their "diagonal", without the ridge expert. "auto" is
+        "full" where :math:`K d^2` is at most 4,194,304, else "diagonal".
 
     Raises
     ------
     UsageError
-        A setting out of its range, another second_order, a sketch_size without a sketch, a ridge without whole matrices.
+        A setting out of its range, another second_order.
 
     References
     ----------
@@ -501,74 +458,44 @@ class StackCB(KernelAgent):
         rng: np.random.Generator | None,
         *,
         sharpness: float = 200.0,
-        growth: float = 0.25,
-        regularization: float = 0.001,
         blocks: int = 8,
         features: int = 96,
-        fourier_regularization: float = 0.001,
-        curvature: float = 0.25,
-        virtual_weight: float = 2.0,
         changes: bool = True,
         complement: bool = True,
-        optimism: float = 0.25,
         second_order: SecondOrder = "auto",
-        sketch_size: int = SKETCH_SIZE,
-        ridge: float = RIDGE,
-        softmax: bool = True,
-        cold_start: bool = True,
     ) -> None:
         super().__init__(problem, rng)
         self.sharpness = positive("sharpness", sharpness)
-        self.growth = nonnegative("growth", growth)
-        self.regularization = _lambda("regularization", regularization, LEAST_LAMBDA)
         self.blocks = at_least("blocks", blocks, 0)
         self.features = at_least("features", features, 16)
         if self.features % 16 != 0:
             raise UsageError(f"features must be a multiple of 16, got {features!r}")
-        self.fourier_regularization = _lambda("fourier_regularization", fourier_regularization, LEAST_LAMBDA)
-        self.curvature = positive("curvature", curvature)
-        self.virtual_weight = nonnegative("virtual_weight", virtual_weight)
-        self.optimism = number("optimism", optimism)
-        if not 0.0 <= self.optimism <= 0.5:
-            raise UsageError(f"optimism must lie in [0, 1/2], got {self.optimism:g}")
         self.changes = true_or_false("changes", changes)
         self.complement = true_or_false("complement", complement)
-        self.softmax = true_or_false("softmax", softmax)
-        self.cold_start = true_or_false("cold_start", cold_start)
-        self.ridge = nonnegative("ridge", ridge)
-        if self.ridge != 0.0:
-            _lambda("ridge, where it is not 0,", self.ridge, LEAST_RIDGE)
-        form = form_of(_order(second_order, ridge), sketch_size, problem)
-        self.second_order, self.sketch_size = form
-        if self.second_order != "full" and self.ridge not in (0.0, RIDGE):
-            raise UsageError(f"ridge is read by second_order = 'full' only, and this one is {second_order!r}")
-        K, d, has_ridge = problem.n_classes, problem.n_features, _has_ridge(self.ridge, self.second_order)
+        one_of("second_order", second_order, get_args(SecondOrder))
+        self.second_order = _resolved(second_order, problem)
+        K, d, whole = problem.n_classes, problem.n_features, self.second_order == "full"
         M, F = models(K, self.features, self.complement)
-        E, size = LINEAR + has_ridge + self.blocks, size_of_views(d, self.blocks, F, has_ridge)
-        read = 2 * E + 1 if self.softmax and M == K else E
+        E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
+        read = 2 * E + 1 if M == K else E
         self.payload_size = 1 + read + size
-        linear = np.array([1.0, WEAKER]) * self.regularization
-        fourier = np.full(self.blocks, self.fourier_regularization)
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
-        threshold = ALARM if self.changes else math.inf
-        schedule = (self.sharpness * (K - 1), self.growth) if M == K else (GREEDY, 0.0)
-        experts, fourier_experts = linear_experts(linear, M, d + 1, form, self.ridge), bank(fourier, M, F)
-        two = stack(E, PRIORS, LINEAR if has_ridge else -1)
+        two = stack(E, LINEAR if whole else -1)
         self.state = State(
-            linear=experts,
-            fourier=fourier_experts,
+            linear=linear_experts(LAMBDA, M, d + 1, whole),
+            fourier=bank(np.full(self.blocks, LAMBDA), M, F),
             W=W,
             by_rank=reads_ranks(self.blocks),
-            scale=empty_scale(d, MEMORY),
+            scale=empty_scale(d, MEMORY, self.blocks, F),
             stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=_scratch(K, E * M, read, size),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
-            settings=np.array([self.virtual_weight, self.curvature, *schedule, threshold]),
-            hope=np.array([self.optimism, 0.5]),
+            settings=np.array([self.sharpness * (K - 1) if M == K else GREEDY, ALARM if self.changes else math.inf]),
+            hits=np.array([0.5]),
             softmax=softmax_stack(E, K, two) if read > E else None,
-            cold=np.array([self.cold_start and has_ridge and d >= COLUMNS * K]),
+            cold=np.array([whole and d >= COLUMNS * K]),
         )
 
     @classmethod
@@ -579,11 +506,9 @@ class StackCB(KernelAgent):
         numbers = isinstance(blocks, int) and isinstance(F, int)
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        given["second_order"] = order = resolved_order(_order(given["second_order"], given["ridge"]), problem)
-        matrices = M * (LINEAR + _has_ridge(given["ridge"], order))
-        compact = order in ("diagonal", "sketch")
-        linear = least_bytes(problem, given, matrices if compact else 0.5 * matrices)  # whole matrices are of float32
-        return linear + 4.0 * M * fourier + 8.0 * MEMORY * d
+        whole = _resolved(given["second_order"], problem) == "full"
+        linear = 2.0 * (LINEAR + 1) * d * d if whole else 16.0 * LINEAR * d  # whole matrices are of float32
+        return M * (linear + 4.0 * fourier) + 8.0 * MEMORY * d
 
     @property
     def has_models_by_class(self) -> bool:
@@ -597,20 +522,12 @@ class StackCB(KernelAgent):
         ):
             own[:] = its
         self.state.counts[ROUNDS] = min(self.state.counts[ROUNDS], MOST_AFTER_CHANGE)
-        self.state.hope[HITS] = other.state.hope[HITS]
+        self.state.hits[:] = other.state.hits
         rebuild(self.state, True)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return how many changes were detected, and the updates since the last.
-
-        Of sketches: how often the standardised view's turned, and each view's share of :math:`\|x\|^2` outside, over
-        the rounds learnt.
-        """
-        found = {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
-        if self.second_order != "sketch":
-            return found
-        one, other = (sketch_diagnostics(view.sketch) for view in self.state.linear[:VIEWS])
-        return found | one | {"sketch_outside_by_range": other["sketch_outside"]}
+        """Return how many changes were detected, and the updates since the last."""
+        return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
 
 
 def _side_stream(rng: np.random.Generator) -> np.random.Generator:
@@ -625,21 +542,11 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
     return n_classes, features
 
 
-def _lambda(name: str, value: float, least: float) -> float:
-    r"""Return a :math:`\lambda` that rounding leaves something of."""
-    if positive(name, value) < least:
-        raise UsageError(f"{name} must be {least:g} or more, got {value:g}: smaller ones drown in rounding")
-    return float(value)
-
-
-def _order(second_order: Any, ridge: Any) -> Any:
-    """Return second_order, "full" in place of "auto" where a ridge was chosen, which other forms do not read."""
-    return "full" if second_order == "auto" and ridge not in (0.0, RIDGE) else second_order
-
-
-def _has_ridge(ridge: Any, second_order: str) -> bool:
-    """Return whether there is a ridge expert; what is no number at all is refused elsewhere."""
-    return second_order == "full" and isinstance(ridge, float | int) and ridge > 0
+def _resolved(second_order: Any, problem: Problem) -> Any:
+    """Return the form that "auto" selects for this problem; any other value unchanged."""
+    if second_order != "auto":
+        return second_order
+    return "full" if problem.n_classes * problem.n_features**2 <= LARGEST_WHOLE else "diagonal"
 
 
 def _scratch(n_classes: int, n_margins: int, n_read: int, size_of_views: int) -> Scratch:

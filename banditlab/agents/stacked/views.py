@@ -4,7 +4,8 @@ With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`,
 over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
-* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / \sqrt{n}`;
+* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, where r makes the mean square of the memory's views
+  1: rows of few words of many are not short in it;
 * centred, where there is a ridge expert: as standardised, but with 0 behind it;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
   :math:`t_i = w_i'v / m`.
@@ -13,6 +14,9 @@ In a Fourier block m is the median distance of two v of the memory (Rahimi and R
 units of it). Some blocks read ranks in place of v: the place of :math:`x_j` among 17 quantiles of the column, between
 two of them in proportion, standardised as v is; few large entries then do not press the others together. A column that
 does not vary is 0 in all. So a column in another unit or with another zero gives the same views.
+
+The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds what its entries other than 0 change: features of
+sparse rows cost what these cost.
 """
 
 from __future__ import annotations
@@ -24,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.limits import Limits
 from banditlab.numerics.simd import WIDTH, all_lanes, eight, how_many, how_many_below, put
 from banditlab.numerics.simd_math import cosine, sine, turn_fraction
 
@@ -50,8 +55,10 @@ class Scale(NamedTuple):
     """mean, per_sd, low, per_range (d,): centres, and one over the spreads, 0 for constant columns.
 
     quantiles (d, QUANTILES): of every column; mean_rank, per_sd_rank (d,): of the ranks among them.
-    whole (3,): one over the root of the number of columns that vary, and over the median distances of v and of ranks.
-    Scratch: v, ranks (d,); column (N,) for a memory of N contexts; distances (PAIRS,).
+    whole (4,): one over the root of the number of columns that vary, over the median distances of v and of ranks, and over r.
+    zero (2, d): v and ranks of the context 0, in units of the medians; turns (blocks, F/2): its turns.
+    Scratch: places (d,) of a context's entries other than 0; changes (2, d): theirs of v and ranks; column (N,) for a memory
+    of N contexts; distances (PAIRS,).
     """
 
     mean: Floats
@@ -62,22 +69,29 @@ class Scale(NamedTuple):
     mean_rank: Floats
     per_sd_rank: Floats
     whole: Floats
-    v: Floats
-    ranks: Floats
+    zero: Floats
+    turns: Floats
+    places: NDArray[np.int64]
+    changes: Floats
     column: Floats
     distances: Floats
 
+    def limits(self) -> Limits:
+        """Return the range of every integer."""
+        return {"places": (0, len(self.places) - 1)}
 
-NORM, PER_MEDIAN, PER_MEDIAN_RANK = 0, 1, 2
+
+NORM, PER_MEDIAN, PER_MEDIAN_RANK, PER_NORM_BY_RANGE = range(4)
 """Places in `Scale.whole`."""
 
 
-def empty_scale(d: int, memory: int) -> Scale:
+def empty_scale(d: int, memory: int, n_blocks: int, size: int) -> Scale:
     """Return the scale of an empty memory of this size: every column counts as constant."""
-    mean, per_sd, low, per_range, mean_rank, per_sd_rank, v, ranks = (np.zeros(d) for _ in range(8))
+    mean, per_sd, low, per_range, mean_rank, per_sd_rank = (np.zeros(d) for _ in range(6))
     return Scale(
-        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(3), v=v, ranks=ranks,
-        column=np.zeros(memory), distances=np.zeros(PAIRS),
+        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(4),
+        zero=np.zeros((2, d)), turns=np.zeros((n_blocks, size // 2)), places=np.zeros(d, np.int64),
+        changes=np.zeros((2, d)), column=np.zeros(memory), distances=np.zeros(PAIRS),
     )  # fmt: skip
 
 
@@ -107,8 +121,29 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
 
 
 @njit
-def measure(scale, X, first, n):
+def measure(scale, W, by_rank, X, first, n):
     """Take the scale of n contexts, rows first, first + 1, ... of X (N, d), after the last the first."""
+    measure_columns(scale, X, first, n)
+    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
+    scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
+    squares = 0.0
+    for i in range(n):
+        for j in range(X.shape[1]):
+            squares += ranged(scale, X[(first + i) % X.shape[0], j], j) ** 2 / n
+    scale.whole[PER_NORM_BY_RANGE] = 1.0 / math.sqrt(squares) if squares > 0.0 else 1.0
+    for j in range(X.shape[1]):
+        scale.zero[0, j], scale.zero[1, j] = entries(scale, 0.0, j)
+    for block in range(by_rank.shape[0]):
+        for g in range(W.shape[1]):
+            group, turns = block * W.shape[1] + g, all_lanes(0.0)
+            for j in range(X.shape[1]):
+                turns = turns + eight(W, WIDTH * (group * X.shape[1] + j)) * scale.zero[int(by_rank[block]), j]
+            put(scale.turns, WIDTH * group, turns)
+
+
+@njit
+def measure_columns(scale, X, first, n):
+    """Take centres, spreads and quantiles of every column."""
     X, mean, per_sd = borrow(X), borrow(scale.mean), borrow(scale.per_sd)
     low, per_range = borrow(scale.low), borrow(scale.per_range)
     N, d = X.shape
@@ -133,8 +168,6 @@ def measure(scale, X, first, n):
                 varying += 1
                 rank_column(scale, X, j, first, n)
     scale.whole[NORM] = 1.0 / math.sqrt(max(1, varying))
-    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
-    scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
 
 
 @njit
@@ -213,24 +246,22 @@ def standardised(scale, x, j):
 
 
 @inline
+def ranged(scale, x, j):
+    return max(LOWEST, min(HIGHEST, (x - scale.low[j]) * scale.per_range[j]))
+
+
+@inline
+def entries(scale, x, j):
+    """Return what Fourier blocks read of entry x of column j: v and rank, each in units of its median distance."""
+    return standardised(scale, x, j) * scale.whole[PER_MEDIAN], ranked(scale, x, j) * scale.whole[PER_MEDIAN_RANK]
+
+
+@inline
 def ranked(scale, x, j):
     return max(-CLIP, min(CLIP, (rank(scale.quantiles, j, x) - scale.mean_rank[j]) * scale.per_sd_rank[j]))
 
 
 # ------------------------------------------------------------------------------------------------------------------- views
-
-
-@inline
-def angles(W, i, v, d):
-    """Return :math:`w'v` of eight frequencies, from entry i of W on; columns of even and odd number are added apart."""
-    W = borrow(W)
-    even = odd = all_lanes(0.0)
-    for j in range(0, d - 1, 2):
-        even = even + eight(W, i + WIDTH * j) * v[j]
-        odd = odd + eight(W, i + WIDTH * (j + 1)) * v[j + 1]
-    if d % 2 == 1:
-        even = even + eight(W, i + WIDTH * (d - 1)) * v[d - 1]
-    return even + odd
 
 
 @njit
@@ -239,40 +270,57 @@ def write_views(scale, W, by_rank, size, x, views):
 
     by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views includes the centred one.
     """
-    n_blocks = by_rank.shape[0]
+    n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
     start = views.shape[0] - n_blocks * size
-    write_linear_views(scale, x, n_blocks, scale.v, scale.ranks, views[:start])
+    write_linear_views(scale, x, views[:start])
+    n = write_changes(scale, x) if n_blocks > 0 else 0
     for block in range(n_blocks):
-        columns = scale.ranks if by_rank[block] else scale.v
-        for g in range(size // (2 * WIDTH)):
-            write_features(W, block, g, columns, size, views, start + block * size)
+        for g in range(groups):
+            turns = turns_of(scale, W, block * groups + g, int(by_rank[block]), n)
+            put_features(turns, g, size, views, start + block * size)
 
 
 @njit
-def write_linear_views(scale, x, n_blocks, v, ranks, views):
-    """Write the linear views of x (d,) into views (V (d + 1),), and what Fourier blocks read: v and ranks (d,)."""
-    x, v, ranks, views = borrow(x), borrow(v), borrow(ranks), borrow(views)
-    d, norm = x.shape[0], scale.whole[NORM]
+def write_linear_views(scale, x, views):
+    """Write the linear views of x (d,) into views (V (d + 1),)."""
+    x, views = borrow(x), borrow(views)
+    d, norm, by_range = x.shape[0], scale.whole[NORM], scale.whole[PER_NORM_BY_RANGE]
     for j in range(d):
-        s = standardised(scale, x[j], j)
-        v[j] = s * scale.whole[PER_MEDIAN]
-        views[j] = s * norm
-        views[d + 1 + j] = max(LOWEST, min(HIGHEST, (x[j] - scale.low[j]) * scale.per_range[j])) * norm
+        views[j] = standardised(scale, x[j], j) * norm
+        views[d + 1 + j] = ranged(scale, x[j], j) * by_range
     views[d] = views[2 * d + 1] = CONSTANT
     if views.shape[0] > 2 * (d + 1):
         for j in range(d):
             views[2 * (d + 1) + j] = views[j]
         views[3 * d + 2] = 0.0
-    scale, per_median = borrow(scale), scale.whole[PER_MEDIAN_RANK]
-    for j in range(d if n_blocks > 2 else 0):  # the first two blocks read none
-        ranks[j] = ranked(scale, x[j], j) * per_median
+
+
+@njit
+def write_changes(scale, x):
+    """Write where x is not 0, and what that changes in v and ranks, into the scratch; return how many places there are."""
+    n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
+    for j in range(x.shape[0]):
+        if x[j] != 0.0:
+            v, rank_of_it = entries(scale, x[j], j)
+            scale.places[n], changes[0, n], changes[1, n] = j, v - zero[0, j], rank_of_it - zero[1, j]
+            n += 1
+    return n
 
 
 @inline
-def write_features(W, block, g, v, size, views, start):
-    """Write eight cosines and eight sines, group g of a block, whose view begins at `start`; v (d,) are its columns."""
-    v, d = borrow(v), v.shape[0]
-    put_features(angles(W, (block * (size // (2 * WIDTH)) + g) * d * WIDTH, v, d), g, size, views, start)
+def turns_of(scale, W, group, kind, n):
+    """Return :math:`w'v` of eight frequencies, kind 1: of ranks: those of the context 0, and what its n other entries change.
+
+    Entries of even and odd number are added apart.
+    """
+    W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
+    even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d
+    for i in range(0, n - 1, 2):
+        even = even + eight(W, WIDTH * (first + places[i])) * changes[kind, i]
+        odd = odd + eight(W, WIDTH * (first + places[i + 1])) * changes[kind, i + 1]
+    if n % 2 == 1:
+        even = even + eight(W, WIDTH * (first + places[n - 1])) * changes[kind, n - 1]
+    return even + odd
 
 
 @inline

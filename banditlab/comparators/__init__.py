@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     from banditlab.comparators.frobenius import FrobeniusComparator as FrobeniusComparator
     from banditlab.comparators.frobenius import best_in_frobenius_ball as best_in_frobenius_ball
     from banditlab.comparators.frobenius import project_frobenius as project_frobenius
+    from banditlab.comparators.switching import SwitchingComparator as SwitchingComparator
+    from banditlab.comparators.switching import best_with_switches as best_with_switches
 
 _MODULES = {
     "banditlab.comparators.along": ("comparators_along",),
@@ -36,6 +38,7 @@ _MODULES = {
     "banditlab.comparators.ball": ("Comparator", "ComparatorError", "best_in_ball"),
     "banditlab.comparators.counts": ("StreamCounts", "collapse"),
     "banditlab.comparators.frobenius": ("FrobeniusComparator", "best_in_frobenius_ball", "project_frobenius"),
+    "banditlab.comparators.switching": ("SwitchingComparator", "best_with_switches"),
 }
 
 if not TYPE_CHECKING:  # a type checker that saw it would take any name for right

@@ -18,6 +18,8 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from banditlab.engine.annotations import shown_type
 from banditlab.engine.seeding import canonical
+from banditlab.envs import StreamEnv
+from banditlab.envs.change import Change
 from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.problem import Problem
@@ -109,6 +111,14 @@ def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[
     return passed
 
 
+def with_change(description: dict[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
+    """Return an environment's description with the `[change]` of its labels; without a round of change nothing is added."""
+    change = Change.of(written).as_settings() if written else {"at": []}
+    if not change["at"]:
+        return description
+    return description | {"change": change, "identity": description["identity"] | {"change": change}}
+
+
 def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
     """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
     entry = registry().find("envs", id_)
@@ -155,6 +165,10 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
         raise UsageError(
             f"{path}: it was replaced after the sweep was planned; the same command plays what is there now"
         )
+    if "change" in description:
+        if not isinstance(env.unwrapped, StreamEnv):
+            raise UsageError(f"change: the labels of {description['id']} are not a stream that can be changed")
+        env.unwrapped.change = Change.of(description["change"])
     return env
 
 

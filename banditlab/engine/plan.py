@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,6 +20,7 @@ from banditlab.engine.describe import (
     entries_of,
     is_foreign,
     player_class,
+    with_change,
     written_names,
 )
 from banditlab.engine.feedback import as_feedback, columns_of, rules_of, window_of
@@ -306,6 +308,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
     shares = getattr(env, "class_shares", None)
     units = getattr(env, "row_units", None)
     several = getattr(env, "several_right", False)
+    shares = None if getattr(env, "change", None) else shares
     more = anchors(env) if several and hasattr(env, "ranked_rows") else {}
     more |= {} if shares is None or several else {"largest": float(max(shares))}
     more |= {} if units is None else {"groups": int(units.max()) + 1}
@@ -391,11 +394,14 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
     seen = set()
     feedbacks = [(as_feedback(written), written) for written in spec.feedback.written()]
     for block in spec.environment:
-        for written in block.written():
+        for written, change in itertools.product(block.written(), spec.change.written()):
             place = f"{where}: environment {block.id!r}"
-            description = describe_environment(block.id, written, place)
+            description = with_change(describe_environment(block.id, written, place), change)
+            if max(description.get("change", {"at": [0]})["at"]) >= spec.rounds:
+                raise UsageError(f"{where}: change.at must lie below rounds = {spec.rounds:,}, got {change['at']!r}")
             env = _seen(description, spec, place)
             shown = {k: v for k, v in written.items() if k != "path"} | _file_name(written)
+            shown |= {f"change.{name}": value for name, value in change.items()}
             label = _shown(block.id, shown)
             if spec.norm_bounds and env.uncompared:
                 raise UsageError(

@@ -19,7 +19,7 @@ Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """Settings, and a grid of settings: `[feedback]`."""
+    """Settings, and a grid of settings: `[feedback]` and `[change]`."""
 
     model_config = ConfigDict(extra="allow")
     grid: dict[str, list[Any]] = {}
@@ -43,9 +43,8 @@ class Settings(BaseModel):
         fixed = dict(self.model_extra or {})
         clash = sorted(set(fixed) & set(self.grid))
         if clash:
-            raise UsageError(
-                f"{getattr(self, 'id', 'feedback')!r}: {clash[0]!r} is given twice, in the block and in its grid"
-            )
+            block = f"{self.id!r}: " if isinstance(self, Block) else ""
+            raise UsageError(f"{block}{clash[0]!r} is given twice, in the block and in its grid")
         for values in itertools.product(*self.grid.values()):
             yield fixed | dict(zip(self.grid, values, strict=True))
 
@@ -66,7 +65,8 @@ class Spec(BaseModel):
     "theory" settings that need it are skipped with the reason. `run_timeout` is the number of seconds after which a run is
     ended as a failure, 0 for none; by default an hour for players and environments of labs and plug-ins, none for the
     others. Compiling the package's own kernels is not counted. It is not part of a run's identity. `feedback` says when
-    the agents' bits arrive, if they do, and which are wrong (`engine.feedback`).
+    the agents' bits arrive, if they do, and which are wrong (`engine.feedback`). `change` says how labels change during an
+    episode (`envs.change`).
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -84,6 +84,7 @@ class Spec(BaseModel):
     forecaster: list[Block] = []
     booster: list[Block] = []
     feedback: Settings = Settings()
+    change: Settings = Settings()
 
     @field_validator("name")
     @classmethod
@@ -108,7 +109,7 @@ class Spec(BaseModel):
 
     def size(self) -> int:
         """Return how many runs the sweep has, grids multiplied out and nothing left out."""
-        environments = sum(block.points() for block in self.environment) * self.feedback.points()
+        environments = sum(block.points() for block in self.environment) * self.feedback.points() * self.change.points()
         return environments * sum(block.points() for _, block in self.players()) * self.repetitions
 
     def players(self) -> list[tuple[str, Block]]:

@@ -362,7 +362,8 @@ def run_rows(run: Run, player: Any, played: Played) -> Rows:
     params = {f"param.{name}": _cell(value) for name, value in player.params().items()}
     written = {f"setting.{name}": str(value) for name, value in run.written.items()}
     feedback = {f"feedback.{name}": str(value) for name, value in run.feedback.items()}
-    repeated = {name: [value] * n for name, value in (same | params | written | feedback).items()}
+    change = {f"change.{name}": str(value) for name, value in run.environment.get("change", {}).items()}
+    repeated = {name: [value] * n for name, value in (same | params | written | feedback | change).items()}
     order = ["run_id", "stream_id", "kind", "environment", "player", "label", "repetition", "round", "mistakes"]
     columns = repeated | each
     return {name: columns[name] for name in order} | {k: v for k, v in columns.items() if k not in order}

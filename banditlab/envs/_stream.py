@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from banditlab.envs._base import BanditEnv, Floats, Labels, Streams, Truth
+from banditlab.envs.change import Change
 from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse
 
@@ -26,6 +27,8 @@ class StreamEnv(BanditEnv):
     """
 
     oblivious: ClassVar[bool] = True
+    change: Change | None = None
+    """How labels change during an episode: a sweep's `[change]`."""
 
     @abstractmethod
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
@@ -86,6 +89,16 @@ class StreamEnv(BanditEnv):
             yield parts[0] if len(parts) == 1 else _joined(parts)
 
     def _portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
+        """Yield what `_draw` yields, checked, its labels changed where the sweep says so."""
+        if self.change is None:
+            yield from self._checked_portions(streams)
+            return
+        # a stream of its own: what `_draw` draws stays as it is without the change
+        rng = np.random.default_rng(np.random.SeedSequence(self._entropy or 0, spawn_key=(len(Streams._fields),)))
+        for i, (X, y) in enumerate(self._checked_portions(streams)):
+            yield X, self.change.applied(y, i * CHUNK, self.problem.n_classes, rng)
+
+    def _checked_portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
         """Yield what `_draw` yields, checked: a wrong label would be read out of bounds by a compiled kernel."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"

@@ -1,0 +1,101 @@
+"""The best sequence of logistic models that switches at most S times, where switches may happen at given rounds only."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.comparators.ball import TOLERANCE, best_in_ball
+from banditlab.errors import UsageError
+from banditlab.validation import at_least
+
+
+@dataclass(frozen=True)
+class SwitchingComparator:
+    """The least loss with at most so many switches.
+
+    Attributes
+    ----------
+    switches
+        The most switches allowed.
+    loss
+        Nats, of the models found, over all rounds.
+    gap
+        Nats: the loss is at most so much above the least one with switches at the allowed rounds.
+    at
+        After how many rounds the sequence switches, increasing.
+    """
+
+    switches: int
+    loss: float
+    gap: float
+    at: tuple[int, ...]
+
+
+def best_with_switches(
+    X: Any, y: Any, n_classes: int, norm_bound: float, switches: int, *, at: Any, tolerance: float = TOLERANCE
+) -> list[SwitchingComparator]:
+    """Return the least losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
+
+    It is hindsight, as the comparator in the ball is: a player's mistakes beyond it are no regret that a theorem here bounds.
+
+    Parameters
+    ----------
+    X
+        Contexts, shape (n, d).
+    y
+        Labels, shape (n,).
+    n_classes
+        K.
+    norm_bound
+        The row bound B of every model.
+    switches
+        S.
+    at
+        After how many rounds a switch is allowed, different numbers from 1 to n - 1. With m of them, (m + 1)(m + 2)/2 models
+        are fitted.
+    tolerance
+        Of each model, as in `best_in_ball`.
+
+    Raises
+    ------
+    UsageError
+        Arguments that do not fit together.
+    ComparatorError
+        A model's gap is above the tolerance at the end.
+    """
+    X, y, S = np.asarray(X, dtype=np.float64), np.asarray(y), at_least("switches", switches, 0)
+    if X.ndim != 2 or y.shape != (len(X),):
+        raise UsageError(f"X must be of shape (n, d) and y of shape (n,), got {X.shape} and {y.shape}")
+    cuts = sorted({0, len(X), *(at_least("at", after, 1) for after in at)})
+    if cuts[-1] > len(X) or len(cuts) != len(list(at)) + 2:
+        raise UsageError(f"at must be different numbers from 1 to {len(X) - 1}, got {list(at)!r}")
+    m = len(cuts) - 1
+    loss, gap = np.full((m + 1, m + 1), np.inf), np.zeros((m + 1, m + 1))
+    counts = np.eye(n_classes)[y]
+    for i in range(m):
+        for j in range(i + 1, m + 1):
+            part = slice(cuts[i], cuts[j])
+            found = best_in_ball(X[part], counts[part], norm_bound, tolerance=tolerance)
+            loss[i, j], gap[i, j] = found.loss, found.gap
+    return [_traced(loss, gap, cuts, s) for s in range(S + 1)]
+
+
+def _traced(loss: NDArray[Any], gap: NDArray[Any], cuts: list[int], switches: int) -> SwitchingComparator:
+    """Return the best sequence of at most `switches + 1` segments: least[j] = min_i least[i] + loss[i, j], in turn."""
+    m = len(cuts) - 1
+    least, before = [np.where(np.arange(m + 1) == 0, 0.0, np.inf)], []
+    for _ in range(switches + 1):
+        through = least[-1][:, None] + np.where(np.eye(m + 1, dtype=bool), 0.0, loss)  # i = j: a segment fewer
+        before.append(through.argmin(axis=0))
+        least.append(through.min(axis=0))
+    j, places = m, []
+    for step in reversed(before):
+        if step[j] != j:
+            places.append((int(step[j]), j))
+            j = int(step[j])
+    worst = float(gap[np.isfinite(loss)].max()) * len(places)
+    return SwitchingComparator(switches, float(least[-1][m]), worst, tuple(cuts[i] for i, _ in reversed(places) if i))

@@ -1,0 +1,80 @@
+"""`[change]`: labels that are permuted from given rounds on, at once, gradually or in turns."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from banditlab.errors import UsageError, nearest
+from banditlab.validation import at_least, one_of, true_or_false
+
+
+class Change(NamedTuple):
+    r"""How labels change during an episode. Contexts stay as they are.
+
+    Parameters
+    ----------
+    labels
+        "rotate": class k becomes :math:`k + 1 \bmod K`; "swap": the classes 0 and 1 trade places.
+    at
+        After how many rounds; every change applies to the labels that the earlier ones left. An empty list is no change.
+    over
+        Rounds that a change takes: the share of changed labels rises evenly from 0 to 1. 0: all at once.
+    back
+        Whether every second change takes the one before it back.
+    """
+
+    labels: str
+    at: tuple[int, ...]
+    over: int = 0
+    back: bool = False
+
+    @classmethod
+    def of(cls, written: Mapping[str, Any]) -> Change:
+        """Return the checked `[change]` table of a spec.
+
+        Raises
+        ------
+        UsageError
+            An unknown key, one that lacks, or a value that is not allowed.
+        """
+        for name in written:
+            if name not in cls._fields:
+                raise UsageError(f"change: unknown key {name!r}{nearest(name, cls._fields)}")
+        for name in ("labels", "at"):
+            if name not in written:
+                raise UsageError(f"change: the key {name!r} is required")
+        at = written["at"] if isinstance(written["at"], list | tuple) else [written["at"]]
+        rounds = tuple(sorted(at_least("change.at", value, 1) for value in at))
+        if len(set(rounds)) < len(rounds):
+            raise UsageError(f"change.at must be different numbers of rounds, got {written['at']!r}")
+        labels = one_of("change.labels", written["labels"], ("rotate", "swap"))
+        over = at_least("change.over", written.get("over", 0), 0)
+        return cls(labels, rounds, over, true_or_false("change.back", written.get("back", False)))
+
+    def as_settings(self) -> dict[str, Any]:
+        """Return it as plain data, which `of` reads."""
+        return self._asdict() | {"at": list(self.at)}
+
+    def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
+        """Return labels (n,) or bits (n, K) of the rounds from `start` on, changed; draws a uniform per round and change."""
+        k = self._counts(start, len(y), rng)
+        classes = np.arange(n_classes)
+        if self.labels == "rotate":
+            old = (classes - k[:, None]) % n_classes
+        else:
+            old = np.where((k[:, None] % 2 == 1) & (classes < 2), 1 - classes, classes)
+        if y.ndim == 2:
+            return np.take_along_axis(y, old, axis=1)
+        new = np.argsort(old, axis=1)
+        return new[np.arange(len(y)), y]
+
+    def _counts(self, start: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Return how many changes apply to each round (n,)."""
+        since = np.arange(start, start + n)[:, None] - np.array(self.at)
+        share = np.clip((since + 1) / self.over, 0.0, 1.0) if self.over else (since >= 0).astype(float)
+        k = (rng.random(since.shape) < share).sum(axis=1)
+        return k % 2 if self.back else k

@@ -159,8 +159,9 @@ def _name(sweep: Results) -> str:
 def _titles(sweeps: Sequence[Results]) -> list[str]:
     """Return the sweeps' names, with the folder, or all of its path, where two would be alike."""
     names = [_name(sweep) for sweep in sweeps]
-    for more in (lambda s: f"{_name(s)} in {s.out.name}", lambda s: f"{_name(s)} in {s.out}"):
-        names = [more(s) if names.count(name) > 1 else name for s, name in zip(sweeps, names, strict=True)]
+    for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
+        more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]
+        names = [longer if names.count(name) > 1 else name for name, longer in zip(names, more, strict=True)]
     return names
 
 

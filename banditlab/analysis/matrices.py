@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,7 +24,7 @@ def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...],
     return {tuple(str(column[part[0]]) for column in columns): part for part in parts}
 
 
-def matrix(rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> tuple[NDArray, NDArray, Floats]:
+def matrix(rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Floats]:
     """Return the sorted rows, the sorted columns, and values as an array over both, NaN where there is none.
 
     Raises

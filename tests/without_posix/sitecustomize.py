@@ -7,6 +7,7 @@ these names, not that all is well on Windows. What Python's own modules and the 
 from __future__ import annotations
 
 import asyncio  # noqa: F401
+import contextlib
 import ctypes.util  # noqa: F401
 import fcntl
 import multiprocessing.popen_spawn_posix  # noqa: F401
@@ -19,14 +20,17 @@ from typing import Any
 
 import platformdirs  # noqa: F401
 
+with contextlib.suppress(ImportError):  # some libraries bring it
+    import psutil  # noqa: F401
+
 MODULES = ("fcntl", "resource", "pwd", "grp", "termios", "syslog", "posix_ipc")
 IN_OS = """
-    chown fchmod fchown fork forkpty getegid geteuid getgid getloadavg getpgid getxattr killpg listxattr mkfifo mknod nice
+    chown fchmod fchown fork forkpty getegid geteuid getgid getloadavg getpgid killpg mkfifo mknod nice
     O_DIRECTORY O_NOFOLLOW posix_fallocate posix_spawn pread pwrite register_at_fork sched_getaffinity sched_setaffinity setpgid
-    setsid setxattr statvfs sync sysconf
+    setsid statvfs sync sysconf
 """
 IN_SIGNAL = "SIGALRM SIGCHLD SIGHUP SIGPIPE SIGQUIT SIGUSR1 SIGUSR2 alarm getitimer setitimer"
-PLACES = ("/proc/", "/dev/shm", "/sys/fs/cgroup/memory.max")
+PLACES = ("/proc/cpuinfo", "/proc/sys/", "/dev/shm", "/sys/fs/cgroup/memory.max")
 
 
 class Msvcrt(types.ModuleType):
@@ -46,7 +50,7 @@ class Msvcrt(types.ModuleType):
 def refuse(event: str, arguments: tuple[Any, ...]) -> None:
     """Let no file that only Linux has be opened, and none of its folders listed."""
     file = str(arguments[0]) if event in ("open", "os.listdir", "os.scandir") else ""
-    if file.startswith(PLACES) and file != "/proc/self/maps":  # which threadpoolctl reads on Linux
+    if file.startswith(PLACES):
         raise FileNotFoundError(2, "No such file or directory", file)
 
 

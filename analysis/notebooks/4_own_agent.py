@@ -1,0 +1,87 @@
+# ---
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Your own agent
+#
+# An agent is a class with two methods. `act(context)` returns an action with the probabilities it was drawn from;
+# `learn(context, decision, correct)` receives the feedback: `correct` is True if the action was right.
+#
+# This one has a weight vector for each class. It plays the best class, and with probability $\gamma$ a random one. It learns by
+# the perceptron's rule.
+
+# %%
+import numpy as np
+
+from banditlab import play
+from banditlab.agents import Agent, Decision, FastCB
+from banditlab.checks import check_agent
+from banditlab.envs import Digits
+from banditlab.validation import probability
+
+
+class MyFirst(Agent):
+    """A perceptron for each class, played epsilon-greedily.
+
+    Problem: bandit multiclass. Update rule: play from (1 - gamma) e_best + gamma/K with best = argmax_k W_k . x; a right
+    answer with W_action . x <= 0 adds x to W_action, a wrong one with W_action . x >= 0 subtracts it. Cost O(K d) a round.
+
+    Parameters
+    ----------
+    gamma
+        Exploration rate in [0, 1].
+    """
+
+    id = "my-first"
+    group = "practice"
+    summary = "a perceptron for each class, played epsilon-greedily"
+    reference = "made here"
+    version = 1
+    explores = False
+
+    def __init__(self, problem, rng, *, gamma: float = 0.05):
+        super().__init__(problem, rng)
+        self.gamma = probability("gamma", gamma)
+        self.W = np.zeros((problem.n_classes, problem.n_features))
+
+    def act(self, context):
+        K = self.problem.n_classes
+        p = np.full(K, self.gamma / K)
+        p[np.argmax(self.W @ context)] += 1.0 - self.gamma
+        u = self.rng.random(2)
+        action = min(int(np.searchsorted(np.cumsum(p), u[1], side="right")), K - 1)
+        return Decision(action, p)
+
+    def learn(self, context, decision, correct):
+        k = decision.action
+        sign = 1.0 if correct else -1.0
+        if sign * (self.W[k] @ context) <= 0.0:
+            self.W[k] += sign * context
+
+
+# %% [markdown]
+# The conformance suite tests the class against its contract: it raises at the first broken requirement.
+
+# %%
+check_agent(MyFirst)
+
+# %% [markdown]
+# Beside a built-in agent, on the same streams:
+
+# %%
+env = Digits(horizon=2_000)
+for make in (MyFirst, FastCB):
+    shares = []
+    for seed in range(5):
+        played = play(env, make(env.problem, np.random.default_rng(seed)), seed=seed)
+        shares.append(played.mistakes[-1] / played.rounds[-1])
+    print(f"{make.id:10} {np.mean(shares):.1%} mistakes, {np.std(shares, ddof=1) / np.sqrt(5):.1%} standard error")

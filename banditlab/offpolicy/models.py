@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 FIRST = 64
 """Rounds of a log before the first reward model is fitted."""
-MOST = 2**17
+MOST = 2**16
 """Rounds after which the last one is fitted."""
 FOLDS = 5
 
@@ -40,7 +40,7 @@ def predicted_rewards(
 ) -> Floats:
     """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
 
-    A model per action is fitted after 64, 128, 256, ..., 131,072 rounds and predicts until the next fit; the first 64 rounds
+    A model per action is fitted after 64, 128, 256, ..., 65,536 rounds and predicts until the next fit; the first 64 rounds
     get 1/2.
     So the predictions may be used with loggers that learn.
 

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.policy.logged import ALLOWED, CHUNK, LARGEST, Part, Source, doubled, hashed
+from banditlab.policy.logged import ALLOWED, LARGEST, Part, Source, doubled, hashed
 
+CHUNK = 2**14
+"""Lines of a part."""
 ROUNDED = 1e-4
 """How far probabilities, which Vowpal Wabbit writes with 7 digits, may be from what they should be."""
 LEFT_OUT = "{n:,} lines are left out: {why}"
@@ -146,4 +148,4 @@ def _features(name: str, value: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(value, str):
         yield from ((f"{name}={word}", 1.0) for word in (value.split() if name.endswith("_text") else [value]))
     elif value:
-        yield name, float(np.clip(value, -LARGEST, LARGEST))
+        yield name, float(max(-LARGEST, min(LARGEST, value)))

@@ -159,7 +159,7 @@ def trained(
         columns = {column.name: column.role for column in table_.encoder.columns}
         if another := against.differences(columns, list(map(str, table_.classes)), str(data)):
             raise another[0]
-    player = _player(agent or AGENT, settings or {}, table_.problem, seed, str(data))
+    player = agent_for(agent or AGENT, settings or {}, table_.problem, seed, str(data))
     core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
     core.set_floor(floor)
     played = play(env, player, seed=seed, rounds=rows) if taught else None
@@ -187,7 +187,7 @@ def trained(
     return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
 
 
-def _player(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
+def agent_for(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
     """Return the agent for the table's problem, whose horizon nobody knows."""
     problem = Problem(known.n_features, known.n_classes, known.radius, None)
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")

@@ -237,6 +237,9 @@ def train(
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
     ] = None,
+    from_log: Annotated[
+        str, typer.Option(help="A policy's log to learn from in the place of a table; its last fifth evaluates.")
+    ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -248,7 +251,7 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor}
-    train_(data, out, schema, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
+    train_(data, out, schema, from_log, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
 
 
 @app.command()

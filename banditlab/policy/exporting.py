@@ -18,7 +18,7 @@ from banditlab.policy.logged import CHUNK
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the answered decisions of a policy's log to a file, and return what is to be known of it, a sentence each.
+    """Write the answered decisions of a policy's log to a file, and return what is to be known of it.
 
     Contexts are the encoded ones. In Parquet they are the columns x0, x1, ..., beside id, time (seconds since 1970), action,
     reward, propensity, held (back), and the probabilities of all actions, p: and the action's name.
@@ -29,6 +29,11 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
         The log, as `Policy.resume` takes it.
     out
         The file, with the ending .dsjson or .parquet.
+
+    Returns
+    -------
+    list of str
+        The number of decisions, and why others are left out.
 
     Raises
     ------

@@ -38,7 +38,7 @@ class AnsweredDecisions:
         """Rewards, by the places of their decisions."""
         with closing(EventLog(address, write=False)) as reader:
             self.policy = unpacked(reader.snapshot()[1], reader.source)
-        self.names, contexts = list(self.policy.core.classes), set()
+        self.names, contexts = self.policy.core.classes, set()
         for event in self._events():
             if isinstance(event, Answered):
                 if event.decision in contexts:

@@ -304,8 +304,8 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            help="uniform, best-single, a policy's file; of a table also column:NAME (an action a row) and "
-            "probabilities:PREFIX (columns called PREFIX and an action)."
+            help="uniform, best-single, trained (on earlier rounds), an agent's id (learns by rejection), a policy's file; of "
+            "a table also column:NAME (an action a row) and probabilities:PREFIX (columns called PREFIX and an action)."
         ),
     ] = "uniform",
     action: Annotated[str, typer.Option(help="Column of the actions; by default found by its name.")] = "",
@@ -318,11 +318,12 @@ def evaluate(
         Literal["fixed", "learning"] | None,
         typer.Option(help="Whether probabilities depend on earlier rounds; learning for a policy's log."),
     ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a file: .svg, .png, .pdf.")] = None,
 ) -> None:
     """Estimate what another policy would have earned on a log, with an interval."""
     from banditlab.cli.policies import evaluate as evaluate_
 
-    evaluate_(log, policy, logger, action=action, reward=reward, propensity=propensity, id=id_)
+    evaluate_(log, policy, logger, picture, action=action, reward=reward, propensity=propensity, id=id_)
 
 
 @log_.command()

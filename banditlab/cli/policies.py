@@ -120,11 +120,19 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
         typer.echo(f"drawn: {picture}")
 
 
-def evaluate(log: str, policy: str, logger: Literal["fixed", "learning"] | None, **columns: Any) -> None:
-    """Print what a policy would have earned on a log."""
+def evaluate(
+    log: str, policy: str, logger: Literal["fixed", "learning"] | None, picture: Path | None, **columns: Any
+) -> None:
+    """Print what a policy would have earned on a log, and draw it if asked to."""
     from banditlab.policy.evaluating import evaluate_log
 
-    _print_evaluated(policy, *evaluate_log(log, policy, logger=logger, **columns))
+    made = evaluate_log(log, policy, logger=logger, **columns)
+    _print_evaluated(policy, *made)
+    if picture is not None:
+        from banditlab.policy.picture import draw_evaluation
+
+        draw_evaluation(made, policy, picture)
+        typer.echo(f"drawn: {picture}")
 
 
 def _print_evaluated(policy: str, found: Evaluation, actions: list[str], logged: float, notes: list[str]) -> None:

@@ -15,6 +15,7 @@ from banditlab.cli.main import app
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Log, RewardModel, evaluate
 from banditlab.policy.evaluating import evaluate_log
+from banditlab.policy.picture import draw_evaluation
 from banditlab.policy.policy import Policy
 from banditlab.policy.replay import Replay
 from tests.policy.customers import new_rows, rows, write_table
@@ -201,6 +202,20 @@ def test_the_command_prints_figures_and_what_they_assume(
     assert "95 % interval" in done.output
     assert "assumes: propensities are those with which the actions were drawn" in done.output
     assert max(map(len, done.output.splitlines())) <= 80
+    for policy, picture in (("column:best", "a.svg"), ("uniform", "b.png")):
+        done = CliRunner().invoke(
+            app, ["evaluate", str(file), "--policy", policy, "--picture", str(tmp_path / picture)]
+        )
+        assert f"drawn: {tmp_path / picture}" in done.output
+        assert (tmp_path / picture).stat().st_size > 5000
+    done = CliRunner().invoke(app, ["evaluate", str(file), "--picture", str(tmp_path / "a.txt")])
+    assert "the ending must be .svg, .png or .pdf" in str(done.exception)
+
+
+def test_a_picture_of_estimates_that_are_not_known(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
+    logged[0][["plan", "action", "reward"]].to_csv(tmp_path / "log.csv", index=False)
+    draw_evaluation(evaluate_log(tmp_path / "log.csv"), "uniform", tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").stat().st_size > 5000
 
 
 # ----------------------------------------------------------------------------------------------------- logs of any length

@@ -108,6 +108,7 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
         raise UsageError(f"actions must differ, got {short(actions)}")
     given = {**columns, ACTION: actions}
     frame = pd.DataFrame({name: pd.Series(values) for name, values in given.items()}).ffill()
+    frame = pd.concat([frame] * 3, ignore_index=True)  # a name that stands once is no class
     texts = dict.fromkeys(frame[[*columns]].select_dtypes(exclude=["number", "bool"]), "nominal")
     recipe: dict[str, Any] = {"scaling": "minmax", "max_categories": max(2, len(frame)), "roles": texts}
     return trained(frame, ACTION, taught=False, **recipe | options)

@@ -237,6 +237,9 @@ def train(
     schema: Annotated[
         Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
     ] = None,
+    from_log: Annotated[
+        str, typer.Option(help="A policy's log to learn from in the place of a table; its last fifth evaluates.")
+    ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
@@ -248,7 +251,7 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor}
-    train_(data, out, schema, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
+    train_(data, out, schema, from_log, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
 
 
 @app.command()
@@ -301,8 +304,8 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            help="uniform, best-single, a policy's file; of a table also column:NAME (an action a row) and "
-            "probabilities:PREFIX (columns called PREFIX and an action)."
+            help="uniform, best-single, trained (on earlier rounds), an agent's id (learns by rejection), a policy's file; of "
+            "a table also column:NAME (an action a row) and probabilities:PREFIX (columns called PREFIX and an action)."
         ),
     ] = "uniform",
     action: Annotated[str, typer.Option(help="Column of the actions; by default found by its name.")] = "",
@@ -315,11 +318,12 @@ def evaluate(
         Literal["fixed", "learning"] | None,
         typer.Option(help="Whether probabilities depend on earlier rounds; learning for a policy's log."),
     ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a file: .svg, .png, .pdf.")] = None,
 ) -> None:
     """Estimate what another policy would have earned on a log, with an interval."""
     from banditlab.cli.policies import evaluate as evaluate_
 
-    evaluate_(log, policy, logger, action=action, reward=reward, propensity=propensity, id=id_)
+    evaluate_(log, policy, logger, picture, action=action, reward=reward, propensity=propensity, id=id_)
 
 
 @log_.command()

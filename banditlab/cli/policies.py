@@ -10,7 +10,7 @@ import textwrap
 import warnings
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import typer
 
@@ -19,8 +19,13 @@ from banditlab.distributions import refuse_without
 from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
+if TYPE_CHECKING:
+    from banditlab.offpolicy import Evaluation
 
-def train(data: Path | None, out: Path, schema: Path | None, settings: list[str], **options: Any) -> None:
+
+def train(
+    data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
+) -> None:
     """Train a policy, write it, and say how it went; of a schema, one that has learnt nothing."""
     from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
@@ -30,11 +35,20 @@ def train(data: Path | None, out: Path, schema: Path | None, settings: list[str]
     given = {name: value for name, value in options.items() if value not in (None, "")} | {
         "settings": settings_of(settings)
     }
-    if (data is None) == (schema is None) or (schema and (options.get("label") or options["best_of"])):
+    sources = [each for each in (data, schema, from_log or None) if each is not None]
+    if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(
-            "train needs a table of labelled rows, or --schema where there are none, without --label, --best-of"
+            "train needs a table of labelled rows, or --schema or --from-log where there are none, without --label, --best-of"
         )
-    if schema is not None:
+    if from_log:
+        from banditlab.policy.learning import train_from_log
+
+        odd = given.keys() - {"agent", "settings", "seed", "floor", "other_table"}
+        if odd:
+            raise UsageError(f"--from-log takes --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}")
+        given.pop("other_table", None)
+        _print_evaluated(str(out), *train_from_log(from_log, out, **given))
+    elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
         typer.echo(f"{schema}: nothing learnt yet")
     else:
@@ -106,11 +120,22 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
         typer.echo(f"drawn: {picture}")
 
 
-def evaluate(log: str, policy: str, logger: Literal["fixed", "learning"] | None, **columns: Any) -> None:
-    """Print what a policy would have earned on a log."""
+def evaluate(
+    log: str, policy: str, logger: Literal["fixed", "learning"] | None, picture: Path | None, **columns: Any
+) -> None:
+    """Print what a policy would have earned on a log, and draw it if asked to."""
     from banditlab.policy.evaluating import evaluate_log
 
-    found, actions, logged, notes = evaluate_log(log, policy, logger=logger, **columns)
+    made = evaluate_log(log, policy, logger=logger, **columns)
+    _print_evaluated(policy, *made)
+    if picture is not None:
+        from banditlab.policy.picture import draw_evaluation
+
+        draw_evaluation(made, policy, picture)
+        typer.echo(f"drawn: {picture}")
+
+
+def _print_evaluated(policy: str, found: Evaluation, actions: list[str], logged: float, notes: list[str]) -> None:
     rows = {
         "decisions": f"{found.rounds:,} of {len(actions):,} actions, mean reward {logged:.4f}",
         f"value of {policy}": f"{found.value:.4f}, 95 % interval {found.low:.4f} to {found.high:.4f} ({found.recommended})",

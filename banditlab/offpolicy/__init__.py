@@ -5,7 +5,6 @@ from banditlab.offpolicy.evaluation import evaluate as evaluate
 from banditlab.offpolicy.intervals import FixedBound as FixedBound
 from banditlab.offpolicy.intervals import RunningBound as RunningBound
 from banditlab.offpolicy.log import Log as Log
-from banditlab.offpolicy.models import PropensityModel as PropensityModel
 from banditlab.offpolicy.models import RewardModel as RewardModel
 from banditlab.offpolicy.models import estimated_propensities as estimated_propensities
 from banditlab.offpolicy.models import predicted_rewards as predicted_rewards

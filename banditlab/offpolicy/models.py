@@ -20,9 +20,8 @@ Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 FIRST = 64
 """Rounds of a log before the first reward model is fitted."""
-MOST = 2**17
+MOST = 2**16
 """Rounds after which the last one is fitted."""
-FOLDS = 5
 
 
 def logistic() -> Any:
@@ -40,7 +39,7 @@ def predicted_rewards(
 ) -> Floats:
     """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
 
-    A model per action is fitted after 64, 128, 256, ..., 131,072 rounds and predicts until the next fit; the first 64 rounds
+    A model per action is fitted after 64, 128, 256, ..., 65,536 rounds and predicts until the next fit; the first 64 rounds
     get 1/2.
     So the predictions may be used with loggers that learn.
 
@@ -153,32 +152,6 @@ def estimated_propensities(
         raise UsageError(f"folds must be a number for each of {len(a):,} rounds, at least two of them different")
     first = _other_folds(X, a, n_actions, parts, model)
     return _other_folds(np.log(first), a, n_actions, parts, model)
-
-
-class PropensityModel:
-    """Estimated propensities of a log that is read in parts: all later parts get theirs from the first one.
-
-    Parameters
-    ----------
-    contexts, actions, n_actions
-        The first part's, as in `estimated_propensities`.
-
-    Attributes
-    ----------
-    own
-        `estimated_propensities` of the first part, in 5 random folds.
-    """
-
-    def __init__(self, contexts: Floats, actions: Labels, n_actions: int) -> None:
-        folds = np.random.default_rng(0).integers(FOLDS, size=len(actions))
-        self.own = estimated_propensities(contexts, actions, n_actions, folds)
-        first = _other_folds(contexts, actions, n_actions, folds, logistic)
-        self._first = _fitted(logistic, contexts, actions, n_actions)
-        self._second = _fitted(logistic, np.log(first), actions, n_actions)
-
-    def of(self, contexts: Floats) -> Floats:
-        """Return the probabilities of all actions in other rounds, (m, n_actions)."""
-        return self._second(np.log(self._first(contexts)))
 
 
 def _checked(

@@ -10,6 +10,8 @@ if TYPE_CHECKING:
     from banditlab.policy.choice import Choice as Choice
     from banditlab.policy.evaluating import Evaluated as Evaluated
     from banditlab.policy.evaluating import evaluate_log as evaluate_log
+    from banditlab.policy.exporting import export_log as export_log
+    from banditlab.policy.learning import train_from_log as train_from_log
     from banditlab.policy.policy import Policy as Policy
     from banditlab.policy.status import LogStatus as LogStatus
     from banditlab.policy.status import status_of_log as status_of_log
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
 _MODULES = {
     "banditlab.policy.choice": ("Choice",),
     "banditlab.policy.evaluating": ("Evaluated", "evaluate_log"),
+    "banditlab.policy.exporting": ("export_log",),
+    "banditlab.policy.learning": ("train_from_log",),
     "banditlab.policy.policy": ("Policy",),
     "banditlab.policy.status": ("LogStatus", "status_of_log", "verify_log"),
     "banditlab.policy.training": ("train",),

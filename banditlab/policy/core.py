@@ -126,10 +126,11 @@ class Core:
             return None
         if not mask.any():
             raise UsageError("allowed names no class that is not retired")
-        self._require_replaceable("allowed")
+        self.require_replaceable("allowed")
         return mask
 
-    def _require_replaceable(self, what: str) -> None:
+    def require_replaceable(self, what: str) -> None:
+        """Raise a UsageError where another class cannot be put in the place of the agent's own."""
         agent, size = self.agent, getattr(self.agent, "payload_size", None)
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
@@ -161,7 +162,7 @@ class Core:
         """Give every allowed class at least this probability; a UsageError where they are too many for it."""
         self._require_room(probability("floor", floor), 0)
         if floor > 0.0:
-            self._require_replaceable("floor")
+            self.require_replaceable("floor")
         self.floor = float(floor)
 
     def set_holdback(self, share: float, other: Core | None = None) -> None:
@@ -170,7 +171,7 @@ class Core:
         if share and not low <= probability("holdback", share) <= high:
             raise UsageError(f"holdback must be 0, or from {low:g} to {high:g}, got {share:g}")
         if share:
-            self._require_replaceable("holdback")
+            self.require_replaceable("holdback")
         self.holdback, self.other = float(share), other
 
     def _require_room(self, floor: float, more: int) -> None:
@@ -185,7 +186,7 @@ class Core:
             raise UsageError(f"the class {name!r} is retired already")
         if len(self.classes) - len(self.retired) <= 1:
             raise UsageError(f"{name!r} is the last class that is not retired")
-        self._require_replaceable("retire")
+        self.require_replaceable("retire")
         self.retired.add(k)
 
     # ------------------------------------------------------------------------------------------------- decide and learn
@@ -320,6 +321,13 @@ class Core:
                 self.agent.learn(record.context, record.decision(), correct)
         self.answered += 1
         self.right += correct
+
+    def learn_of_another(self, x: NDArray[np.float64], action: int, p: NDArray[np.float64], correct: bool) -> None:
+        """Learn whether the action was right that another policy drew from p (K,) at the context x (d,)."""
+        record = self.choose(x, None)
+        if action != record.action and self.agent.id in CHOSEN_READ_AGAIN and record.payload is not None:
+            record.payload[:] = math.nan
+        self.learn_own(record._replace(action=action, probabilities=p), correct)
 
 
 def _is_distribution(p: NDArray[np.float64], action: int) -> bool:

@@ -12,8 +12,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.policy.logged import ALLOWED, CHUNK, LARGEST, Part, Source, doubled, hashed
+from banditlab.policy.logged import LARGEST, Part, Source, doubled, hashed
 
+CHUNK = 2**14
+"""Lines of a part."""
 ROUNDED = 1e-4
 """How far probabilities, which Vowpal Wabbit writes with 7 digits, may be from what they should be."""
 LEFT_OUT = "{n:,} lines are left out: {why}"
@@ -79,10 +81,10 @@ def line_of(text: str) -> Line | str:
         return BROKEN
 
 
-def read_dsjson(path: str, policy: str) -> Source:
+def read_dsjson(path: str, policy: str | None) -> Source:
     """Return the log of a dsjson file, or raise a UsageError. Actions are named by their places in _multi, from 1."""
-    if policy not in ("uniform", "best-single"):
-        raise UsageError(f"--policy {policy}: {ALLOWED.format(more='')} where the log is dsjson")
+    if policy not in (None, "uniform"):
+        raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")
     counts, ids, K, rounds, whole = Counter[str](), [], 0, 0, True
     for line in map(line_of, _texts(path)):
         if isinstance(line, str):
@@ -114,7 +116,7 @@ def _is_order(line: Line) -> bool:
     return sorted(line.actions) == [*range(1, len(line.multi) + 1)]
 
 
-def _part(lines: list[Line], K: int, policy: str, whole: bool) -> Part:
+def _part(lines: list[Line], K: int, policy: str | None, whole: bool) -> Part:
     m = len(lines)
     p, able = np.zeros((2, m, K))
     for i, line in enumerate(lines):
@@ -146,4 +148,4 @@ def _features(name: str, value: Any) -> Iterator[tuple[str, float]]:
     elif isinstance(value, str):
         yield from ((f"{name}={word}", 1.0) for word in (value.split() if name.endswith("_text") else [value]))
     elif value:
-        yield name, float(np.clip(value, -LARGEST, LARGEST))
+        yield name, float(max(-LARGEST, min(LARGEST, value)))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
-from banditlab.offpolicy import Evaluation, Log, PropensityModel, RewardModel, evaluate
+from banditlab.offpolicy import Evaluation, Log, RewardModel, estimated_propensities, evaluate
 from banditlab.offpolicy.log import read as checked
 from banditlab.offpolicy.log import refuse
 from banditlab.policy.container import SQLITE
@@ -18,7 +18,16 @@ from banditlab.policy.dsjson import read_dsjson
 from banditlab.policy.log_events import read_events
 from banditlab.policy.log_tables import read_table
 from banditlab.policy.logged import Floats, Part, Source
+from banditlab.policy.replay import Replay
+from banditlab.registry import registry
 
+FOLDS = 5
+BEST, TRAINED = "best-single", "trained"
+ALLOWED = (
+    "must be uniform, best-single, trained, an agent's id, a policy's file; of a table also column:NAME or "
+    "probabilities:PREFIX"
+)
+REPLAYED = "{name} learnt from {accepted:,} of {n:,} rounds ({share:.1%}), accepted by rejection"
 FIRST_HALF = (
     "{name!r} had the largest weighted mean reward of the first {n:,} rounds; the value is of the rounds after them"
 )
@@ -42,6 +51,7 @@ def evaluate_log(
     *,
     logger: Literal["fixed", "learning"] | None = None,
     level: float = 0.95,
+    after: int = 0,
     **columns: str,
 ) -> Evaluated:
     """Estimate what a policy would have earned on a log. The log is read in parts, twice: it may be of any length.
@@ -52,11 +62,14 @@ def evaluate_log(
         A policy's event log; a CSV or Parquet file with columns of actions, reward bits and propensities; or Vowpal Wabbit's
         dsjson with costs of -1 and 0.
     policy
-        "uniform"; "best-single", the action that did best in the first half, evaluated on the second; a policy's file, which
-        decides and does not learn. Of a table also "column:NAME", the action of each row, and "probabilities:PREFIX", columns
-        called PREFIX and an action.
+        "uniform"; "best-single", the action that did best in the first half, evaluated on the second; "trained", the action of
+        the largest predicted reward, by models of earlier rounds; an agent's id, which learns by rejection from the rounds in
+        which it draws the logged action, too; a policy's file, which decides and does not learn. Of a table also
+        "column:NAME", the action of each row, and "probabilities:PREFIX", columns called PREFIX and an action.
     logger, level
         As in `banditlab.offpolicy.evaluate`. By default an event log's logger learns, and others do not.
+    after
+        So many rounds are learnt from and not evaluated.
     columns
         `action`, `reward` and `propensity`: columns of a table, by default found by their names. Propensities are estimated
         where no column has them. `id`: a column without doubled entries. All other columns are contexts, from which rewards
@@ -75,14 +88,23 @@ def evaluate_log(
         The event log cannot be read.
     """
     address = os.fspath(log)
-    source = _source(address, policy, {name: value for name, value in columns.items() if value})
-    stream = _Stream(source, address)
+    source = _source(address, _known(policy), {name: value for name, value in columns.items() if value})
+    stream = _Stream(source, address, policy, after)
     kind = logger or ("learning" if source.learning else "fixed")
     made = evaluate(stream.logs(), logger=kind, estimated=source.estimated, level=level)
-    return Evaluated(made, source.names, stream.rewards / made.rounds, source.notes)
+    return Evaluated(made, source.names, stream.rewards / made.rounds, [*source.notes, *stream.notes()])
 
 
-def _source(address: str, policy: str, columns: dict[str, str]) -> Source:
+def _known(policy: str) -> str | None:
+    """Return a policy that the log's reader knows, None for one that is made here of all parts, or raise a UsageError."""
+    if policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents")):
+        return policy if policy == "uniform" else None
+    if policy.startswith(("column:", "probabilities:")) or os.path.isfile(policy):
+        return policy
+    raise UsageError(f"--policy {policy}: {ALLOWED}")
+
+
+def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source:
     begins = b""
     if "://" not in address:
         try:
@@ -98,13 +120,15 @@ def _source(address: str, policy: str, columns: dict[str, str]) -> Source:
 
 
 class _Stream:
-    """The parts of a log with predictions from earlier rounds."""
+    """The parts of a log with predictions from earlier rounds, and with the target of a policy that learns from them."""
 
-    def __init__(self, source: Source, address: str) -> None:
-        self.source, self.address, self.seen, self.rewards = source, address, 0, 0.0
+    def __init__(self, source: Source, address: str, policy: str, after: int) -> None:
+        self.source, self.address, self.policy = source, address, policy
+        self.after = source.rounds // 2 if policy == BEST else after
+        self.seen, self.rewards = 0, 0.0
         self.model = RewardModel(len(source.names))
-        self.propensities: PropensityModel | None = None
         self.weighted = np.zeros(len(source.names))
+        self.replay: Replay | None = None
 
     def logs(self) -> Iterator[Log]:
         """Yield the parts, or raise a UsageError that names all faults of all of them."""
@@ -121,28 +145,38 @@ class _Stream:
         except UsageError as error:
             raise UsageError(f"{self.address}: {error}") from None
 
+    def notes(self) -> Iterator[str]:
+        """Yield what is to be known of the policy."""
+        if self.policy == BEST:
+            yield FIRST_HALF.format(name=self.source.names[int(np.argmax(self.weighted))], n=self.after)
+        if self.replay is not None:
+            accepted = self.replay.accepted
+            yield REPLAYED.format(name=self.policy, accepted=accepted, n=self.seen, share=accepted / self.seen)
+
     def _log(self, part: Part) -> Log:
         a, r, p, X, target = part
-        places = a.astype(np.intp)
-        p = self._estimated(X, places) if p is None else p
+        places, K = a.astype(np.intp), len(self.weighted)
+        if p is None:
+            p = (
+                estimated_propensities(X, places, K, np.arange(len(a)) % FOLDS)
+                if len(a) > 1
+                else np.full((1, K), 1 / K)
+            )
         predictions = self.model.ahead(X, places, r)
-        start, self.seen = self.seen, self.seen + len(a)
-        cut = 0 if target is not None else int(np.clip(self.source.rounds // 2 - start, 0, len(a)))
-        target = self._best_single(places, r, p, cut) if target is None else target
+        cut = int(np.clip(self.after - self.seen, 0, len(a)))
+        self.seen += len(a)
+        target = self._target(X, places, r, p, predictions, cut) if target is None else target
         self.rewards += float(r[cut:].sum())
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 
-    def _estimated(self, X: Floats, a: NDArray[np.intp]) -> Floats:
-        if self.propensities is None:
-            self.propensities = PropensityModel(X, a, len(self.source.names))
-            return self.propensities.own
-        return self.propensities.of(X)
-
-    def _best_single(self, a: NDArray[np.intp], r: Floats, p: Floats, cut: int) -> Floats:
-        """Return the target (m, K) of the action that did best so far, from the rounds before `cut` of this part, too."""
+    def _target(self, X: Floats, a: NDArray[np.intp], r: Floats, p: Floats, predictions: Floats, cut: int) -> Floats:
+        """Return the probabilities (m, K) of the policy, which may learn from the first `cut` rounds before the others."""
         chosen, K = p if p.ndim == 1 else p[np.arange(len(a)), a], len(self.weighted)
-        self.weighted += np.bincount(a[:cut], (r / chosen)[:cut], minlength=K)
-        best, half = int(np.argmax(self.weighted)), self.source.rounds // 2
-        if self.seen >= half > self.seen - len(a):
-            self.source.notes.append(FIRST_HALF.format(name=self.source.names[best], n=half))
-        return np.tile(np.eye(K)[best], (len(a), 1))
+        if self.policy == BEST:
+            self.weighted += np.bincount(a[:cut], (r / chosen)[:cut], minlength=K)
+            return np.tile(np.eye(K)[np.argmax(self.weighted)], (len(a), 1))
+        if self.policy == TRAINED:
+            able = np.ones((1, K)) if p.ndim == 1 else p > 0.0
+            return np.eye(K)[np.where(able, predictions, -1.0).argmax(axis=1)]
+        self.replay = self.replay or Replay(self.policy, X, chosen, K)
+        return self.replay.target(X, a, r, p)

@@ -5,18 +5,20 @@ from __future__ import annotations
 import json
 import os
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.policy.choice import Name
-from banditlab.policy.log_events import AnsweredDecisions, Decision
+from banditlab.policy.events import Decided
+from banditlab.policy.log_events import AnsweredDecisions
+from banditlab.policy.logged import CHUNK
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the answered decisions of a policy's log to a file, and return what is to be known of it, a sentence each.
+    """Write the answered decisions of a policy's log to a file, and return what is to be known of it.
 
     Contexts are the encoded ones. In Parquet they are the columns x0, x1, ..., beside id, time (seconds since 1970), action,
     reward, propensity, held (back), and the probabilities of all actions, p: and the action's name.
@@ -27,6 +29,11 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
         The log, as `Policy.resume` takes it.
     out
         The file, with the ending .dsjson or .parquet.
+
+    Returns
+    -------
+    list of str
+        The number of decisions, and why others are left out.
 
     Raises
     ------
@@ -44,58 +51,55 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
             (_write_lines if path.suffix == ".dsjson" else _write_parquet)(decisions, file)
     except OSError as error:
         raise UsageError(f"-o {out}: cannot be written ({error.strerror})") from None
-    return [f"{decisions.rounds:,} decisions written to {out}", *decisions.notes()]
+    return [f"{len(decisions.bits):,} decisions written to {out}", *decisions.notes]
 
 
-def _write_lines(decisions: AnsweredDecisions, file: IO[bytes]) -> None:
-    for some in decisions.chunks():
-        file.writelines(f"{json.dumps(dsjson_of(one, decisions.names))}\n".encode() for one in some)
+def _write_lines(log: AnsweredDecisions, file: IO[bytes]) -> None:
+    file.writelines(f"{json.dumps(_line(log, each))}\n".encode() for each in log)
 
 
-def dsjson_of(one: Decision, names: list[Name]) -> dict[str, object]:
+def _line(log: AnsweredDecisions, decision: Decided) -> dict[str, Any]:
     """Return a decision as the object of a line of dsjson; actions that were not allowed are not in it."""
-    able = np.flatnonzero(one.able)
-    chosen = int(np.flatnonzero(able == one.action)[0])
-    order = [chosen, *(k for k in range(len(able)) if k != chosen)]
-    p = one.propensities[able].tolist()
-    moment = datetime.fromtimestamp(one.at, UTC).isoformat(timespec="milliseconds")
+    p, able = log.propensities(decision)
+    places, x = np.flatnonzero(able), decision.record.context
+    chosen = int(np.flatnonzero(places == decision.record.action)[0])
+    order = [chosen, *(k for k in range(len(places)) if k != chosen)]
+    moment = datetime.fromtimestamp(decision.at, UTC).isoformat(timespec="milliseconds")
     return {
-        "_label_cost": -one.reward,
-        "_label_probability": p[chosen],
+        "_label_cost": -float(log.bits[decision.seq]),
+        "_label_probability": p[places[chosen]].item(),
         "_label_Action": chosen + 1,
         "_labelIndex": chosen,
         "Timestamp": moment.replace("+00:00", "Z"),
         "Version": "1",
-        "EventId": one.id,
+        "EventId": decision.id,
         "a": [k + 1 for k in order],
         "c": {
-            "x": {f"x{j}": one.context[j].item() for j in np.flatnonzero(one.context)},
-            "_multi": [{"action": {str(names[k]): 1}} for k in able],
+            "x": {f"x{j}": x[j].item() for j in np.flatnonzero(x)},
+            "_multi": [{"action": {str(log.names[k]): 1}} for k in places],
         },
-        "p": [p[k] for k in order],
+        "p": p[places[order]].tolist(),
         "VWState": {"m": "N/A"},
     }
 
 
-def _write_parquet(decisions: AnsweredDecisions, file: IO[bytes]) -> None:
+def _write_parquet(log: AnsweredDecisions, file: IO[bytes]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    writer = None
-    for some in decisions.chunks():
-        ids, at, action, _, p, X, held, reward = zip(*some, strict=True)
-        own = np.array(action)
-        columns: dict[str, Any] = {
-            "id": ids,
-            "time": at,
-            "action": [str(decisions.names[k]) for k in own],
-            "reward": reward,
-        }
-        columns |= {"propensity": np.array(p)[np.arange(len(own)), own], "held": held}
-        columns |= {f"p:{name}": np.array(p)[:, k] for k, name in enumerate(decisions.names)}
-        columns |= {f"x{j}": column for j, column in enumerate(np.array(X).T)}
-        table = pyarrow.table({name: np.asarray(values) for name, values in columns.items()})
-        writer = writer or pyarrow.parquet.ParquetWriter(file, table.schema)
-        writer.write_table(table)
-    if writer is not None:
-        writer.close()
+    decisions = iter(log)
+    table = pyarrow.Table.from_pylist([_row(log, each) for each in islice(decisions, CHUNK)])
+    with pyarrow.parquet.ParquetWriter(file, table.schema) as writer:
+        while len(table):
+            writer.write_table(table)
+            rows = [_row(log, each) for each in islice(decisions, CHUNK)]
+            table = pyarrow.Table.from_pylist(rows, table.schema)
+
+
+def _row(log: AnsweredDecisions, decision: Decided) -> dict[str, Any]:
+    record, (p, _) = decision.record, log.propensities(decision)
+    row = {"id": decision.id, "time": decision.at, "action": str(log.names[record.action])}
+    row |= {"reward": float(log.bits[decision.seq]), "propensity": p.item(record.action)}
+    row |= {"held": record.held is not None and record.held.held}
+    row |= {f"p:{name}": value for name, value in zip(log.names, p.tolist(), strict=True)}
+    return row | {f"x{j}": value for j, value in enumerate(record.context.tolist())}

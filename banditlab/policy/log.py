@@ -282,11 +282,6 @@ class EventLog:
         with self._reading() as db:
             return list(db.execute(query).all())
 
-    def each(self, query: Any) -> Iterator[Any]:
-        """Yield what a query finds, row by row."""
-        with self._reading() as db:
-            yield from db.execute(query.execution_options(yield_per=STEP))
-
     def _found(self, where: Any, most: int = STEP) -> list[ev.Event]:
         query = sa.select(EVENTS).where(where).order_by(EVENTS.c.seq).limit(most)
         return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
@@ -317,8 +312,9 @@ class EventLog:
     def numbers(self, kind: str, *names: str) -> NDArray[np.float64]:
         """Return columns of all events of a kind, (len(names), n), in the events' order."""
         query = sa.select(*(EVENTS.c[name] for name in names)).where(EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
-        values = (value for row in self.each(query) for value in row)
-        return np.fromiter(values, np.float64).reshape(-1, len(names)).T
+        with self._reading() as db:
+            rows = db.execute(query.execution_options(yield_per=STEP))
+            return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
 
     def events(self, after: int) -> Iterator[ev.Event]:
         """Yield the events after a place, in order; a LogError where one is damaged or missing."""

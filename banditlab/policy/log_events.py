@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import os
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import closing
 from itertools import islice
-from typing import NamedTuple
 
 import numpy as np
 
-from banditlab.errors import LogError, UsageError
+from banditlab.errors import UsageError
 from banditlab.policy.container import Parts, refuse_strangers, unpacked
 from banditlab.policy.container import read as read_policy
-from banditlab.policy.events import ANSWERED, CHANGED, CLOSED, DECIDED, NEVER, from_bytes
-from banditlab.policy.logged import ALLOWED, CHUNK, Floats, Part, Source
-from banditlab.policy.status import names_of
-from banditlab.policy.unanswered import matched
+from banditlab.policy.events import NEVER, Answered, Decided, Event
+from banditlab.policy.logged import CHUNK, Floats, Part, Source
 
 WITHOUT_ANSWER = (
     "{left:,} of {n:,} decisions have no answer, or no context any more, and are left out: the value is that of all decisions "
@@ -25,23 +21,8 @@ WITHOUT_ANSWER = (
 )
 
 
-class Decision(NamedTuple):
-    """An answered decision of an event log, among K actions."""
-
-    id: str
-    at: float
-    action: int
-    able: Floats
-    """(K,), 1 where an action was allowed."""
-    propensities: Floats
-    context: Floats
-    held: int
-    """Whether it was held back."""
-    reward: float
-
-
 class AnsweredDecisions:
-    """The answered decisions of an event log, or a LogError; the names of its actions and its policy.
+    """The answered decisions of an event log, beside its policy and the names of its actions; errors are those of `EventLog`.
 
     Parameters
     ----------
@@ -50,82 +31,64 @@ class AnsweredDecisions:
     """
 
     def __init__(self, address: str) -> None:
-        import sqlalchemy as sa
+        from banditlab.policy.log import EventLog
 
-        from banditlab.policy.log import EVENTS, EventLog
-
-        e, self.address = EVENTS.c, address
+        self.address, self.decisions = address, 0
+        self.bits: dict[int, bool] = {}
+        """Rewards, by the places of their decisions."""
         with closing(EventLog(address, write=False)) as reader:
             self.policy = unpacked(reader.snapshot()[1], reader.source)
-            changes = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
-            given = np.hstack([reader.numbers(kind, "seq", "at", "decision", "correct") for kind in (ANSWERED, CLOSED)])
-            seq, generation = reader.numbers(DECIDED, "seq", "generation")
-        self.names = names_of(self.policy.core.classes, changes)
-        bits = matched(seq, given).correct
-        answered = ~np.isnan(bits) & (generation != NEVER)
-        self._bits = dict(zip(seq[answered].tolist(), bits[answered].tolist(), strict=True))
-        self.rounds, self.decisions = len(self._bits), len(seq)
-        if self.rounds < 2:
+        self.names, contexts = self.policy.core.classes, set()
+        for event in self._events():
+            if isinstance(event, Answered):
+                if event.decision in contexts:
+                    self.bits[event.decision] = event.correct
+            elif isinstance(event, Decided):
+                self.decisions += 1
+                contexts |= {event.seq} if event.record.generation != NEVER else set()
+            elif event.kind == "add" and event.name not in self.names:
+                self.names.append(event.name)
+        if len(self.bits) < 2:
             raise UsageError(f"{address}: fewer than two decisions have an answer")
+        left = self.decisions - len(self.bits)
+        self.notes = [WITHOUT_ANSWER.format(left=left, n=self.decisions)] if left else []
 
-    def notes(self) -> list[str]:
-        """Return what is to be known of the decisions left out."""
-        left = self.decisions - self.rounds
-        return [WITHOUT_ANSWER.format(left=left, n=self.decisions)] if left else []
+    def _events(self) -> Iterator[Event]:
+        from banditlab.policy.log import EventLog
 
-    def chunks(self) -> Iterator[list[Decision]]:
-        """Yield the decisions in parts, in their order."""
-        import sqlalchemy as sa
-
-        from banditlab.policy.log import EVENTS, EventLog
-
-        e = EVENTS.c
-        wanted = sa.select(e.seq, e.id, e.at, e.action, e.allowed, e.distribution, e.context, e.held)
         with closing(EventLog(self.address, write=False)) as reader:
-            rows = (row for row in reader.each(wanted.where(e.kind == DECIDED).order_by(e.seq)) if row[0] in self._bits)
-            while some := list(islice(rows, CHUNK)):
-                try:
-                    yield [self._decision(*row) for row in some]
-                except ValueError as error:
-                    raise LogError(
-                        f"{self.address}: a decision is damaged ({error}): restore the log from a copy"
-                    ) from error
+            yield from reader.events(reader.head().pruned)
 
-    def _decision(
-        self, seq: int, id_: str, at: float, action: int, allowed: bytes, played: bytes, context: bytes, held: int
-    ) -> Decision:
-        p, able = np.zeros((2, len(self.names)))
-        among = from_bytes(bytes(played))
-        known = len(among)  # the classes at that time
-        p[:known] = among / among.sum()
-        able[:known] = 1 if allowed is None else np.unpackbits(np.frombuffer(allowed, np.uint8), count=known)
-        return Decision(id_, at, action, able, p, from_bytes(bytes(context)), held, self._bits[seq])
+    def __iter__(self) -> Iterator[Decided]:
+        """Yield the decisions in their order."""
+        return (event for event in self._events() if isinstance(event, Decided) and event.seq in self.bits)
+
+    def propensities(self, decision: Decided) -> tuple[Floats, Floats]:
+        """Return the probabilities (K,) of a decision, and 1.0 for each action that was allowed."""
+        among, K = decision.record.probabilities, len(self.names)
+        able = np.ones(len(among)) if decision.mask is None else decision.mask
+        return np.pad(among / among.sum(), (0, K - len(among))), np.pad(able.astype(np.float64), (0, K - len(able)))
 
 
-def read_events(address: str, policy: str) -> Source:
-    """Return a policy's log, or raise a UsageError or LogError; parameters are those of `evaluate_log`."""
-    other = None
-    if policy not in ("uniform", "best-single"):
-        if not os.path.isfile(policy):
-            raise UsageError(f"--policy {policy}: {ALLOWED.format(more=', or a policy')}'s file")
-        other = read_policy(policy)
+def read_events(address: str, policy: str | None) -> Source:
+    """Return a policy's log, or raise a UsageError or LogError; see `banditlab.policy.logged.Part` for the policy."""
+    other = read_policy(policy) if policy not in (None, "uniform") else None
     log = AnsweredDecisions(address)
     if other is not None:
         refuse_strangers(log.policy, other, f"--policy {policy}")
-    parts = (_part(some, policy, other) for some in log.chunks())
-    return Source([*map(str, log.names)], log.rounds, parts, Counter(), log.notes(), learning=True)
+    decisions = iter(log)
+    chunks = iter(lambda: list(islice(decisions, CHUNK)), [])
+    parts = (_part(log, some, policy, other) for some in chunks)
+    return Source([*map(str, log.names)], len(log.bits), parts, Counter(), log.notes, learning=True)
 
 
-def _part(rows: list[Decision], policy: str, other: Parts | None) -> Part:
-    _, _, action, able, p, X, _, reward = map(np.array, zip(*rows, strict=True))
-    return Part(action.astype(np.float64), reward, p, X, _target(policy, other, X, able))
-
-
-def _target(policy: str, other: Parts | None, X: Floats, able: Floats) -> Floats | None:
-    if other is None:
-        return able / able.sum(axis=1, keepdims=True) if policy == "uniform" else None
-    target = np.zeros_like(able)
-    known = len(other.core.classes)
-    for row, x, mask in zip(target, X, able[:, :known] > 0.0, strict=True):
-        row[:known] = other.core.choose(x, None if mask.all() else mask).probabilities
-    return target
+def _part(log: AnsweredDecisions, decisions: list[Decided], policy: str | None, other: Parts | None) -> Part:
+    p, able = map(np.array, zip(*map(log.propensities, decisions), strict=True))
+    X = np.array([each.record.context for each in decisions])
+    action = np.array([each.record.action for each in decisions], np.float64)
+    target = able / able.sum(axis=1, keepdims=True) if policy == "uniform" else None
+    if other is not None:
+        target, known = np.zeros_like(able), len(other.core.classes)
+        for row, x, mask in zip(target, X, able[:, :known] > 0.0, strict=True):
+            row[:known] = other.core.choose(x, None if mask.all() else mask).probabilities
+    return Part(action, np.array([log.bits[each.seq] for each in decisions], np.float64), p, X, target)

@@ -12,27 +12,28 @@ import numpy as np
 from banditlab.envs import files
 from banditlab.envs.survey import LOGGED, logged_column
 from banditlab.errors import UsageError
-from banditlab.policy.logged import ALLOWED, CHUNK, LARGEST, Floats, Part, Source, doubled, hashed
+from banditlab.policy.logged import CHUNK, LARGEST, Floats, Part, Source, doubled, hashed
 
 if TYPE_CHECKING:
     import pandas as pd
 
     Chunks = Callable[[], Iterator[pd.DataFrame]]
 WHOLE = 2**25
-"""Bytes of a file above which it is read in parts."""
+"""Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 ESTIMATED = "propensities are estimated: no column has them"
 GAPS = "missing entries of contexts: {n:,}; each counts as a value of its own"
-REFUSED = ALLOWED.format(more=", a policy's file, column:NAME or probabilities:PREFIX")
 
 
-def read_table(path: str, policy: str, columns: dict[str, str]) -> Source:
-    """Return a table's log, or raise a UsageError; parameters are those of `evaluate_log`."""
+def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source:
+    """Return a table's log, or raise a UsageError; see `banditlab.policy.logged.Part` for the policy."""
     chunks = _chunks(path)
     names = [str(name) for name in next(chunks()).columns]
+    if len({*names}) < len(names):
+        raise UsageError(f"{path}: two columns have one name; rename one")
     roles = {role: name or logged_column(role, names) for role, name in (dict.fromkeys(LOGGED, "") | columns).items()}
     roles = {role: name for role, name in roles.items() if name}
-    word, _, named = policy.partition(":")
+    word, _, named = (policy or "").partition(":")
     wanted = roles | ({"policy": named} if word == "column" else {})
     faults = [f"--{role}: there is no column {name!r}" for role, name in wanted.items() if name not in names]
     faults += [f"--{role} must name a column" for role in ("action", "reward") if role not in roles]
@@ -65,12 +66,12 @@ def _part(frame: pd.DataFrame, roles: dict[str, str], used: list[str], actions: 
 
 
 def _policy_of_table(
-    columns: list[str], word: str, named: str, policy: str
+    columns: list[str], word: str, named: str, policy: str | None
 ) -> tuple[list[str], Callable[[pd.DataFrame, list[str]], Floats | None], list[str]]:
     """Return the actions that a policy may choose, what gives its probabilities (m, K) of all actions, and its columns."""
     if word == "uniform":
         return [], lambda frame, names: np.full((len(frame), len(names)), 1.0 / len(names)), []
-    if word == "best-single":
+    if policy is None:
         return [], lambda frame, names: None, []
     if word == "column":
         return (
@@ -89,8 +90,6 @@ def _policy_of_table(
             ),
             [*used.values()],
         )
-    if not os.path.isfile(policy):
-        raise UsageError(f"--policy {policy}: {REFUSED}")
     from banditlab.policy.policy import Policy
 
     decider = Policy.load(policy, extra="ignore")
@@ -111,7 +110,7 @@ def _chunks(path: str) -> Chunks:
     from banditlab.envs.table import read_frame
 
     kind = files.format_of(path, "auto")
-    if not os.path.isfile(path) or os.path.getsize(path) <= WHOLE or kind not in ("csv", "parquet"):
+    if kind != "parquet" and (kind != "csv" or os.path.getsize(path) <= WHOLE):
         whole = read_frame(path, files.content_of(path, files.read_bytes(path), kind), kind).checked().frame
         return lambda: (whole.iloc[at : at + CHUNK] for at in range(0, len(whole), CHUNK))
     return lambda: _large(path, kind)

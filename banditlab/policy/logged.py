@@ -16,7 +16,6 @@ HASHES = 64
 """Features that the texts of a row are hashed to. They are fitted to nothing, so they say nothing of later rounds."""
 LARGEST = 1e100
 """Larger numbers of a context are cut to this: models square them."""
-ALLOWED = "must be uniform, best-single{more}"
 
 
 class Part(NamedTuple):
@@ -30,7 +29,7 @@ class Part(NamedTuple):
     contexts: Floats
     """(m, d), finite."""
     target: Floats | None
-    """(m, K), the policy's probabilities; None for the best single action."""
+    """(m, K), the policy's probabilities; None where the log does not know the policy."""
 
 
 class Source(NamedTuple):

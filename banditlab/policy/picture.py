@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,6 +16,9 @@ from banditlab.policy.status import LogStatus
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+    from banditlab.policy.evaluating import Evaluated
 
 SHOWN = 2000
 """Points of a curve."""
@@ -28,6 +33,34 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
     UsageError
         Another ending, or a file that cannot be written.
     """
+    with _figure(path, 10.0) as figure:
+        first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
+        _mistakes(first, status)
+        _delays(second, status)
+        _right(third, status)
+
+
+def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) -> None:
+    """Draw what a policy would have earned on a log, all estimates with what is known of their errors; see `draw_status`."""
+    found = made.evaluation
+    normal = "doubly robust" if found.doubly_robust == found.doubly_robust else "snips"
+    rows = {"mean reward of the log": made.logged, "ips": found.ips, "snips": found.snips}
+    rows |= {"direct": found.direct, "doubly robust": found.doubly_robust, f"value of {policy}": found.value}
+    with _figure(path, 7.0) as figure:
+        ax = figure.subplots()
+        ax.axvline(made.logged, color=GREY, ls="--", lw=1)
+        ax.plot([*rows.values()], range(len(rows)), "o", color=BLUE)
+        ax.hlines(len(rows) - 1, found.low, found.high, color=BLUE, lw=3, label="95 % interval, with a theorem")
+        half, at = 1.96 * found.standard_error, rows[normal]
+        ax.hlines([*rows].index(normal), at - half, at + half, color=RED, label="1.96 standard errors")
+        ax.set_yticks(range(len(rows)), [*rows])
+        ax.set(xlabel="reward per decision", title=f"{found.rounds:,} decisions", xlim=(0, 1))
+        ax.legend(frameon=False)
+
+
+@contextmanager
+def _figure(path: str | os.PathLike[str], width: float) -> Iterator[Figure]:
+    """Give a figure, which is written to the file at the end."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
@@ -42,11 +75,8 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
             "axes.spines.right": False,
         }
     ):
-        figure = Figure(figsize=(10.0, 3.4), layout="constrained")
-        first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
-        _mistakes(first, status)
-        _delays(second, status)
-        _right(third, status)
+        figure = Figure(figsize=(width, 3.4), layout="constrained")
+        yield figure
         try:
             figure.savefig(path, dpi=150)
         except OSError as error:

@@ -108,6 +108,7 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
         raise UsageError(f"actions must differ, got {short(actions)}")
     given = {**columns, ACTION: actions}
     frame = pd.DataFrame({name: pd.Series(values) for name, values in given.items()}).ffill()
+    frame = pd.concat([frame] * 3, ignore_index=True)  # a name that stands once is no class
     texts = dict.fromkeys(frame[[*columns]].select_dtypes(exclude=["number", "bool"]), "nominal")
     recipe: dict[str, Any] = {"scaling": "minmax", "max_categories": max(2, len(frame)), "roles": texts}
     return trained(frame, ACTION, taught=False, **recipe | options)
@@ -161,7 +162,7 @@ def trained(
             raise another[0]
     if table_.per_features is not None and agent == CONTEXT_FREE:
         settings = {"per": table_.per_features, **(settings or {})}
-    player = _player(agent or AGENT, settings or {}, table_.problem, seed, str(data))
+    player = agent_for(agent or AGENT, settings or {}, table_.problem, seed, str(data))
     core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
     core.set_floor(floor)
     played = play(env, player, seed=seed, rounds=rows) if taught else None
@@ -193,7 +194,7 @@ def trained(
     return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
 
 
-def _player(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
+def agent_for(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
     """Return the agent for the table's problem, whose horizon nobody knows."""
     problem = Problem(known.n_features, known.n_classes, known.radius, None)
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")

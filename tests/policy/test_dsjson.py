@@ -142,7 +142,7 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
         evaluate_log(write(tmp_path / "none.dsjson", ['{"EventId": "1"}']))
     with pytest.raises(UsageError, match="--reward is of tables"):
         evaluate_log(file, reward="y")
-    with pytest.raises(UsageError, match="must be uniform, best-single where the log is dsjson"):
+    with pytest.raises(UsageError, match="it is of tables and event logs"):
         evaluate_log(file, "column:x")
 
 

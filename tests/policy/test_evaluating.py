@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from pathlib import Path
 
@@ -14,7 +15,9 @@ from banditlab.cli.main import app
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Log, RewardModel, evaluate
 from banditlab.policy.evaluating import evaluate_log
+from banditlab.policy.picture import draw_evaluation
 from banditlab.policy.policy import Policy
+from banditlab.policy.replay import Replay
 from tests.policy.customers import new_rows, rows, write_table
 
 ACTIONS = np.array(["call", "gift", "none"])
@@ -74,6 +77,38 @@ def test_intervals_hold_what_is_true_of_a_table(
     )
 
 
+def test_policies_that_learn_from_the_log(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
+    frame, chance = logged
+    rng = np.random.default_rng(1)
+    a = rng.integers(3, size=2000)
+    frame = frame[["plan"]].assign(action=ACTIONS[a], propensity=1 / 3, good=frame["plan"] == "pro")
+    frame["reward"] = (rng.random(2000) < chance[np.arange(2000), a]).astype(int)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    best = chance.max(axis=1).mean()
+    trained = evaluate_log(tmp_path / "log.csv", "trained", after=500).evaluation
+    assert trained.rounds == 1500
+    assert trained.low < best < trained.high
+    assert trained.low > chance.mean()
+    replayed = evaluate_log(tmp_path / "log.csv", "linucb", after=500)
+    assert replayed.evaluation.low < best < replayed.evaluation.high
+    [note] = replayed.notes
+    accepted = re.fullmatch(r"linucb learnt from ([0-9]+) of 2,000 rounds \((.*)%\), accepted by rejection", note)
+    assert accepted is not None
+    assert 667 - 95 < int(accepted[1]) < 667 + 95  # it draws the logged action once in three rounds
+
+
+def test_what_is_accepted_has_the_agent_s_own_distribution() -> None:
+    rng, p = np.random.default_rng(0), np.array([0.7, 0.2, 0.1])
+    a = rng.choice(3, 6000, p=p)
+    replay = Replay("uniform", np.zeros((6000, 2)), p[a], 3)
+    learnt: list[int] = []
+    replay._core.learn_own = lambda record, correct: learnt.append(record.action)  # type: ignore[method-assign]
+    replay.target(np.zeros((6000, 2)), a, np.ones(6000), p[a])
+    counts = np.bincount(learnt)
+    assert replay.accepted == len(learnt) == pytest.approx(600, abs=4.5 * np.sqrt(540))
+    assert counts == pytest.approx(np.full(3, 200), abs=4.5 * np.sqrt(200))
+
+
 def test_propensities_that_no_column_has_are_estimated_without_an_interval(
     logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path
 ) -> None:
@@ -120,7 +155,7 @@ def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], t
         evaluate_log(file, action="x", reward="y")
     with pytest.raises(UsageError, match="no column begins with 'q_'"):
         evaluate_log(file, "probabilities:q_")
-    with pytest.raises(UsageError, match="must be uniform, best-single, a policy's file, column:NAME"):
+    with pytest.raises(UsageError, match="must be uniform, best-single, trained, an agent's id"):
         evaluate_log(file, "somebody")
     frame.drop(columns="reward").to_csv(file, index=False)
     with pytest.raises(UsageError, match="--reward must name a column"):
@@ -167,6 +202,20 @@ def test_the_command_prints_figures_and_what_they_assume(
     assert "95 % interval" in done.output
     assert "assumes: propensities are those with which the actions were drawn" in done.output
     assert max(map(len, done.output.splitlines())) <= 80
+    for policy, picture in (("column:best", "a.svg"), ("uniform", "b.png")):
+        done = CliRunner().invoke(
+            app, ["evaluate", str(file), "--policy", policy, "--picture", str(tmp_path / picture)]
+        )
+        assert f"drawn: {tmp_path / picture}" in done.output
+        assert (tmp_path / picture).stat().st_size > 5000
+    done = CliRunner().invoke(app, ["evaluate", str(file), "--picture", str(tmp_path / "a.txt")])
+    assert "the ending must be .svg, .png or .pdf" in str(done.exception)
+
+
+def test_a_picture_of_estimates_that_are_not_known(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:
+    logged[0][["plan", "action", "reward"]].to_csv(tmp_path / "log.csv", index=False)
+    draw_evaluation(evaluate_log(tmp_path / "log.csv"), "uniform", tmp_path / "a.svg")
+    assert (tmp_path / "a.svg").stat().st_size > 5000
 
 
 # ----------------------------------------------------------------------------------------------------- logs of any length

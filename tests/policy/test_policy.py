@@ -598,6 +598,12 @@ def test_a_table_in_another_encoding_trains_the_same_policy(table: Path, tmp_pat
 # ------------------------------------------------------------------------------------------------- without labelled rows
 
 
+def test_a_policy_without_rows_may_have_as_many_actions_as_examples() -> None:
+    actions = ["call", "gift", "none", "voucher"]
+    policy = Policy.new({"plan": ["free", "pro", "team"], "age": [18, 80]}, actions, agent="uniform")
+    assert policy.classes == actions
+
+
 def test_a_policy_of_columns_and_actions_learns_from_its_first_decision(tmp_path: Path) -> None:
     columns = {"plan": ["free", "pro", "team"], "age": [18, 80], "paid": [False, True]}
     policy = Policy.new(columns, ["gift", "call"], agent="linucb", floor=0.05, unanswered="wrong", after="1 h")

@@ -1,0 +1,86 @@
+"""A policy that learns from another one's log, and is evaluated on the log's later part."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from itertools import islice
+from typing import Any
+
+from banditlab.engine.seeding import generator_for
+from banditlab.players.saved import write_whole
+from banditlab.policy.container import Parts, packed
+from banditlab.policy.core import Core
+from banditlab.policy.evaluating import Evaluated, evaluate_log
+from banditlab.policy.log_events import AnsweredDecisions
+from banditlab.policy.training import AGENT, agent_for
+from banditlab.problem import Problem
+
+LEARNT = 0.8
+"""The share of the answered decisions that are learnt from, the earliest."""
+
+
+def train_from_log(
+    log: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    agent: str = "",
+    settings: Mapping[str, Any] | None = None,
+    seed: int = 0,
+    floor: float = 0.0,
+) -> Evaluated:
+    """Write a policy that learnt from the first 80 % of a log's answered decisions, and evaluate it on the others.
+
+    The agent learns each decision with the action and the probabilities of the log. The policy has the columns, the classes
+    and the rule for unanswered decisions of the log's policy, so that it may hold back for it, or it for the new one.
+
+    Parameters
+    ----------
+    log
+        The log, as `Policy.resume` takes it.
+    out
+        Where to write the policy.
+    agent, settings, seed, floor
+        As in `Policy.train`.
+
+    Returns
+    -------
+    Evaluated
+        What the policy would have earned on the decisions that it did not learn from.
+
+    Raises
+    ------
+    UsageError
+        Fewer than two answered decisions, an unknown agent or setting, or an agent that cannot learn of another action than
+        its own.
+    LogError
+        The log cannot be read.
+    """
+    decisions = AnsweredDecisions(os.fspath(log))
+    own, names = decisions.policy, decisions.names
+    known = own.core.agent.problem
+    player = agent_for(
+        agent or AGENT, settings or {}, Problem(known.n_features, len(names), known.radius, None), seed, ""
+    )
+    core = Core(player, names, generator_for(seed, "policy", player.id))
+    core.require_replaceable("--from-log")
+    learnt = max(1, int(LEARNT * len(decisions.bits)))
+    for each in islice(decisions, learnt):
+        record = each.record
+        core.learn_of_another(record.context, record.action, decisions.propensities(each)[0], decisions.bits[each.seq])
+    core.decisions = core.answered = core.right = 0
+    core.retired = set(own.core.retired)
+    core.set_floor(floor)
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    about: dict[str, Any] = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
+    about |= {
+        "file": os.path.basename(log),
+        "agent": player.id,
+        "settings": dict(player.params()),
+        "seed": seed,
+        "at": now,
+    }
+    parts = Parts(os.urandom(16).hex(), own.encoder, core, own.trained | about, {}, own.rule)
+    write_whole(out, packed(parts))
+    return evaluate_log(log, os.fspath(out), after=learnt)

@@ -45,5 +45,9 @@ NOT_RUN = (
     NotRun("cluster.md", "#!/bin/bash", NO_QUEUE),
     NotRun("cluster.md", "sbatch parts.sh", NO_QUEUE),
 )
-RUN_BY = {"errata.md": "tests/test_errata.py", "tutorials/from-table-to-production.md": "tests/policy/test_tutorial.py"}
+RUN_BY = {
+    "errata.md": "tests/test_errata.py",
+    "tutorials/from-table-to-production.md": "tests/policy/test_tutorial.py",
+    "tutorials/which-model.md": "tests/policy/test_tutorial.py",
+}
 """Pages whose blocks another test runs: as one script with a server in it, or against printed numbers."""

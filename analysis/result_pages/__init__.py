@@ -28,10 +28,13 @@ PAGES = {
     "papers-003": "results",
     "real-data": "results",
     "rivals": "results",
+    "routing": "results",
     "scaling": "results",
     "synsep": "results",
+    "tags": "results",
     "theory": "results",
     "which-agent": ".",
+    "which-model": "tutorials",
 }
 """The pages' names, of which "_" for "-" makes that of the module, and the folders below `docs` they lie in."""
 

@@ -62,6 +62,8 @@ FIRST = 10
 """Players of an environment on the first screen."""
 MOST_ROWS = 1_000
 """Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
+LONGEST = 100
+"""Characters of a file's name that an environment's title gives: a title may list hundreds of actions."""
 MOST_PAIRED = 40
 """Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
 
@@ -239,7 +241,9 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
 
 def stems(every: list[Arena], title: Callable[[str], str] = lambda label: label.rpartition("/")[2]) -> list[str]:
     """Return a file name per arena, from the title of its environment; a number tells apart those that would be alike."""
-    slugs = [re.sub(r"[^A-Za-z0-9.]+", "-", title(arena.environment)).strip("-.").lower() or "x" for arena in every]
+    slugs = [
+        re.sub(r"[^A-Za-z0-9.]+", "-", title(arena.environment))[:LONGEST].strip("-.").lower() or "x" for arena in every
+    ]
     names = [f"{slug}-{arena.kind}" for slug, arena in zip(slugs, every, strict=True)]
     return [f"{name}-{i}" if names.count(name) > 1 else name for i, name in enumerate(names, start=1)]
 

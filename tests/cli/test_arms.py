@@ -150,3 +150,12 @@ def test_a_label_beside_arms_is_refused(table: Path) -> None:
         prepared(table, "kind", arms=["a", "b"], right_above=0.8)
     with pytest.raises(UsageError, match="arms"):
         prepared(table, arms=["a", "nobody"], right_above=0.8)
+
+
+def test_a_report_of_many_actions_with_long_names_is_written(tmp_path: Path) -> None:
+    arms = [f"tag {'of something ' * 12}{k}" for k in range(4)]
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.integers(2, size=(70, 4)), columns=arms).assign(x=rng.random(70))
+    frame.to_csv(tmp_path / "tags.csv", index=False)
+    results = compare(tmp_path / "tags.csv", out=tmp_path / "r", arms=arms, agents="uniform", repetitions=1)
+    assert write_report(results).exists()

@@ -49,5 +49,6 @@ RUN_BY = {
     "errata.md": "tests/test_errata.py",
     "tutorials/from-table-to-production.md": "tests/policy/test_tutorial.py",
     "tutorials/another-policy.md": "tests/policy/test_tutorial_logs.py",
+    "tutorials/which-model.md": "tests/policy/test_tutorial.py",
 }
 """Pages whose blocks another test runs: as one script with a server in it, or against printed numbers."""

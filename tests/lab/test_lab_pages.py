@@ -56,6 +56,7 @@ def test_a_page_whose_numbers_were_changed_is_mended(
     before = MARKED[name].read_text(encoding="utf-8")
     page = tmp_path / MARKED[name].relative_to(LAB / "docs")
     (tmp_path / "results").mkdir()
+    page.parent.mkdir(exist_ok=True)
     for table in RESULTS.glob("*.csv"):
         (tmp_path / "results" / table.name).write_bytes(table.read_bytes())
     page.write_text(before, encoding="utf-8")

@@ -1,4 +1,4 @@
-"""The commands of docs/tutorials/from-table-to-production.md do what the page says, in its order, in an empty folder."""
+"""The commands of from-table-to-production.md and which-model.md do what the page says, in its order, in an empty folder."""
 
 from __future__ import annotations
 
@@ -16,24 +16,25 @@ import pytest
 from banditlab.policy import status_of_log
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tutorials" / "from-table-to-production.md"
 
 
-def blocks() -> list[str]:
-    """Return the page's commands, but for the installation."""
-    found = re.findall(r"```sh\n(.*?)```", PAGE.read_text("utf-8"), re.DOTALL)
+def blocks(page: str) -> list[str]:
+    """Return a page's commands, but for the installation."""
+    text = (ROOT / "docs" / "tutorials" / f"{page}.md").read_text("utf-8")
+    found = re.findall(r"```sh\n(.*?)```", text, re.DOTALL)
     return [block for block in found if not block.startswith("pip install")]
 
 
 def test_the_page_has_a_command_for_every_step() -> None:
-    text = "\n".join(blocks())
+    text = "\n".join(blocks("from-table-to-production"))
     for word in ("banditlab compare", "banditlab train", "Policy.open", "banditlab serve", "curl", "banditlab status"):
         assert word in text
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not (shutil.which("bash") and shutil.which("curl")), reason="the page's commands are bash and curl")
-def test_the_commands_run(tmp_path: Path) -> None:
+def run(page: str, tmp_path: Path) -> tuple[Path, str]:
+    """Run a page's commands and return the folder and what they printed."""
+    if not (shutil.which("bash") and shutil.which("curl")):
+        pytest.skip("the page's commands are bash and curl")
     for module in ("starlette", "uvicorn", "prometheus_client"):
         pytest.importorskip(module, reason="the extra serve")
     with socket.socket() as free:
@@ -49,15 +50,38 @@ def test_the_commands_run(tmp_path: Path) -> None:
     here = tmp_path / "here"
     here.mkdir()
     stop = "trap 'kill $(cat server.pid 2>/dev/null) 2>/dev/null || true' EXIT\n"
-    script = "set -euo pipefail\n" + stop + "\n".join(blocks()).replace("8080", port)
+    script = "set -euo pipefail\n" + stop + "\n".join(blocks(page)).replace("8080", port)
     done = subprocess.run(
         ["bash", "-c", script], cwd=here, env=os.environ | path, capture_output=True, text=True, timeout=300
     )
     assert done.returncode == 0, done.stderr
+    return here, done.stdout
+
+
+@pytest.mark.slow
+def test_a_table_of_offers(tmp_path: Path) -> None:
+    here, said = run("from-table-to-production", tmp_path)
     choice = json.loads((here / "choice.json").read_text())
     assert choice["action"] in ("upgrade", "nothing", "call")
-    assert '{"accepted":1}' in done.stdout
-    assert "banditlab_decisions_total 1.0" in done.stdout
-    assert "drawn: status.svg" in done.stdout
+    assert '{"accepted":1}' in said
+    assert "banditlab_decisions_total 1.0" in said
+    assert "drawn: status.svg" in said
     status = status_of_log(here / "events.db")
     assert (status.decisions, status.feedback) == (3, 3)
+
+
+@pytest.mark.slow
+def test_a_router_of_language_models(tmp_path: Path) -> None:
+    here, said = run("which-model", tmp_path)
+    compared = (here / "compared.txt").read_text()
+    for name in (
+        "best single action",
+        "best action per value of source",
+        "a logistic model per action",
+        "oracle",
+        "mean cost",
+    ):
+        assert name in compared
+    choice = json.loads((here / "choice.json").read_text())
+    assert choice["cost"] == pytest.approx({"small": 0.001, "large": 0.01}[choice["action"]])
+    assert f'banditlab_cost_total{{action="{choice["action"]}"}}' in said

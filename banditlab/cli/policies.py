@@ -20,7 +20,7 @@ from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
 if TYPE_CHECKING:
-    from banditlab.offpolicy import Evaluation
+    from banditlab.policy import Evaluated
 
 
 def train(
@@ -47,7 +47,7 @@ def train(
         if odd:
             raise UsageError(f"--from-log takes --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}")
         given.pop("other_table", None)
-        _print_evaluated(str(out), *train_from_log(from_log, out, **given))
+        _print_evaluated(str(out), train_from_log(from_log, out, **given))
     elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
         typer.echo(f"{schema}: nothing learnt yet")
@@ -127,7 +127,7 @@ def evaluate(
     from banditlab.policy.evaluating import evaluate_log
 
     made = evaluate_log(log, policy, logger=logger, **columns)
-    _print_evaluated(policy, *made)
+    _print_evaluated(policy, made)
     if picture is not None:
         from banditlab.policy.picture import draw_evaluation
 
@@ -135,7 +135,8 @@ def evaluate(
         typer.echo(f"drawn: {picture}")
 
 
-def _print_evaluated(policy: str, found: Evaluation, actions: list[str], logged: float, notes: list[str]) -> None:
+def _print_evaluated(policy: str, made: Evaluated) -> None:
+    found, actions, logged, notes = made
     rows = {
         "decisions": f"{found.rounds:,} of {len(actions):,} actions, mean reward {logged:.4f}",
         f"value of {policy}": f"{found.value:.4f}, 95 % interval {found.low:.4f} to {found.high:.4f} ({found.recommended})",

@@ -43,6 +43,7 @@ PARTS = {
     "sketch": "full matrices, sketches, diagonals at d = 1,024: rounds/s and mistakes: docs/results/second-order.csv",
     "stack": "stackcb against fastcb, its other settings and 600 Fourier features, over a folder of tables",
     "ablation": "stackcb without each of its parts, over folders of tables: docs/results/ablation.csv",
+    "alarms": "changes that stackcb calls where contexts drift and labels stand: docs/results/alarms.csv",
     "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
     "newaction": "when a new action of a policy is found, and its price: docs/results/new-actions.md",

@@ -26,12 +26,15 @@ from banditlab.agents.stacked.softmax_stack import (
 )
 from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, stack
 from banditlab.agents.stacked.stackcb import (
+    ALARM,
     CHANGES,
+    CONTRADICTED,
     EPOCH,
     FLOOR,
     GROWTH,
     LAMBDA,
     LEAST_HOPE,
+    MOST_AGAIN,
     PLACE,
     ROUNDS,
     SINCE,
@@ -221,6 +224,19 @@ class Slow:
         of_all = 0.0 if self.K == 2 or not self.cold else 1 / (self.K - 1)
         return of_all * max(0.0, 1 - len(self.rounds) / self.d)
 
+    def contradicted(self):
+        self.G = 0.0
+        for x, k, hit in self.rounds[-min(self.clean, MOST_AGAIN) :]:
+            views = self.views(x)
+            z = np.array([self.margins(views, i) for i in range(1 if self.one else self.K)])
+            zeta = z @ self.theta[:-1] + self.theta[-1]
+            if self.competes:
+                p = softmax(z @ self.third[0])
+                zeta += self.share() * (np.log(p / (1 - p)) - zeta)
+            r = min(expit(-zeta[0] if self.one and k == 1 else zeta[0 if self.one else k]), 0.95)
+            self.G = max(0.0, self.G + (math.log(0.5) if hit else math.log((1 - r / 2) / (1 - r))))
+        return self.G > CONTRADICTED
+
     def due(self):
         powers = 2 ** np.arange(1, 10)
         between = 3 * powers // 2
@@ -242,7 +258,7 @@ class Slow:
         self.clean = self.clean + 1 if self.G > 0 else 0
         n = len(self.rounds)
         self.hits += max(1 / 500, 1 / (n + 100)) * (hit - self.hits)
-        if self.agent.changes and self.G > 14:
+        if self.agent.changes and self.G > 14 and self.contradicted():
             self.rounds, self.G, self.clean, n = self.rounds[-self.clean :], 0.0, 0, 0
         elif n not in self.due():
             return
@@ -303,13 +319,13 @@ def test_equals_full_matrices_where_the_third_stack_leads(stream):
 
 @pytest.mark.slow
 def test_a_change_is_learnt_as_full_matrices_learn_it(stream):
-    X, y = stream(4, 3, 260)
+    X, y = stream(4, 3, 440)
     agent = make(4, 3, blocks=2, features=32)
     slow = Slow(agent)
     for t, (x, label) in enumerate(zip(X, y, strict=True)):
         decision = agent.act(x)
         np.testing.assert_allclose(decision.probabilities, slow.probabilities(x), rtol=0, atol=5e-3)
-        correct = bool(decision.action == (label if t < 170 else (label + 1) % 4))
+        correct = bool(decision.action == (label if t < 340 else (label + 1) % 4))
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
         assert agent.state.counts[ROUNDS] == len(slow.rounds)
@@ -619,10 +635,26 @@ def test_the_last_scale_by_the_clock_is_that_of_512_rounds():
 
 @pytest.mark.parametrize(("since", "kept"), [(1998, 1999), (1999, 2000), (2500, 2000)])
 def test_of_the_rounds_before_an_alarm_2000_are_kept_at_most(since, kept):
-    agent = make(2, 1, blocks=0)
-    agent.state.counts[[ROUNDS, SINCE, PLACE]] = 3000, since, 952
-    agent.state.G[0] = 20.0
-    x = as_contexts(np.full(1, 0.5))
-    agent.learn(x, agent.act(x), True)
-    assert agent.state.counts[[ROUNDS, SINCE, PLACE, CHANGES]].tolist() == [kept, 0, 953, 1]
-    assert agent.state.G[0] == 0.0
+    """Class 0 was right and is no longer: the last rounds contradict the models."""
+    agent, x = make(2, 1, blocks=0, changes=False), as_contexts(np.full(1, 0.5))
+    for _ in range(12):
+        agent.learn(x, agent.act(x)._replace(action=0), True)
+    state = agent.state
+    state.settings[-1], state.memory.action[:], state.memory.hit[:] = ALARM, 0, False
+    state.counts[[ROUNDS, SINCE, PLACE]], state.G[0] = (3000, since, 952), 30.0
+    agent.learn(x, agent.act(x)._replace(action=0), False)
+    assert state.counts[[ROUNDS, SINCE, PLACE, CHANGES]].tolist() == [kept, 0, 953, 1]
+    assert state.G[0] == 0.0
+
+
+def test_contexts_of_a_new_kind_call_no_change():
+    """From half time on contexts come from elsewhere, and there from a class that never came before."""
+    called = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        y = np.where(np.arange(800) < 400, rng.integers(0, 3, 800), 3)
+        X = np.eye(4)[y] + 0.3 * rng.standard_normal((800, 4)) + 4.0 * (y == 3)[:, None]
+        agent = make(4, 4, radius=20.0, seed=seed)
+        agent.play_block(X, y, Trace.empty(800))
+        called.append(agent.diagnostics()["changes"])
+    assert sum(called) == 0

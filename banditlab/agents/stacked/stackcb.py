@@ -64,7 +64,11 @@ r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
 MOST_AFTER_CHANGE = 2000
 """Most of the last rounds that are counted as learnt after a change."""
 ALARM = 14.0
-"""G above which a change is called."""
+"""G above which the rounds since it was 0 are read again."""
+CONTRADICTED = 10.0
+"""Their G above which a change is called."""
+MOST_AGAIN = 256
+"""Most of the last rounds that are read again."""
 FLOOR = 100
 """No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
@@ -268,7 +272,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     state.counts[SINCE] = state.counts[SINCE] + 1 if state.G[0] > 0.0 else 0
     n = state.counts[ROUNDS]
     state.hits[0] += ((1.0 if correct else 0.0) - state.hits[0]) * max(1.0 / LATELY, 1.0 / (n + AT_FIRST))
-    if state.G[0] > state.settings[THRESHOLD]:
+    if state.G[0] > state.settings[THRESHOLD] and is_contradicted(state):
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], MOST_AFTER_CHANGE))
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
@@ -304,18 +308,39 @@ def update_models(state, views, z, action, correct, fresh):
 @njit
 def learn_late(state, x, action, correct):
     """Update with the outcome of a context that was played under another scale; return the p predicted under this one."""
+    read_again(state, x, action)
+    return update_models(state, state.scratch.views, state.scratch.margins, action, correct, False)
+
+
+@njit
+def read_again(state, x, action):
+    """Write the views of x and the margins of an action into the scratch."""
     scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
-    if state.softmax is None:
-        return update_models(state, scratch.views, scratch.margins, action, correct, True)
-    # The third stack compares classes: all margins are needed.
     read_experts(state, scratch.views, x.shape[0] + 1, M)
     margins_of(state)
     write_scores(state.softmax, scratch.z, M)
     rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
     for e in range(E):
-        scratch.margins[e] = scratch.z[e * M + action]
-    return update_models(state, scratch.views, scratch.margins, action, correct, False)
+        scratch.margins[e] = scratch.z[e * M + (0 if shares_a_model(state) else action)]
+
+
+@njit
+def is_contradicted(state):
+    """Return whether the rounds since G was 0 still contradict the models, which have learnt them; G becomes theirs.
+
+    A context of a new kind is predicted badly until it is learnt. A label that contradicts earlier rounds stays so.
+    """
+    memory, N, G = state.memory, state.memory.X.shape[0], 0.0
+    n = min(state.counts[SINCE], min(state.counts[ROUNDS], MOST_AGAIN))
+    for i in range(n):
+        t = (state.counts[PLACE] - n + i) % N
+        read_again(state, read_only(memory.X[t]), memory.action[t])
+        p = sigmoid(logit(state.softmax, state.stack, state.scratch.margins, experts_of(state)))
+        wrong_way = shares_a_model(state) and memory.action[t] == 1
+        G = cusum(G, 1.0 - p if wrong_way else p, memory.hit[t])
+    state.G[0] = G
+    return G > CONTRADICTED
 
 
 @inline
@@ -390,8 +415,10 @@ class StackCB(KernelAgent):
     With :math:`d \ge 4 K`, in the first d rounds a miss counts against its class, confidence bounds of the
     ridge expert are added to :math:`\zeta`, and scales are estimated more often (`stacked.cold_start`).
 
-    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14 the
-    models are reset and updated with the rounds since it was last 0, at most 2,000. n counts from there.
+    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14, the
+    models, which have learnt the rounds since it was 0, predict the last 256 of these again. Where the CUSUM of that passes
+    10, the models are reset and updated with the rounds since it was 0, at most 2,000, and n counts from there. So contexts of
+    a new kind, which are predicted badly only until they are learnt, do not count as a change.
 
     Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for :math:`K > 2`; `bound` is
     None. What holds for every stream, adversarial ones included, is that every class is played infinitely often:

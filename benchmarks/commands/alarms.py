@@ -1,0 +1,83 @@
+"""Does stackcb call a change where contexts drift and the labels' law stands? docs/results/alarms.csv.
+
+    python -m benchmarks alarms --tables FOLDER --streams 4 --keep
+
+plays every *.csv.gz (label column `class`) of the folder that BANDITLAB_TABLES or --tables names, min(rows, rounds)
+rounds of each: rows in the file's order; rows whose classes enter one by one; rows sorted by their first principal component;
+and shuffled rows whose labels all move to the next class at half time. A line: runs with a change called, changes called, and
+mistakes in % of the second half with `changes` and without. --keep writes the csv, with the sums over the tables.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from banditlab import make_agent
+from banditlab.envs.table import Table
+from banditlab.players.actor import Trace
+from benchmarks.commands.changes import move
+
+KEPT = Path(__file__).parents[2] / "docs" / "results" / "alarms.csv"
+ORDERS = ("as in the file", "classes enter one by one", "sorted by a principal component", "labels moved at half time")
+COLUMNS = ["table", "order", "runs", "runs_with_change", "changes", "second_half", "second_half_without"]
+Rows = NDArray[np.int64]
+
+
+def main(
+    *,
+    tables: str = os.environ.get("BANDITLAB_TABLES", ""),
+    streams: int = 4,
+    first: int = 0,
+    rounds: int = 3000,
+    keep: bool = False,
+) -> None:
+    """Play and print; streams are numbered from `first` on."""
+    lines = []
+    for path in sorted(Path(tables).glob("*.csv.gz")):
+        for order in ORDERS:
+            in_order = {"order": "file"} if order == ORDERS[0] else {}
+            env = Table(path=str(path), label="class", missing="indicator", horizon=1, **in_order)
+            runs = np.array([play(env, order, seed, min(rounds, env.n_rows)) for seed in range(first, first + streams)])
+            called, changes, *halves = (runs[:, 0] > 0).sum(), runs[:, 0].sum(), *runs[:, 1:].mean(axis=0).round(2)
+            lines.append([path.name.removesuffix(".csv.gz"), order, streams, int(called), int(changes), *halves])
+            print(*lines[-1], sep=",", flush=True)
+    found = pd.DataFrame(lines, columns=COLUMNS)
+    print(found.groupby("order", sort=False)[COLUMNS[2:5]].sum().to_string())
+    if keep:
+        found.to_csv(KEPT, index=False, lineterminator="\n")
+
+
+def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, float]:
+    """Return the changes called, and the mistakes in % of the second half with the detector and without it."""
+    env.reset(seed=seed)
+    [(X, y)] = env.blocks(rounds, rounds)
+    X, y, K = np.asarray(X), np.asarray(y), env.problem.n_classes
+    rng = np.random.default_rng(seed)
+    rows = arranged(X, y, order, rng)
+    labels = move(y[rows], K, rng) if order == ORDERS[3] else y[rows]
+    shares, called = [], 0
+    for changes in (True, False):
+        agent: Any = make_agent("stackcb", env.problem, seed=seed, changes=changes)
+        trace = Trace.empty(len(rows))
+        agent.play_block(np.ascontiguousarray(X[rows]), labels, trace)
+        shares.append(100.0 * float(np.mean(~trace.correct[len(rows) // 2 :])))
+        called += agent.diagnostics()["changes"]
+    return called, *shares
+
+
+def arranged(X: NDArray[np.float64], y: Rows, order: str, rng: np.random.Generator) -> Rows:
+    """Return the numbers of the rows in an order of `ORDERS`."""
+    n, K = len(y), int(y.max()) + 1
+    if order == ORDERS[1]:  # a row comes at a uniform time after its class
+        enters = rng.permutation(K)[y] / K
+        return np.argsort(enters + rng.random(n) * (1.0 - enters), kind="stable")
+    if order == ORDERS[2]:
+        centred = X - X.mean(axis=0)
+        return np.argsort(centred @ np.linalg.svd(centred, full_matrices=False)[2][0], kind="stable")
+    return np.arange(n)

@@ -40,7 +40,7 @@ from banditlab.agents.stacked.stackcb import (
     SINCE,
     StackCB,
 )
-from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, write_views
+from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, SPARSE, write_views
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -92,7 +92,8 @@ class Slow:
         varies = sd > 1e-12 * np.maximum(abs(X).max(axis=0), 1e-300)
         per_sd, per_range = (np.where(varies, 1 / np.where(varies, s, 1.0), 0.0) for s in (sd, spread))
         self.scale = (X.mean(axis=0), per_sd, X.min(axis=0), per_range, math.sqrt(max(1, varies.sum())))
-        self.root_by_range = math.sqrt(np.mean(np.sum(((X - X.min(axis=0)) * per_range) ** 2, axis=1))) or 1.0
+        square = np.mean(np.sum(((X - X.min(axis=0)) * per_range) ** 2, axis=1))
+        self.root_by_range = math.sqrt(square) if 0 < SPARSE * square < varies.sum() else self.scale[4]
         half = min(len(X) // 2, 256)
         V = np.array([self.standardised(x) for x in X[::-1]])
         median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0

@@ -4,8 +4,8 @@ With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`,
 over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
-* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, where r makes the mean square of the memory's views
-  1: rows of few words of many are not short in it;
+* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, r the root of n; or, where the memory's rows are
+  sparse (mean square below n / 16), what makes their mean square 1: rows of few words of many are not short in it;
 * centred, where there is a ridge expert: as standardised, but with 0 behind it;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
   :math:`t_i = w_i'v / m`.
@@ -46,6 +46,8 @@ QUANTILES = 2 * WIDTH + 1
 """Quantiles of a column, the smallest and the largest entry among them, between which ranks are interpolated."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
+SPARSE = 16.0
+"""Rows whose mean square by range is this many times below that of ones are sparse."""
 LEAST_MEDIAN = 1e-6
 LEAST_SCALE = 1e-290
 """Largest entry, up to which a column counts as 0: quotients by it must stay finite."""
@@ -130,7 +132,8 @@ def measure(scale, W, by_rank, X, first, n):
     for i in range(n):
         for j in range(X.shape[1]):
             squares += ranged(scale, X[(first + i) % X.shape[0], j], j) ** 2 / n
-    scale.whole[PER_NORM_BY_RANGE] = 1.0 / math.sqrt(squares) if squares > 0.0 else 1.0
+    is_sparse = 0.0 < SPARSE * squares * scale.whole[NORM] ** 2 < 1.0
+    scale.whole[PER_NORM_BY_RANGE] = 1.0 / math.sqrt(squares) if is_sparse else scale.whole[NORM]
     for j in range(X.shape[1]):
         scale.zero[0, j], scale.zero[1, j] = entries(scale, 0.0, j)
     for block in range(by_rank.shape[0]):

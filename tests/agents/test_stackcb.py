@@ -93,7 +93,7 @@ class Slow:
         per_sd, per_range = (np.where(varies, 1 / np.where(varies, s, 1.0), 0.0) for s in (sd, spread))
         self.scale = (X.mean(axis=0), per_sd, X.min(axis=0), per_range, math.sqrt(max(1, varies.sum())))
         square = np.mean(np.sum(((X - X.min(axis=0)) * per_range) ** 2, axis=1))
-        self.root_by_range = math.sqrt(square) if 0 < SPARSE * square < varies.sum() else self.scale[4]
+        self.root_by_range = math.sqrt(square) if square > 0 and SPARSE * np.mean(X != 0) < 1 else self.scale[4]
         half = min(len(X) // 2, 256)
         V = np.array([self.standardised(x) for x in X[::-1]])
         median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0

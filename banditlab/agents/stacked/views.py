@@ -5,7 +5,7 @@ over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
 * by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, r the root of n; or, where the memory's rows are
-  sparse (mean square below n / 16), what makes their mean square 1: rows of few words of many are not short in it;
+  sparse (seven entries of eight are 0), what makes their mean square 1: rows of few words of many are not short in it;
 * centred, where there is a ridge expert: as standardised, but with 0 behind it;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
   :math:`t_i = w_i'v / m`.
@@ -46,8 +46,8 @@ QUANTILES = 2 * WIDTH + 1
 """Quantiles of a column, the smallest and the largest entry among them, between which ranks are interpolated."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
-SPARSE = 16.0
-"""Rows whose mean square by range is this many times below that of ones are sparse."""
+SPARSE = 8
+"""Rows of which less than one entry in so many is not 0 are sparse."""
 LEAST_MEDIAN = 1e-6
 LEAST_SCALE = 1e-290
 """Largest entry, up to which a column counts as 0: quotients by it must stay finite."""
@@ -128,11 +128,13 @@ def measure(scale, W, by_rank, X, first, n):
     measure_columns(scale, X, first, n)
     scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
     scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
-    squares = 0.0
+    squares, entries_not_zero = 0.0, 0
     for i in range(n):
         for j in range(X.shape[1]):
-            squares += ranged(scale, X[(first + i) % X.shape[0], j], j) ** 2 / n
-    is_sparse = 0.0 < SPARSE * squares * scale.whole[NORM] ** 2 < 1.0
+            x = X[(first + i) % X.shape[0], j]
+            squares += ranged(scale, x, j) ** 2 / n
+            entries_not_zero += x != 0.0
+    is_sparse = squares > 0.0 and SPARSE * entries_not_zero < n * X.shape[1]
     scale.whole[PER_NORM_BY_RANGE] = 1.0 / math.sqrt(squares) if is_sparse else scale.whole[NORM]
     for j in range(X.shape[1]):
         scale.zero[0, j], scale.zero[1, j] = entries(scale, 0.0, j)

@@ -184,13 +184,14 @@ def check_nominal(
     if different:
         raise FaultError(
             f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
-            "(--drop-column)",
+            "(--drop-column), or read its words with text (--text)",
             *drop,
         )
     if many:
         raise FaultError(
             f"{source} is text with {n_names} different values, more than max_categories = {max_categories}; leave it "
-            "out with drop_columns (--drop-column) or raise max_categories (--max-categories)",
+            "out with drop_columns (--drop-column), read its words with text (--text) or raise max_categories "
+            "(--max-categories)",
             *drop,
         )
 

@@ -18,8 +18,7 @@ from pydantic import ConfigDict, PydanticUserError, TypeAdapter, ValidationError
 
 from banditlab.engine.annotations import shown_type
 from banditlab.engine.seeding import canonical
-from banditlab.envs import StreamEnv
-from banditlab.envs.change import Change
+from banditlab.envs import Change, StreamEnv
 from banditlab.errors import UsageError, nearest
 from banditlab.players.player import Player
 from banditlab.problem import Problem

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from banditlab.envs._base import Streams as Streams
     from banditlab.envs._stream import StreamEnv as StreamEnv
     from banditlab.envs.adversary import Adversary as Adversary
+    from banditlab.envs.change import Change as Change
     from banditlab.envs.digits import Digits as Digits
     from banditlab.envs.foreign import GymnasiumEnv as GymnasiumEnv
     from banditlab.envs.logistic import Logistic as Logistic
@@ -42,6 +43,7 @@ _OTHERS = {
     "banditlab.envs._adaptive": ("AdaptiveEnv",),
     "banditlab.envs._base": ("BanditEnv", "Streams"),
     "banditlab.envs._stream": ("StreamEnv",),
+    "banditlab.envs.change": ("Change",),
     "banditlab.problem": ("Problem",),
 }
 

@@ -55,6 +55,8 @@ AGENTS = [
     Player("obama-lite", "agents", {"gamma": 0.1}),
     Player("exploration", "agents", {"gamma": 0.1}),
     Player("sampled", "agents", {}),
+    Player("label-efficient", "agents", {}),
+    Player("apple-tasting", "agents", {}, classes=2),
 ]
 
 FORECASTERS = [

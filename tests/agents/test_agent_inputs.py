@@ -11,7 +11,8 @@ from banditlab.players.label_agent import LabelAgent
 from banditlab.problem import Decision, Problem
 from banditlab.registry import registry
 
-PROBLEM = Problem(3, 3, 1.0, 100)
+BINARY = {"apple-tasting"}
+"""Agents for two classes; the others play three."""
 X = np.eye(3)
 IDS = sorted(entry.id for entry in registry().entries("agents"))
 
@@ -21,7 +22,7 @@ def agent(request):
     cls = registry().load("agents", request.param)
     for module in cls.requires:
         pytest.importorskip(module, reason=f'{module} is missing: pip install -e ".[peers]"')
-    return cls(PROBLEM, np.random.default_rng(0))
+    return cls(Problem(3, 2 if request.param in BINARY else 3, 1.0, 100), np.random.default_rng(0))
 
 
 def refuses(call, *arguments, match):
@@ -47,17 +48,19 @@ def test_contexts_of_another_shape(agent):
 
 
 def test_decisions_that_are_none(agent):
-    decision = agent.act(X[0])
-    for action in (3, -1, 700_000, 1.0, True, None):
+    decision, K = agent.act(X[0]), agent.problem.n_classes
+    for action in (K, -1, 700_000, 1.0, True, None):
         bad = decision._replace(action=action, explored=True)
-        refuses(agent.learn, X[0], bad, told(agent), match="the decision's action must be an integer in 0 ... 2, got")
+        refuses(
+            agent.learn, X[0], bad, told(agent), match=f"the decision's action must be an integer in 0 ... {K - 1}, got"
+        )
     agent.learn(X[0], decision._replace(action=np.int64(decision.action)), told(agent))
 
 
 def test_decisions_of_another_agent(agent):
     if not hasattr(agent, "payload_size"):
         pytest.skip("an agent without a payload")
-    decision = agent.act(X[0])
+    decision, K = agent.act(X[0]), agent.problem.n_classes
     size = agent.payload_size
     for payload in (np.zeros(size + 1), None if size else np.zeros(3)):
         refuses(
@@ -68,9 +71,8 @@ def test_decisions_of_another_agent(agent):
             match="the decision's payload must be of",
         )
     other = Decision(1, np.full(4, 0.25), decision.explored, decision.payload)
-    refuses(
-        agent.learn, X[0], other, told(agent), match=r"the decision's probabilities must be of shape \(3,\), got \(4,\)"
-    )
+    match = rf"the decision's probabilities must be of shape \({K},\), got \(4,\)"
+    refuses(agent.learn, X[0], other, told(agent), match=match)
 
 
 def test_labels_out_of_range(agent):
@@ -82,13 +84,14 @@ def test_labels_out_of_range(agent):
 
 
 def test_blocks(agent):
-    y, trace = np.array([0, 1, 2]), Trace.empty(3)
+    K = agent.problem.n_classes
+    y, trace = np.array([0, 1, K - 1]), Trace.empty(3)
     bad = [
         (np.ones((3, 4)), y, trace, r"the contexts must be of shape \(n, 3\), got"),
         (np.ones(3), y, trace, r"the contexts must be of shape \(n, 3\), got"),
         (X, y[:2], trace, "the labels must be of shape"),
-        (X, np.array([0, 1, 3]), trace, "the labels must lie in 0 ... 2, got 0 ... 3"),
-        (X, np.array([-1, 1, 2]), trace, "the labels must lie in 0 ... 2, got -1"),
+        (X, np.array([0, 1, 3]), trace, f"the labels must lie in 0 ... {K - 1}, got 0 ... 3"),
+        (X, np.array([-1, 1, 2]), trace, f"the labels must lie in 0 ... {K - 1}, got -1"),
         (X, y.astype(float), trace, "the labels must be integers"),
         (X, y > 0, trace, "the labels must be integers"),
         (X, y, Trace.empty(2), "the trace must have room for 3 rounds"),
@@ -97,7 +100,7 @@ def test_blocks(agent):
     for *arguments, message in bad:
         refuses(agent.play_block, *arguments, match=message)
     agent.play_block(np.asfortranarray(X, dtype=np.float32), y.astype(np.int32), trace)
-    assert ((trace.action >= 0) & (trace.action < 3)).all()
+    assert ((trace.action >= 0) & (trace.action < K)).all()
 
 
 def test_a_context_of_zeros_leaves_probabilities(agent):

@@ -133,6 +133,14 @@ def compare(
     agents: Annotated[
         str | None, typer.Option(help="Ids, such as fastcb,linucb, or all; by default those of practice.")
     ] = None,
+    feedback: Annotated[
+        list[str] | None,
+        typer.Option(help="When bits arrive, as in a spec's [feedback]: key=value, such as delay=100; repeatable."),
+    ] = None,
+    change: Annotated[
+        list[str] | None,
+        typer.Option(help="How labels change, as in a spec's [change]: key=value, such as at=1000; repeatable."),
+    ] = None,
     dry_run: DryRun = False,
     lab: Lab = None,
     cluster: OnCluster = None,
@@ -146,8 +154,10 @@ def compare(
     _open_labs(lab)
     from banditlab.cli.table_view import comparison_lines
     from banditlab.comparison import default_folder, plain_name, prepared
+    from banditlab.engine.spec import settings_of
 
     out = out or default_folder(plain_name(data))
+    table |= {"feedback": settings_of(feedback or [], "--feedback"), "change": settings_of(change or [], "--change")}
     made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
     for line in comparison_lines(made, classes=dry_run):
         typer.echo(plain(line))

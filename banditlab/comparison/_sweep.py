@@ -7,7 +7,7 @@ import os
 import re
 import shlex
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -113,6 +113,8 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
         Runs of each agent and setting, each over the rows in an order of its own.
     agents
         Ids, "all", or None for those of practice and one of theory: see `chosen_agents`.
+    feedback, change
+        What a spec's `[feedback]` and `[change]` hold.
     table
         Settings of the table environment; those that are None are left at their defaults.
 
@@ -134,6 +136,8 @@ def prepared(
     repetitions: int = 10,
     agents: str | Sequence[str] | None = None,
     out: Path | None = None,
+    feedback: Mapping[str, Any] | None = None,
+    change: Mapping[str, Any] | None = None,
     **table: Any,
 ) -> Comparison:
     """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`.
@@ -172,6 +176,8 @@ def prepared(
             "norm_bounds": [] if uncompared else [10.0],
             "environment": [{"id": TABLE, **settings}],
             "agent": players,
+            "feedback": dict(feedback or {}),
+            "change": dict(change or {}),
         },
         str(data),
     )

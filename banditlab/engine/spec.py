@@ -215,13 +215,13 @@ def _override(data: dict[str, Any], text: str) -> None:
             place = place[step]
 
 
-def settings_of(written: Iterable[str]) -> dict[str, Any]:
-    """Return the settings of `--set`, each written key=value: a value is TOML, or else a string."""
+def settings_of(written: Iterable[str], option: str = "--set") -> dict[str, Any]:
+    """Return the settings of an option, each written key=value: a value is TOML, or else a string."""
     found: dict[str, Any] = {}
     for text in written:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
-            raise UsageError(f"--set {text}: must be key=value")
+            raise UsageError(f"{option} {text}: must be key=value")
         try:
             found[key.strip()] = tomllib.loads(f"value = {value}")["value"]
         except tomllib.TOMLDecodeError:

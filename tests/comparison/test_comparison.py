@@ -21,6 +21,8 @@ from banditlab.comparison import (
 )
 from banditlab.comparison._faults import _fixed, command, refuse_faults
 from banditlab.comparison._sweep import _about_file
+from banditlab.engine.plan import make_plan
+from banditlab.envs.change import Change
 from banditlab.errors import FaultError, UsageError
 from banditlab.problem import Problem
 
@@ -269,3 +271,14 @@ def test_results_go_to_the_lab_or_here(tmp_path: Path, monkeypatch: pytest.Monke
     assert default_folder("a") == Path("results/a")
     (tmp_path / "runs").mkdir()
     assert default_folder("a") == Path("runs/results/a")
+
+
+def test_feedback_and_change_are_those_of_a_spec(table: Path) -> None:
+    late, change = {"delay": 3, "answered": 0.5}, {"labels": "swap", "at": [6]}
+    spec = prepared(table, "kind", agents="uniform", feedback=late, change=change).spec
+    assert list(spec.feedback.written()) == [late]
+    assert list(spec.change.written()) == [change]
+    [run, *_] = make_plan(spec, "here").runs
+    assert run.feedback == late
+    assert run.environment["change"] == Change.of(change).as_settings()
+    assert make_plan(comparison(table, "kind", agents="uniform"), "here").runs[0].run_id != run.run_id

@@ -112,11 +112,12 @@ def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source
                 begins = file.read(2**10)
         except OSError as error:
             raise UsageError(f"{address} cannot be read ({error.strerror})") from None
-    if "://" not in address and not begins.startswith(SQLITE) and not begins.lstrip().startswith(b"{"):
+    is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
+    if "://" not in address and not begins.startswith(SQLITE) and not is_dsjson:
         return read_table(address, policy, columns)
     if columns:
         raise UsageError(f"{address}: --{next(iter(columns))} is of tables: this log has its columns; leave it out")
-    return read_dsjson(address, policy) if begins.lstrip().startswith(b"{") else read_events(address, policy)
+    return read_dsjson(address, policy) if is_dsjson else read_events(address, policy)
 
 
 class _Stream:

@@ -34,6 +34,17 @@ DOCUMENTED = """{
 """A line with the fields that Vowpal Wabbit documents; on one line in a file."""
 
 
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [(b"", "no line is a decision in dsjson"), (bytes(range(256)) * 4, "lines that are no JSON object of a decision")],
+)
+def test_the_ending_tells_a_file_without_decisions(data: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "log.dsjson"
+    file.write_bytes(data)
+    with pytest.raises(UsageError, match=message):
+        evaluate_log(str(file), "uniform")
+
+
 def test_a_line_is_read_field_by_field() -> None:
     line = line_of(" ".join(DOCUMENTED.split()))
     assert not isinstance(line, str)

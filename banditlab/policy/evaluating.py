@@ -23,6 +23,8 @@ from banditlab.registry import registry
 
 FOLDS = 5
 BEST, TRAINED = "best-single", "trained"
+OFF = 0.2
+"""How far the mean of the weights may be from what is expected without a warning."""
 ALLOWED = (
     "must be uniform, best-single, trained, an agent's id, a policy's file; of a table also column:NAME or "
     "probabilities:PREFIX"
@@ -92,7 +94,18 @@ def evaluate_log(
     stream = _Stream(source, address, policy, after)
     kind = logger or ("learning" if source.learning else "fixed")
     made = evaluate(stream.logs(), logger=kind, estimated=source.estimated, level=level)
-    return Evaluated(made, source.names, stream.rewards / made.rounds, [*source.notes, *stream.notes()])
+    notes = [*source.notes, *stream.notes(), *_about_weights(made)]
+    return Evaluated(made, source.names, stream.rewards / made.rounds, notes)
+
+
+def _about_weights(made: Evaluation) -> list[str]:
+    expected = 1.0 - made.unsupported
+    if abs(made.mean_weight - expected) <= OFF:
+        return []
+    return [
+        f"the mean of the weights is {made.mean_weight:.2f} and should be near {expected:.2f}: what the policy chooses was "
+        "logged too rarely, so the estimates may be far off; the interval holds"
+    ]
 
 
 def _known(policy: str) -> str | None:

@@ -288,3 +288,14 @@ def test_faults_of_all_parts_are_named_at_once(
     parquet.write_bytes(parquet.read_bytes()[:-100])
     with pytest.raises(UsageError, match=r"log\.parquet: damaged, or not a table"):
         evaluate_log(parquet)
+
+
+@pytest.mark.parametrize(("rare", "warned"), [(0.005, True), (0.5, False)])
+def test_a_policy_whose_actions_were_hardly_logged_is_warned_of(rare: float, warned: bool, tmp_path: Path) -> None:
+    n, file = 200, tmp_path / "log.csv"
+    action = np.zeros(n, int) if warned else np.arange(n) % 2  # 0 was always drawn, at .995
+    action[-1] = 1
+    table = {"action": action, "reward": 1, "propensity": 1.0 - rare, "x": np.arange(n) / n}
+    pd.DataFrame(table).to_csv(file, index=False)
+    notes = evaluate_log(str(file), "uniform").notes
+    assert any("the mean of the weights is 0.50 and should be near 1.00" in note for note in notes) is warned

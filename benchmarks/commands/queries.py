@@ -63,7 +63,7 @@ def stream(seed: int, rounds: int) -> tuple[np.ndarray, np.ndarray, float]:
     return X, y, float((log_sum_exp(Z) - Z[np.arange(rounds), y]).sum())
 
 
-def mistakes(rate: float, rounds: int, seeds: int) -> dict[str, float]:
+def mistakes(rate: float, rounds: int, seeds: int) -> dict[str, Any]:
     """Return the mean mistakes at a query rate, their standard error, the mean queries and the mean guaranteed number."""
     found = []
     for seed in range(seeds):
@@ -74,12 +74,12 @@ def mistakes(rate: float, rounds: int, seeds: int) -> dict[str, float]:
         player.play_block(X, y, trace)
         found.append([np.sum(~trace.correct), 0.5 / math.log(2.0) * loss + (player.bound(rounds) or math.nan)])
     means, error = np.mean(found, axis=0), np.std(found, axis=0, ddof=1)[0] / math.sqrt(seeds)
-    numbers = {"rounds": rounds, "query_rate": rate, "queries": rate * rounds}
+    numbers = {"agent": "label-efficient", "rounds": rounds, "query_rate": rate, "queries": rate * rounds}
     return numbers | {"mistakes": float(means[0]), "standard_error": float(error), "guaranteed": float(means[1])}
 
 
 def page(
-    rows: list[dict[str, float]], tasted: list[dict[str, Any]], searches: list[Found], command: str, seconds: float
+    rows: list[dict[str, Any]], tasted: list[dict[str, Any]], searches: list[Found], command: str, seconds: float
 ) -> str:
     """Return docs/results/label-efficient.md."""
     every, tenth = (next(row for row in rows if row["query_rate"] == rate) for rate in (1.0, 0.1))

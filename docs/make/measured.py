@@ -35,12 +35,18 @@ LAST_FIFTH = "Share of correct predictions on the last fifth of each stream."
 MEANS = "Mistake rate in % at the defaults, means of four streams."
 SPEED = "Nanoseconds per round on one core, and the share of mistakes."
 REGRET = "Regret in nats on hard multiclass streams (K = 2, T = 4,000), the worse of both signs."
+TASTED = "Expected mistakes beyond those of the best action on a planted logistic model (K = 2), and the share of accepted items."
+ASKED = (
+    "Mistakes in 20,000 rounds against the share of rounds whose label is queried, on a planted logistic model (K = 3)."
+)
 HARD = {"data": "HardMulticlass", "K": "2"}
 TABLES = (
     Table("theory-mistakes", "agent", "T, mistakes, loss, bound", PLANTED, PROMISE, "theory"),
     Table("decoding-mistakes", "agent", "agent, T, mistakes, loss, bound", PLANTED, PROMISE, "decoding"),
     Table("real-data-defaults", "agent", "data, mistakes %, low, high", {}, RATES, "real-data"),
     Table("papers-000-regret", "forecaster", "B, regret, bound", HARD, REGRET, "papers-000"),
+    Table("apple-tasting", "agent", "settings, bits, excess, accepted, guaranteed", {}, TASTED, "label-efficient"),
+    Table("label-efficient", "agent", "query_rate, queries, mistakes, guaranteed", {}, ASKED, "label-efficient"),
     Table("boosting-tables", "method", "data, last fifth", {}, LAST_FIFTH, "boosting-tables"),
     Table("default-agent", "player", "table, rounds, mean, standard_error", {}, MEANS, "default-agent"),
     Table("small-studies", "id", "line, x, mean, standard error", {}, "", "small-studies"),

@@ -30,7 +30,7 @@ def test_near_copies_weigh_as_one_and_the_worst_table_is_named() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("part", ablation.PARTS)
 def test_every_part_is_switched_off_and_the_blocks_are_restored(part: str) -> None:
-    X, y = np.random.default_rng(0).uniform(-0.5, 0.5, (60, 12)), np.arange(60) % 3
+    X, y = np.random.default_rng(0).uniform(-0.25, 0.25, (60, 12)), np.arange(60) % 3
     bandwidths = ablation.views.BANDWIDTHS
     mistakes, _ = ablation.play(ablation.PARTS[part], 3, X, y, 0)
     assert 0.0 <= mistakes <= 100.0

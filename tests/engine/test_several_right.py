@@ -64,7 +64,8 @@ def make(id_: str, problem: Problem, **settings: Any) -> Any:
 
 def block(id_: str, X: Any, truth: Any, **settings: Any) -> Trace:
     trace = Trace.empty(len(X))
-    make(id_, Problem(X.shape[1], K, 1.0, len(X)), **settings).play_block(X, truth, trace)
+    n_classes = truth.shape[1] if truth.ndim == 2 else K
+    make(id_, Problem(X.shape[1], n_classes, 1.0, len(X)), **settings).play_block(X, truth, trace)
     return trace
 
 
@@ -146,7 +147,7 @@ AGENTS = [
 
 @pytest.mark.parametrize("id_", AGENTS)
 def test_bits_of_other_actions_change_nothing(id_: str) -> None:
-    X, right = table(n=300)
+    X, right = table(K=2 if id_ == "apple-tasting" else K, n=300)
     action = block(id_, X, right).action
     other = np.random.default_rng(3).random(right.shape) < 0.5
     rounds = np.arange(len(X))

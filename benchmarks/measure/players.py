@@ -99,7 +99,7 @@ PEERS = [
 OURS = AGENTS + FORECASTERS
 ROWS_FIRST = ("newtron",)
 """Players that do not read contexts ahead, but store large matrices as rows, by kernels of their own."""
-TWO_FORMS = ("folklore", "gaf", "sampled", "exploration")
+TWO_FORMS = ("folklore", "gaf", "sampled", "label-efficient", "apple-tasting", "exploration")
 """Players with a second set of kernels for large problems, `form = "dual"`."""
 LEFT_OUT = {
     "boosted-exploration": "its rounds are a booster's; measured in docs/results/boosting-speed.md",

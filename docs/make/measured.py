@@ -35,7 +35,9 @@ LAST_FIFTH = "Share of correct predictions on the last fifth of each stream."
 MEANS = "Mistake rate in % at the defaults, means of four streams."
 SPEED = "Nanoseconds per round on one core, and the share of mistakes."
 REGRET = "Regret in nats on hard multiclass streams (K = 2, T = 4,000), the worse of both signs."
-TASTED = "Expected mistakes beyond those of the best action on a planted logistic model (K = 2), and the share of accepted items."
+TASTED = (
+    "Expected mistakes beyond those of the best action on a planted logistic model (K = 2), and the share accepted."
+)
 ASKED = (
     "Mistakes in 20,000 rounds against the share of rounds whose label is queried, on a planted logistic model (K = 3)."
 )

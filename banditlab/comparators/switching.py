@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.comparators.ball import TOLERANCE, best_in_ball
+from banditlab.comparators.counts import collapse
 from banditlab.errors import UsageError
 from banditlab.validation import at_least
 
@@ -67,19 +68,18 @@ def best_with_switches(
     ComparatorError
         A model's gap is above the tolerance at the end.
     """
-    X, y, S = np.asarray(X, dtype=np.float64), np.asarray(y), at_least("switches", switches, 0)
-    if X.ndim != 2 or y.shape != (len(X),):
-        raise UsageError(f"X must be of shape (n, d) and y of shape (n,), got {X.shape} and {y.shape}")
-    cuts = sorted({0, len(X), *(at_least("at", after, 1) for after in at)})
-    if cuts[-1] > len(X) or len(cuts) != len(list(at)) + 2:
-        raise UsageError(f"at must be different numbers from 1 to {len(X) - 1}, got {list(at)!r}")
+    X, y, S = np.asarray(X), np.asarray(y), at_least("switches", switches, 0)
+    collapse(X, y, n_classes)  # refuses what is no stream, all of it
+    allowed = [at_least("at", after, 1) for after in at]
+    cuts = sorted({0, len(X), *allowed})
+    if cuts[-1] > len(X) or len(cuts) != len(allowed) + 2:
+        raise UsageError(f"at must be different numbers from 1 to {len(X) - 1}, got {allowed!r}")
     m = len(cuts) - 1
     loss, gap = np.full((m + 1, m + 1), np.inf), np.zeros((m + 1, m + 1))
-    counts = np.eye(n_classes)[y]
     for i in range(m):
         for j in range(i + 1, m + 1):
             part = slice(cuts[i], cuts[j])
-            found = best_in_ball(X[part], counts[part], norm_bound, tolerance=tolerance)
+            found = best_in_ball(*collapse(X[part], y[part], n_classes), norm_bound, tolerance=tolerance)
             loss[i, j], gap[i, j] = found.loss, found.gap
     return [_traced(loss, gap, cuts, s) for s in range(S + 1)]
 

@@ -227,5 +227,8 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         """Return the episode's child generators, each at its beginning."""
         if self._entropy is None:
             raise UsageError(f"{type(self).__name__}: there is no episode yet, call reset first")
-        seeds = (np.random.SeedSequence(self._entropy, spawn_key=(i,)) for i in range(len(Streams._fields)))
-        return Streams(*map(np.random.default_rng, seeds))
+        return Streams(*map(self._child, range(len(Streams._fields))))
+
+    def _child(self, i: int) -> np.random.Generator:
+        """Return the episode's child generator i, at its beginning."""
+        return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(i,)))

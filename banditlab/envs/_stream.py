@@ -94,7 +94,7 @@ class StreamEnv(BanditEnv):
             yield from self._checked_portions(streams)
             return
         # a stream of its own: what `_draw` draws stays as it is without the change
-        rng = np.random.default_rng(np.random.SeedSequence(self._entropy or 0, spawn_key=(len(Streams._fields),)))
+        rng = self._child(len(Streams._fields))
         for i, (X, y) in enumerate(self._checked_portions(streams)):
             yield X, self.change.applied(y, i * CHUNK, self.problem.n_classes, rng)
 

@@ -62,15 +62,16 @@ class Change(NamedTuple):
     def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
         """Return labels (n,) or bits (n, K) of the rounds from `start` on, changed; draws a uniform per round and change."""
         k = self._counts(start, len(y), rng)
-        classes = np.arange(n_classes)
+        if y.ndim == 1:
+            return self._moved(y, k, n_classes)
+        old = self._moved(np.arange(n_classes), -k[:, None], n_classes)  # the class whose bit a class takes over
+        return np.take_along_axis(y, old, axis=1)
+
+    def _moved(self, classes: NDArray[Any], k: NDArray[np.int64], n_classes: int) -> NDArray[Any]:
+        """Return what classes become by k changes, or by -k what they were."""
         if self.labels == "rotate":
-            old = (classes - k[:, None]) % n_classes
-        else:
-            old = np.where((k[:, None] % 2 == 1) & (classes < 2), 1 - classes, classes)
-        if y.ndim == 2:
-            return np.take_along_axis(y, old, axis=1)
-        new = np.argsort(old, axis=1)
-        return new[np.arange(len(y)), y]
+            return (classes + k) % n_classes
+        return np.where((k % 2 == 1) & (classes < 2), 1 - classes, classes)
 
     def _counts(self, start: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Return how many changes apply to each round (n,)."""

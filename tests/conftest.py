@@ -102,7 +102,7 @@ FAMILIES = {
 """Players whose kernels take long to compile, as their tests are called."""
 PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record", "boosting")
 """Folders of tests that compile players."""
-SLOW = ("gaf", "grid", "ons", "span", "kernel", "olm++", "samplers", "fourier", "remembered")
+SLOW = ("gaf", "grid", "ons", "span", "kernel", "olm++", "samplers", "fourier", "remembered", "newtron", "obama")
 """Families that are no agent's default: a contributor's run leaves them out."""
 
 

@@ -14,7 +14,23 @@ from banditlab.registry import registry
 BINARY = {"apple-tasting"}
 """Agents for two classes; the others play three."""
 X = np.eye(3)
-IDS = sorted(entry.id for entry in registry().entries("agents"))
+QUICK = {
+    "apple-tasting",
+    "banditron",
+    "beta-ts",
+    "exploration",
+    "fastcb",
+    "gaptron",
+    "linucb",
+    "perceptron",
+    "sampled",
+    "uniform",
+}
+"""Agents whose kernels compile quickly, or for many other tests too."""
+IDS = [
+    pytest.param(each, marks=() if each in QUICK else pytest.mark.slow)
+    for each in sorted(entry.id for entry in registry().entries("agents"))
+]
 
 
 @pytest.fixture(params=IDS)

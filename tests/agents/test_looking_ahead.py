@@ -20,17 +20,15 @@ from banditlab.players.agent import Trace
 from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 
+pytestmark = pytest.mark.slow  # large problems are played by kernels of their own, which take long to compile
 PLAYERS = [
     (LinUCB, {"regularization": 1e-3}),
-    pytest.param(Confidit, {"alpha": 0.5}, marks=pytest.mark.slow),
-    pytest.param(FastCB, {}, marks=pytest.mark.slow),
-    pytest.param(FastCB, {"oracle": "b-grid", "grid_size": 3}, marks=pytest.mark.slow),
-    pytest.param(FastCB, {"challenger": 0.0, "intercept": 0.0}, marks=pytest.mark.slow),
+    (Confidit, {"alpha": 0.5}),
+    (FastCB, {}),
+    (FastCB, {"oracle": "b-grid", "grid_size": 3}),
+    (FastCB, {"challenger": 0.0, "intercept": 0.0}),
 ]
-ONE_KERNEL = [
-    pytest.param(LinTS, {"deviation": 0.3}, marks=pytest.mark.slow),
-    pytest.param(SquareCB, {}, marks=pytest.mark.slow),
-]
+ONE_KERNEL = [(LinTS, {"deviation": 0.3}), (SquareCB, {})]
 """Those whose kernels differ from the others' in a line: the loop over blocks is compiled for them and no more."""
 CUTS = [(), (1, 3, 60, 61), (64, 128, 192, 256), (5, 10, 15, 20, 150, 157)]
 
@@ -80,7 +78,6 @@ def with_oddities(X):
 
 @pytest.mark.parametrize(("cls", "settings"), PLAYERS + ONE_KERNEL)
 @pytest.mark.parametrize(("K", "d"), [(2, 16), (5, 27)])
-@pytest.mark.slow
 def test_blocks_are_rounds_one_by_one(monkeypatch, stream, cls, settings, K, d):
     X, y = stream(K, d, 300, noise=0.2)
     X = with_oddities(X)
@@ -96,7 +93,6 @@ def test_blocks_are_rounds_one_by_one(monkeypatch, stream, cls, settings, K, d):
 
 
 @pytest.mark.parametrize(("cls", "settings"), PLAYERS)
-@pytest.mark.slow
 def test_between_blocks_rounds_go_one_by_one(monkeypatch, stream, cls, settings, tmp_path):
     """Blocks, rounds through act and learn, a copy through pickle and one through a file take turns."""
     K, d = 3, 20
@@ -118,7 +114,6 @@ def test_between_blocks_rounds_go_one_by_one(monkeypatch, stream, cls, settings,
         assert_same(player, slow)
 
 
-@pytest.mark.slow
 def test_a_duel_may_end_within_a_stretch(monkeypatch, stream):
     K, d = 4, 6
     X, y = stream(K, d, 500)

@@ -131,7 +131,7 @@ def compare(
     ] = None,
     repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
     agents: Annotated[
-        str | None, typer.Option(help="Ids, such as fastcb,linucb, or all; by default those of practice.")
+        str | None, typer.Option(help="Ids, such as stackcb,fastcb, or all; by default those of practice.")
     ] = None,
     feedback: Annotated[
         list[str] | None,
@@ -232,7 +232,7 @@ def train(
         Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")
     ] = None,
     out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
-    agent: Annotated[str, typer.Option(help="The agent's id; fastcb.")] = "",
+    agent: Annotated[str, typer.Option(help="The agent's id. Default: stackcb.")] = "",
     settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the agent: key=value.")] = None,
     best_of: Annotated[
         Path | None,

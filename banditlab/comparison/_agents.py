@@ -51,6 +51,16 @@ def chosen_agents(
     UsageError
         An id that does not exist (the nearest is named), one asked for twice, an agent that observes the label.
     """
+    blocks, left_out = _asked_for(asked, problem, several_right)
+    for block in blocks:
+        if block["id"] == STACK and several_right and problem.n_classes == 2:
+            block["complement"] = False  # a miss of one action is no hit of the other
+    return blocks, left_out
+
+
+def _asked_for(
+    asked: str | Sequence[str] | None, problem: Problem, several_right: bool
+) -> tuple[list[dict[str, Any]], list[str]]:
     if asked is None:
         return _of_practice(problem, [CONTEXT_FREE] if several_right else [])
     if asked == "all":
@@ -58,7 +68,7 @@ def chosen_agents(
     names = re.split(r",(?![^(]*\))", asked) if isinstance(asked, str) else list(asked)
     names = [str(name).strip() for name in names if str(name).strip()]
     if not names:
-        raise UsageError("agents (--agents) must name at least one, such as fastcb,linucb, or be all")
+        raise UsageError("agents (--agents) must name at least one, such as stackcb,fastcb, or be all")
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"agents (--agents) names {name!r} twice")

@@ -259,13 +259,14 @@ def surveyed(
             return Survey([], [fault], [])
         read.append(found)
         kept = {
-            name: settings[name] for name in ("roles", "drop_columns", "max_categories", "missing") if name in settings
+            name: settings[name]
+            for name in ("roles", "drop_columns", "text", "max_categories", "missing")
+            if name in settings
         }
-        text = settings.get("text") or ()
-        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2], *text}
+        no_features = {settings.get("group"), str(settings.get("order")).partition("time:")[2]}
         kept["drop_columns"] = [*(kept.get("drop_columns") or ()), *(no_features & set(found.frame.columns))]
         seen = survey(found.frame, label, **kept, source=str(data))
-        columns = seen.columns | dict.fromkeys(text, "text")
+        columns = seen.columns | dict.fromkeys(settings.get("text") or (), "text")
         another = [] if against is None else against.differences(columns, list(map(str, seen.classes)), str(data))
         return seen._replace(faults=[*found.faults, *seen.faults, *another])
 

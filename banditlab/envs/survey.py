@@ -74,12 +74,13 @@ def survey(
     *,
     roles: dict[str, str] | None = None,
     drop_columns: list[str] | None = None,
+    text: list[str] | None = None,
     max_categories: int = 100,
     missing: str = "error",
     source: str = "table",
 ) -> Survey:
     """Return the roles of a table's columns and all its faults. Settings are those of `Table`; nothing is raised."""
-    roles, drop = dict(roles or {}), list(drop_columns or ())
+    roles, drop, texts = dict(roles or {}), list(drop_columns or ()), list(text or ())
     names = [str(name) for name in frame.columns]
     frame = frame.set_axis(names, axis=1)
     faults: list[FaultError] = []
@@ -95,7 +96,8 @@ def survey(
     _collect(faults, check_roles, roles, names, source)
     meant = label if label in names else likeliest(label, names)
     # Without a label any column may be it: what is wrong with one that is to be predicted is not what is wrong with a feature.
-    left = [n for n in names if n != meant and n not in drop and roles.get(n) != "drop"] if label else []
+    apart = {meant, *drop, *texts}
+    left = [n for n in names if n not in apart and roles.get(n) != "drop"] if label else []
     rows = frame if y is None else frame[y >= 0]
     known = None if y is None else y[y >= 0]
     is_sorted = known is not None and _is_sorted(known)
@@ -112,7 +114,7 @@ def survey(
             _collect(faults, refuse_gaps, [column], source, rows.index.to_numpy())
         look = known if i < MOST_LOOKED and logged.get("propensity") != name else None
         notes.append(note_of(column, rows[name], look, is_sorted, asked=name in roles))
-    if label and not left:
+    if label and not left and not texts:
         faults.append(FaultError(f"{source}: no feature column is left"))
     if is_sorted:
         sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")

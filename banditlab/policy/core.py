@@ -136,7 +136,7 @@ class Core:
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
                 f"{what}: {agent.id} keeps numbers of the class it chose until feedback comes, so another class cannot be "
-                "put in its place; train with another agent, for instance fastcb"
+                "put in its place; train with another agent, for instance stackcb"
             )
 
     def add(self, name: Name) -> None:

@@ -60,9 +60,8 @@ def train_from_log(
     decisions = AnsweredDecisions(os.fspath(log))
     own, names = decisions.policy, decisions.names
     known = own.core.agent.problem
-    player = agent_for(
-        agent or AGENT, settings or {}, Problem(known.n_features, len(names), known.radius, None), seed, ""
-    )
+    problem = Problem(known.n_features, len(names), known.radius, None)
+    player = agent_for(agent or AGENT, settings or {}, problem, seed, "", one_right=False)
     core = Core(player, names, generator_for(seed, "policy", player.id))
     core.require_replaceable("--from-log")
     learnt = max(1, int(LEARNT * len(decisions.bits)))

@@ -32,7 +32,8 @@ class Replay:
         deviation = contexts.std(axis=0)
         self._mean, self._scale = contexts.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
         self._length, self._least = 2.0 * np.sqrt(1.0 + np.count_nonzero(deviation)), chosen.min()
-        agent = agent_for(id_, {}, Problem(contexts.shape[1] + 1, n_actions, 2.0, None), 0, "--policy")
+        problem = Problem(contexts.shape[1] + 1, n_actions, 2.0, None)
+        agent = agent_for(id_, {}, problem, 0, "--policy", one_right=False)
         self._core = Core(agent, list(range(n_actions)), generator_for(0, "replay", id_))
         self.rounds = self.accepted = 0
 

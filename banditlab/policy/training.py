@@ -33,7 +33,7 @@ from banditlab.validation import at_least
 if TYPE_CHECKING:
     from banditlab.policy.policy import Policy
 
-AGENT = "fastcb"
+AGENT = "stackcb"
 ACTION = "action"
 """The label's column where examples of rows are all that is known."""
 
@@ -52,7 +52,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     out
         Where to write the policy.
     agent, settings
-        The agent's id, "fastcb" by default, and settings of its constructor.
+        The agent's id, "stackcb" by default, and settings of its constructor.
     best_of
         A results folder of `compare`, or of any sweep, on one table: the agent and setting ranked first there, of those
         that see one bit, with the recipe that it was ranked with. Settings of the table that are given replace the recipe's.
@@ -162,7 +162,8 @@ def trained(
             raise another[0]
     if table_.per_features is not None and agent == CONTEXT_FREE:
         settings = {"per": table_.per_features, **(settings or {})}
-    player = agent_for(agent or AGENT, settings or {}, table_.problem, seed, str(data))
+    one_right = taught and not table_.several_right
+    player = agent_for(agent or AGENT, settings or {}, table_.problem, seed, str(data), one_right=one_right)
     core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
     core.set_floor(floor)
     played = play(env, player, seed=seed, rounds=rows) if taught else None
@@ -194,8 +195,15 @@ def trained(
     return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
 
 
-def agent_for(id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str) -> Agent:
-    """Return the agent for the table's problem, whose horizon nobody knows."""
+def agent_for(
+    id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str, *, one_right: bool
+) -> Agent:
+    """Return the agent for a problem whose horizon is unknown.
+
+    one_right: whether exactly one action is right in a round, so that of two a miss of one is a hit of the other.
+    """
+    if id_ == "stackcb" and known.n_classes == 2 and not one_right:
+        settings = {"complement": False, **settings}
     problem = Problem(known.n_features, known.n_classes, known.radius, None)
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
     player = build_player(described, problem, generator_for(seed, "player", id_))

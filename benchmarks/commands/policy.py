@@ -64,7 +64,7 @@ def trained(folder: Path) -> tuple[Path, list[dict[str, Any]]]:
         writer.writerow([*names, "y"])
         for x in rng.normal(size=(2000, COLUMNS)).round(3):
             writer.writerow([*x.tolist(), int(np.argmax(W @ x))])
-    train(folder / "table.csv", "y", out=folder / "p")
+    train(folder / "table.csv", "y", out=folder / "p", agent="fastcb")
     return folder / "p", [dict(zip(names, x, strict=True)) for x in rng.normal(size=(500, COLUMNS)).round(3).tolist()]
 
 

@@ -55,6 +55,22 @@ def test_compare_says_what_is_known_in_hindsight_and_plays(table: Path, tmp_path
     assert load(tmp_path / "r").missing == 0
 
 
+def test_of_two_actions_both_may_be_right(table: Path) -> None:
+    def complements(**settings: Any) -> list[Any]:
+        blocks = prepared(table, agents="stackcb", **settings).spec.agent
+        return [block.model_dump().get("complement") for block in blocks]
+
+    two: dict[str, Any] = {"arms": ["a", "b"], "right_above": 0.8, "drop_columns": ["c"]}
+    assert complements(**two) == [False]
+    assert complements(label="kind") == [None]
+    assert complements(arms=["a", "b", "c"], right_above=0.8) == [None]
+    assert Policy.train(table, **two).describe()["settings"]["complement"] is False
+    assert Policy.train(table, "kind").describe()["settings"]["complement"] is True
+    new: dict[str, Any] = {"columns": {"age": [18, 80]}, "actions": ["call", "gift"]}
+    assert Policy.new(**new).describe()["settings"]["complement"] is False
+    assert Policy.new(**new, settings={"complement": True}).describe()["settings"]["complement"] is True
+
+
 def test_costs_and_what_is_known_in_hindsight_stand_beside_the_agents(table: Path, tmp_path: Path) -> None:
     frame = pd.read_csv(table)
     costs = frame[[f"usd_{name}" for name in "abc"]].to_numpy()

@@ -188,13 +188,15 @@ def test_texts_of_a_file_are_checked(table: Any, changed: dict[str, Any], messag
     assert "not a saved encoder" in str(error.value)
 
 
+@pytest.mark.parametrize("others", [["n", "kind"], []])
 def test_a_policy_of_texts_decides_what_it_did_before_it_was_saved(
-    table: Any, frame: pd.DataFrame, tmp_path: Any
+    table: Any, frame: pd.DataFrame, tmp_path: Any, others: list[str]
 ) -> None:
-    policy = Policy.train(table().path, "ok", text=["prompt"], text_features="svd:4", agent="uniform", settings={})
+    path = table(frame[["prompt", *others, "ok"]]).path
+    policy = Policy.train(path, "ok", text=["prompt"], text_features="svd:4", agent="uniform", settings={})
     policy.save(tmp_path / "p.policy")
     loaded = Policy.load(tmp_path / "p.policy")
-    row = {"prompt": "prove the theorem", "n": 0.5, "kind": "u"}
+    row = {"prompt": "prove the theorem", **{name: {"n": 0.5, "kind": "u"}[name] for name in others}}
     assert policy.describe()["columns"]["prompt"] == loaded.describe()["columns"]["prompt"] == "text"
     assert policy.decide(row).action == loaded.decide(row).action
 

@@ -77,7 +77,7 @@ def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) ->
         {"action": 3},
         {"action": -1},
     ):
-        with pytest.raises(UsageError, match="none of this fastcb's"):
+        with pytest.raises(UsageError, match="none of this stackcb's"):
             policy._core.learn(record._replace(**odd), True)
     banditron = Core(
         make_agent("banditron", Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0)
@@ -554,7 +554,7 @@ def test_training_refuses_what_cannot_be(table: Path) -> None:
 
 def test_the_summary_is_what_was_played(policy: Policy, table: Path) -> None:
     trained = policy.describe()["trained"]
-    assert (trained["rows"], trained["agent"], trained["label"], trained["classes"]) == (200, "fastcb", "offer", 3)
+    assert (trained["rows"], trained["agent"], trained["label"], trained["classes"]) == (200, "stackcb", "offer", 3)
     assert trained["mistakes"] < trained["constant_mistakes"]
     again = Policy.train(table, "offer")
     assert again._core.agent.to_bytes() == policy._core.agent.to_bytes()

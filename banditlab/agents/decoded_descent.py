@@ -20,7 +20,7 @@ from banditlab.numerics.simd_math import exponentials
 from banditlab.numerics.vectors import matrix, scores, squared_norm
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
-from banditlab.validation import number, one_of, positive, probability
+from banditlab.validation import at_least, number, one_of, positive, probability
 
 LN2 = math.log(2.0)
 
@@ -98,6 +98,12 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     played is learnt from at a small weight: 1.53 and :math:`1.42 R D \sqrt{K T}`. `bound` is the term for D, in bits;
     None for the adaptive step, a longer one, and :math:`\gamma = 0`.
 
+    With `delay` :math:`= \tau` it holds where every bit comes at most :math:`\tau` rounds late, in any order, at steps
+    :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`: the delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes, whatever T. How
+    late may depend on the context, the label and whether the action is right, but on nothing else that the agent drew. An
+    update is a sum, so a late one is missed until it comes, and in expectation only its gradient is, without the
+    importance weight.
+
     The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
     and the constants are ours: docs/theory/half-log.md.
 
@@ -121,12 +127,15 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         and Gaptron (App. H.1).
     step_scale
         :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.
+    delay
+        :math:`\tau`, the most rounds that a bit may be late. The theory's step and the bound are made for it.
 
     Raises
     ------
     UsageError
         `gamma` outside [0, 1], norm_bound, step or step_scale not above 0, another decoding, `gamma = 0` with the
-        theory's or the wide step (which are 0 then), or the wide step with a decoding that has none.
+        theory's or the wide step (which are 0 then), the wide step with a decoding that has none or with a delay, or a
+        delay that is no whole number from 0 on.
     HorizonRequiredError
         `gamma = "theory"` where the horizon is unknown.
 
@@ -156,15 +165,19 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         decoding: Decoding = "half-log",
         step: float | Literal["theory", "wide", "adaptive"] = "theory",
         step_scale: float = 10.0,
+        delay: int = 0,
     ) -> None:
         super().__init__(problem, rng)
         K, d = problem.n_classes, problem.n_features
         self.norm_bound = positive("norm_bound", norm_bound)
+        self.delay = self.bound_late = at_least("delay", delay, 0)
         self.decoding = one_of("decoding", decoding, DECODINGS)
         if step == "wide" and self.decoding not in WIDE:
             raise UsageError(
                 f"decoding must be one of {', '.join(map(repr, WIDE))} with step = 'wide', got {decoding!r}"
             )
+        if step == "wide" and self.delay:
+            raise UsageError(f"step = 'wide' has no theorem for late bits: delay must be 0, got {self.delay}")
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
             self.gamma = template_gamma(K, problem.radius, self.frobenius_bound, T, self.decoding, wide=step == "wide")
@@ -188,7 +201,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         )
 
     def _theory_step(self, wide: bool) -> float:
-        return template_step(self.problem.n_classes, self.problem.radius, self.gamma, self.decoding, wide=wide)
+        K, R = self.problem.n_classes, self.problem.radius
+        return template_step(K, R, self.gamma, self.decoding, wide=wide, delay=self.delay)
 
     def bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits; None for the adaptive step, a longer one,
@@ -197,5 +211,5 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         if not isinstance(self.step, float) or self.gamma == 0.0:
             return None
         K, R = self.problem.n_classes, self.problem.radius
-        value = template_fixed(K, R, self.frobenius_bound, self.step, self.gamma, rounds, self.decoding)
+        value = template_fixed(K, R, self.frobenius_bound, self.step, self.gamma, rounds, self.decoding, self.delay)
         return None if math.isnan(value) else value

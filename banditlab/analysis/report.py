@@ -48,6 +48,7 @@ from banditlab.analysis.summary import (
     scale_rows,
     settings_table,
     standings,
+    switching_table,
     with_constant,
 )
 from banditlab.analysis.tables import Results, load, runnable_spec
@@ -98,6 +99,7 @@ class Section:
     ball: float
     pictures: list[Picture]
     comparators: pd.DataFrame
+    switching: pd.DataFrame
     bounds: pd.DataFrame
     differences: list[tuple[str, str, Interval]]
     pairs: list[tuple[str, str, Interval]]
@@ -166,6 +168,7 @@ def _section(arena: Arena, stem: str, title: str) -> Section:
         ball=best_ball(arena),
         pictures=list(_pictures(arena, stem)),
         comparators=comparator_table(arena),
+        switching=_joined(switching_table, every),
         bounds=_joined(bounds_table, every),
         differences=pairs,
         pairs=[pair for pair in pairs if pair[0] in first and pair[1] in first],
@@ -260,6 +263,7 @@ def _write_tables(folder: Path, sections: list[Section]) -> None:
             "all_settings": section.settings,
             "paired_differences": paired_differences(section.arena, section.differences),
             "comparators": section.comparators,
+            "switching": section.switching,
             "bounds": section.bounds,
         }
         for name, table in made.items():

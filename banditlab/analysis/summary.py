@@ -275,6 +275,39 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
     return streams.merge(table, on="stream_id").groupby(["norm_bound", "player"]).agg(**columns).reset_index()
 
 
+def switching_table(arena: Arena) -> pd.DataFrame:
+    """Return each player's mean expected mistakes beside the losses of two comparators in the best ball, where labels change:
+    the best model, and the best sequence of models that switch as often as the labels do.
+
+    A player is at its reported settings. "beyond_one" and "beyond_switching" are the mistakes less the loss in nats.
+    """
+    columns = [
+        "label",
+        "switches",
+        "mistakes",
+        "loss",
+        "switching_loss",
+        "switching_gap",
+        "beyond_one",
+        "beyond_switching",
+    ]
+    table = arena.results.comparators
+    if "switches" not in table:
+        return pd.DataFrame(columns=columns)
+    table = table[table["switches"].notna() & (table["norm_bound"] == best_ball(arena))]
+    rows = arena.reported_final.merge(table, on=["stream_id", "round"], suffixes=("", "_comparator"))
+    means = rows.groupby("label", sort=False).agg(
+        switches=("switches", "max"),
+        mistakes=("expected_mistakes", "mean"),
+        loss=("loss_nats", "mean"),
+        switching_loss=("switching_loss_nats", "mean"),
+        switching_gap=("switching_gap", "max"),
+    )
+    beyond = {"beyond_one": means["mistakes"] - means["loss"]}
+    beyond["beyond_switching"] = means["mistakes"] - means["switching_loss"]
+    return means.assign(**beyond).reset_index().sort_values("mistakes", kind="stable")[columns]
+
+
 def best_ball(arena: Arena) -> float:
     """Return the B whose best models lose least in the mean, NaN without comparators."""
     losses = comparator_table(arena).groupby("norm_bound", as_index=False)["loss_nats"].mean()

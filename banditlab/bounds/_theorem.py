@@ -24,7 +24,7 @@ POSITIVE: Range = (LEAST, LARGEST)
 EXTENDED: Range = (0.0, math.inf)
 """Another bound may be infinite: it says nothing, and neither does what is built on it."""
 RANGES: dict[str, Range] = {
-    **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension"), NONNEGATIVE),
+    **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension", "delay"), NONNEGATIVE),
     **dict.fromkeys(("comparator_norm", "frobenius_norm", "frobenius_bound", "diameter", "hinge_loss"), NONNEGATIVE),
     **dict.fromkeys(("edges_squared", "absolute_edges", "clip", "best_expert", "excess", "weights"), NONNEGATIVE),
     **dict.fromkeys(("norm_bound", "margin_bound", "radius", "regularization", "curvature", "beta"), POSITIVE),

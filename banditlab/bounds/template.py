@@ -21,6 +21,9 @@ printed step and constant.
 A hit of a class that is likely to be played has a small weight :math:`1/p_y`, and only labels that the rule hardly
 plays have :math:`K/\gamma`. With that, "half-log" and "sparsemax" bear longer steps, :math:`2 h \gamma/(K R^2)` with
 the h of `WIDE`: :math:`c \ln 2 = 0.3466` above.
+
+Without a projection bits may come late, by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` in the place of
+:math:`1/\pi`: the steps :math:`2 c/(b (K/\gamma + 2 \tau))`.
 """
 
 from __future__ import annotations
@@ -52,11 +55,15 @@ def logistic_smoothness(radius: float) -> float:
 
 
 @within(beyond=0.0)
-def template_step(n_classes: int, radius: float, gamma: float, decoding: str = "half-log", wide: bool = False) -> float:
-    r"""Return :math:`2 c \gamma/(b K)`, the step of the theorem with one bit of feedback; or the wide one,
-    :math:`2 h \gamma/(K R^2)`.
+def template_step(
+    n_classes: int, radius: float, gamma: float, decoding: str = "half-log", wide: bool = False, delay: int = 0
+) -> float:
+    r"""Return :math:`2 c \gamma/(b (K + 2 \tau \gamma))`, the step of the theorem with one bit of feedback, late by at most
+    :math:`\tau` rounds; or the wide one, :math:`2 h \gamma/(K R^2)`, which is NaN with a delay.
     """
-    return 2.0 * _pay(decoding, n_classes, wide) * gamma / (n_classes * radius**2)
+    if wide and delay:
+        return math.nan
+    return 2.0 * _pay(decoding, n_classes, wide) * gamma / ((n_classes + 2.0 * delay * gamma) * radius**2)
 
 
 @within()
@@ -109,7 +116,11 @@ def template_bandit(
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))
 
 
-@_theorem(assumes=_ASSUMES + r", one bit, $\text{step} \le 2 c \gamma/(b K)$, or the wide one")
+@_theorem(
+    assumes=_ASSUMES
+    + r", one bit, $\text{step} \le 2 c \gamma/(b K)$, or the wide one; where bits are late by at most $\tau$ "
+    r"rounds, which depend on the stream only, $\text{step} \le 2 c \gamma/(b (K + 2 \tau \gamma))$ and no projection",
+)
 def template_fixed(
     n_classes: int,
     radius: float,
@@ -118,11 +129,12 @@ def template_fixed(
     gamma: float,
     rounds: int,
     decoding: str = "half-log",
+    delay: int = 0,
 ) -> float:
     r"""Return :math:`D^2/(2\,\text{step}) + \gamma (1 - 1/K) T` for any :math:`\gamma` and any step up to the
     theorem's; holds at every prefix.
     """
-    largest = template_step(n_classes, radius, gamma, decoding, wide=decoding in WIDE)
+    largest = template_step(n_classes, radius, gamma, decoding, wide=decoding in WIDE and not delay, delay=delay)
     if not step <= largest * (1.0 + _ROUNDING):
         return math.nan
     return frobenius_bound**2 / (2.0 * step) + gamma * (1.0 - 1.0 / n_classes) * rounds

@@ -8,9 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.comparators import Comparator, comparators_along
+from banditlab.comparators import Comparator, best_with_switches, comparators_along
 from banditlab.engine.plan import Run
 from banditlab.engine.runner import BLOCK, checked_blocks
+from banditlab.numerics.sparse_rows import is_sparse
 from banditlab.problem import Problem
 from banditlab.results.schema import Rows
 from banditlab.results.store import Store
@@ -30,7 +31,7 @@ def compare_stream(store: Store, run: Run, balls: Sequence[float]) -> None:
     env.reset(seed=run.environment_seed())
     problem = env.unwrapped.problem
     blocks = checked_blocks(env.unwrapped.blocks(run.rounds, BLOCK), problem, run.rounds)
-    _compare(store, run, blocks, problem, balls)
+    _compare(store, run, list(blocks) if "change" in run.environment else blocks, problem, balls)
 
 
 def compare_run(
@@ -49,9 +50,27 @@ def _compare(
         for at, found in comparators_along(blocks, run.checkpoints, balls, d, K, known=dict(known)):
             known[at, found.norm_bound] = found.weights
             _append(rows, run, at, found)
+            if "change" in run.environment:
+                switching = _switching(run, list(blocks), K, found.norm_bound) if at == run.rounds else UNSWITCHED
+                for name, value in switching.items():
+                    rows.setdefault(name, []).append(value)
     finally:  # a solve that fails loses none of the others
         if rows:
             store.write_comparators(run.stream_id, rows, {weight_name(*pair): W for pair, W in known.items()})
+
+
+UNSWITCHED = {"switches": None, "switching_loss_nats": None, "switching_gap": None}
+"""Where labels change, the columns of `best_with_switches` at earlier checkpoints."""
+
+
+def _switching(run: Run, blocks: list[tuple[Any, Any]], n_classes: int, ball: float) -> dict[str, Any]:
+    """Return the columns of the least loss with as many switches as the labels change, where a change begins or ends."""
+    change = run.environment["change"]
+    X = np.concatenate([X.made_dense() if is_sparse(X) else X for X, _ in blocks])
+    y = np.concatenate([y for _, y in blocks])
+    places = {at + after for at in change["at"] for after in (0, change["over"]) if at + after < run.rounds}
+    found = best_with_switches(X, y, n_classes, ball, len(change["at"]), at=sorted(places))[-1]
+    return dict(zip(UNSWITCHED, (found.switches, found.loss, found.gap), strict=True))
 
 
 def weight_name(rounds: int, ball: float) -> str:

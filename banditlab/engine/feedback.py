@@ -176,6 +176,13 @@ class Schedule:
         delays = [_delays(kind, u, _column(kind, given)) for kind in _sides(self.feedback, "delay")]
         return Draws(np.stack(delays, axis=1), answer, flip < self.feedback.get("flip", 0.0))
 
+    def latest(self) -> float:
+        """Return by how many rounds bits are late at most; infinity where some are lost, or wrong."""
+        lost = set(self.feedback) - {"delay", "batch"} or any(
+            (column == NEVER).any() for column in self.columns.values()
+        )
+        return math.inf if lost else self.window - 1
+
     def diagnostics(self) -> dict[str, int]:
         """Return how many answers came, or would come, after the timeout; they are dropped."""
         return {"feedback_too_late": int(self.too_late[0])} if "timeout" in self.feedback else {}

@@ -132,7 +132,7 @@ class _Score:
         covered = hasattr(env, "blocks") or player.bound_adversary == "adaptive"
         self.no_bound = ONE_RIGHT if several else "" if covered else UNCOVERED
         self.schedule = schedule
-        if schedule is not None and not (player.bound_late and "flip" not in schedule.feedback):
+        if schedule is not None and schedule.latest() > player.bound_late:
             self.no_bound = LATE
         self.played = Played(kind=kind_of(player))
         self.parts: list[Trace] | None = [] if keep else None

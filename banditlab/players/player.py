@@ -90,8 +90,8 @@ class Player:
     bound_adversary: ClassVar[str] = "oblivious"
     """ "adaptive" where `bound` and `certificate` hold in environments that depend on earlier actions, of the comparator chosen
     at the end; "oblivious" where they do not, or where nothing is said: there the engine records neither."""
-    bound_late: ClassVar[bool] = False
-    """Whether `bound` and `certificate` hold where bits come late, or never."""
+    bound_late: int = 0
+    """By how many rounds bits may at most be late for `bound` and `certificate` to hold; all of them come."""
     wraps: ClassVar[str | None] = None
     """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
 

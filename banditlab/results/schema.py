@@ -55,7 +55,7 @@ UNCOVERED = "no theorem covers this stream"
 """`no_bound` of a run whose player has a bound that does not hold in an adaptive environment; "" in other runs."""
 ONE_RIGHT = "its theorem assumes one right action"
 """`no_bound` of a run whose player has a bound, in an environment where several actions may be right."""
-LATE = "its theorem assumes the right bit after every round"
+LATE = "its theorem does not cover these late, lost or wrong bits"
 """`no_bound` of a run whose player has a bound, where feedback is late, lost or wrong."""
 Rows = dict[str, list[Any]]
 RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON

@@ -406,6 +406,7 @@ CASES: list[Case] = [
     ("logistic_smoothness", (1.3,), lambda R: R**2 / ln2()),
     # 2 c gamma/(b K), b = R^2/ln 2
     ("template_step", (5, 0.7, 0.3), lambda K, R, g: g * ln2() / (K * R**2)),
+    ("template_step", (5, 0.7, 0.3, "half-log", False, 40), lambda K, R, g, name, wide, n: ln2() / (K / g + 2 * n) / R**2),
     ("template_step", (5, 0.7, 0.3, "gap"), lambda K, R, g, name: g * log(mpf(4)) / (K * R) ** 2),
     *[("template_step", (5, 0.7, 0.3, name, True), lambda K, R, g, name, wide: 2 * HALF_LOG[name] * g / (K * R**2))
       for name in HALF_LOG],

@@ -33,8 +33,16 @@ WITHIN, BEYOND = 5e-13, 1.5e-12
         lambda off: gaf_theorem_1(37, 3, 0.7, 0.6, 1.7, 0.26, 2.3, 4 * 1.7 / 0.6 * (1 - off)),
         lambda off: template_fixed(5, 0.7, 1.3, template_step(5, 0.7, 0.3, "gap") * (1 + off), 0.3, 370, "gap"),
         lambda off: template_fixed(5, 0.7, 1.3, template_step(5, 0.7, 0.3, "half-log", True) * (1 + off), 0.3, 370),
+        lambda off: template_fixed(5, 0.7, 1.3, template_step(5, 0.7, 0.3, delay=9) * (1 + off), 0.3, 370, delay=9),
     ],
-    ids=["ons", "gaf_theorem_1, d", "gaf_theorem_1, 4", "template_fixed", "template_fixed, wide"],
+    ids=[
+        "ons",
+        "gaf_theorem_1, d",
+        "gaf_theorem_1, 4",
+        "template_fixed",
+        "template_fixed, wide",
+        "template_fixed, late",
+    ],
 )
 def test_a_step_or_a_regularization_may_miss_the_theorems_by_rounding_only(
     bound: Callable[[float], float],

@@ -357,7 +357,7 @@ def test_a_bound_is_shown_where_the_theorem_covers_delays_only(monkeypatch: pyte
 
     assert reason(None) == ("", False)
     assert reason({"delay": 1}) == reason({"answered": 0.9}) == reason({"flip": 0.1}) == (LATE, True)
-    monkeypatch.setattr(type(make_agent("exploration", env.unwrapped.problem, seed=0)), "bound_late", True)
+    monkeypatch.setattr(type(make_agent("exploration", env.unwrapped.problem, seed=0)), "bound_late", 1)
     assert reason({"delay": 1}) == ("", False)
     assert reason({"flip": 0.1}) == (LATE, True)
 

@@ -2,8 +2,9 @@
 
     python -m benchmarks logs --rows 1000000
 
-draws a log with 4 actions, two numbers and a text as context, and known propensities, writes it in each format (dsjson is read
-by Vowpal Wabbit, too), and evaluates it in a fresh process each time. Seconds are of the whole process.
+draws a log with 4 actions, two numbers and a text as context, and known propensities, writes it in each format, and evaluates
+it in a fresh process each time. Vowpal Wabbit reads the dsjson, too; "db" is a policy's event log, in which every decision has
+its answer. Seconds are of the whole process.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +23,11 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
+from banditlab import Policy
+from banditlab.policy.choice import Record
+from banditlab.policy.container import read
+from banditlab.policy.events import PLACE, Answered, Decided, Event
+from banditlab.policy.log import EventLog
 from banditlab.validation import at_least
 
 K, CHUNK = 4, 100_000
@@ -31,7 +38,7 @@ THEIRS = "from vowpalwabbit import Workspace; Workspace('--cb_explore_adf --quie
 PEAK = "; import resource; print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
 
 
-def main(*, rows: int = 1_000_000, kinds: str = "csv,parquet,dsjson", policy: str = "uniform") -> None:
+def main(*, rows: int = 1_000_000, kinds: str = "csv,parquet,dsjson,db", policy: str = "uniform") -> None:
     """Print a line for each format and program."""
     at_least("rows", rows, CHUNK)
     print(f"{rows:,} rows of {K} actions, policy {policy}\n")
@@ -74,6 +81,8 @@ def chunks(rows: int) -> Iterator[pd.DataFrame]:
 def written(file: Path, rows: int) -> Path:
     """Write the log in the format of the file's ending."""
     writer = None
+    if file.suffix == ".db":
+        return written_events(file, rows)
     with open(file, "wb") as out:
         for i, frame in enumerate(chunks(rows)):
             if file.suffix == ".csv":
@@ -87,6 +96,26 @@ def written(file: Path, rows: int) -> Path:
                 writer.write_table(table)
         if writer is not None:
             writer.close()
+    return file
+
+
+def written_events(file: Path, rows: int) -> Path:
+    """Write the log as a policy's event log."""
+    columns = {"city": [*CITIES], "age": [18, 80], "visits": [0.0, 10.0]}
+    policy = Policy.new(columns, [*map(str, range(K))], agent="uniform")
+    policy.save(file.with_suffix(".policy"))
+    Policy.open(file.with_suffix(".policy"), file).close()
+    encoder, seq = read(file.with_suffix(".policy")).encoder, 0
+    with closing(EventLog(str(file))) as log:
+        for frame in chunks(rows):
+            X = encoder.transform(frame[[*columns]])
+            events: list[Event] = []
+            for x, a, r in zip(X, frame["action"].tolist(), frame["reward"].tolist(), strict=True):
+                record = Record(x, a, P, None, None, 0)
+                events.append(Decided(seq + 1, f"{seq + 1:0{PLACE}x}{0:020x}", 1e9, record, None))
+                events.append(Answered(seq + 2, seq + 1, 1e9, bool(r)))
+                seq += 2
+            log.append(events)
     return file
 
 

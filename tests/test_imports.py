@@ -86,7 +86,7 @@ ALLOWED: dict[str, set[str]] = {
         "",
     },
     "cli": BASE
-    | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", ""}
+    | {"cli", "policy", "engine", "results", "analysis", "checks", "registry", "bounds", "comparison", "envs", ""}
     | {"distributions", "children"},
 }
 """What each room may import of the package; "" is the front door itself, for the version."""

@@ -9,7 +9,7 @@ from typing import Any
 import rich.console
 
 from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
-from banditlab.cli.plain import escape
+from banditlab.cli.plain import say
 from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
 
@@ -19,22 +19,22 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
 
     The first one that fails is the last one run, unless `every` is wanted: what is behind it often fails of the same.
     """
-    out = rich.console.Console(highlight=False, soft_wrap=True)
+    out = rich.console.Console()
     passed = failed = 0
     for r in _results(subject, settings_of(settings)):
-        out.print(escape(f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else "")))
+        say(out, f"{r.status:9} {r.subject}: {r.name}" + (f": {r.reason}" if r.reason else ""))
         if r.status == "failed":
             failed += 1
             if r.contract:
-                out.print(escape(f"          the contract: {r.contract}"))
+                say(out, f"          the contract: {r.contract}")
             if not every:
-                out.print(
-                    f"{passed} passed or excluded with a reason, then this; fix it and check again (--all goes on)"
+                say(
+                    out, f"{passed} passed or excluded with a reason, then this; fix it and check again (--all goes on)"
                 )
                 return 1
         else:
             passed += 1
-    out.print(f"{passed} passed or excluded with a reason, {failed} failed")
+    say(out, f"{passed} passed or excluded with a reason, {failed} failed")
     return 1 if failed else 0
 
 

@@ -15,10 +15,11 @@ import rich.console
 from rich.progress import BarColumn, TextColumn, TimeElapsedColumn
 from rich.progress import Progress as Bar
 from rich.table import Column, Table
+from rich.text import Text
 
-from banditlab.cli.plain import escape
+from banditlab.cli.plain import one_line, plain, say
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
-from banditlab.cli.ranking import hidden, print_ranking, say
+from banditlab.cli.ranking import hidden, print_ranking
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failures, read_plan
 from banditlab.results.store import Store
@@ -35,7 +36,7 @@ class Console:
     """Runs sweeps and reports with a person watching; `notes` are the survey's of a comparison's table."""
 
     def __init__(self, notes: Sequence[Any] = ()) -> None:
-        self.out, self.notes = rich.console.Console(highlight=False, emoji=False), notes
+        self.out, self.notes = rich.console.Console(), notes
 
     def run_sweep(
         self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
@@ -52,7 +53,7 @@ class Console:
         shard = options.get("shard")
         page = Live(sweep.spec.name, sweep.plan if shard is None else sweep.plan.part(*shard), folder, live)
         try:
-            say(self.out, escape(f"live page, on this machine only: {page.url}"))
+            say(self.out, f"live page, on this machine only: {page.url}")
             return self._run(sweep, folder, report, page, options)
         finally:
             page.close()
@@ -92,7 +93,7 @@ class Console:
         results = load(folder)
         print_ranking(self.out, rows := summary_rows(results))
         for sentence in [*alerts(results), *hidden(rows, self.notes)]:
-            say(self.out, escape(f"warning: {sentence}"))
+            say(self.out, f"warning: {sentence}")
         begin = time.perf_counter()
         page = write_report(results)
         say(self.out, f"report.html written in {time.perf_counter() - begin:.0f} s: {page}")
@@ -112,7 +113,7 @@ class Console:
         from banditlab.analysis.formats import facts_of_data
 
         for label, facts in plan.data.items():
-            say(self.out, escape(f"{label}: {facts_of_data(facts, sweep.spec.rounds)}"))
+            say(self.out, f"{label}: {facts_of_data(facts, sweep.spec.rounds)}")
         if sweep.balls:
             balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
             say(
@@ -121,15 +122,15 @@ class Console:
                 f"hindsight, norm bounds {balls}",
             )
         elif not plan.uncompared:
-            self.out.print("without comparators (norm_bounds = [])")
+            say(self.out, "without comparators (norm_bounds = [])")
         for label, (rounds, size) in plan.pending.items():
             waiting = f"at most {many(rounds, 'round')} of a run wait for their bits at once"
-            say(self.out, escape(f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities"))
+            say(self.out, f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities")
         for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
-            say(self.out, escape(f"without comparators, which on {label} have {reason}"))
+            say(self.out, f"without comparators, which on {label} have {reason}")
         for pair in plan.skipped:
             line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
-            say(self.out, escape(line))
+            say(self.out, line)
 
     @contextlib.contextmanager
     def _shown(self) -> Iterator[Callable[[Progress], None]]:
@@ -139,7 +140,7 @@ class Console:
             return
         columns = (
             # where there is no room words go on below, and nothing is cut
-            TextColumn("{task.description}", table_column=Column(overflow="fold", min_width=9)),
+            TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold", min_width=9)),
             BarColumn(bar_width=10),
             TextColumn("{task.fields[done]}", table_column=Column(overflow="fold", min_width=22)),
             TimeElapsedColumn(table_column=Column(no_wrap=True, min_width=len("0:00:00"))),
@@ -149,7 +150,7 @@ class Console:
             line = bar.add_task("starting", total=None, done="", left="")
             yield lambda progress: bar.update(
                 line,
-                description=escape(stage_of(progress)),
+                description=plain(stage_of(progress)),
                 total=progress.runs + progress.streams,
                 completed=progress.runs_done + progress.streams_done,
                 done=done_of(progress, rate=self.out.width >= WIDE),
@@ -160,15 +161,15 @@ class Console:
         if result.kept:
             say(
                 self.out,
-                f"notice: this folder held the report of another comparison, which is kept in {escape(str(result.kept))}",
+                f"notice: this folder held the report of another comparison, which is kept in {result.kept!s}",
             )
         for notice in result.notices:
-            say(self.out, escape(f"notice: {notice}"))
+            say(self.out, f"notice: {notice}")
         were = "was" if result.present == 1 else "were"
         say(
             self.out,
             f"{many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
-            f"results in {escape(str(folder))}",
+            f"results in {folder!s}",
         )
 
     def _say_failures(self, result: Result) -> int:
@@ -176,10 +177,11 @@ class Console:
             settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
             what = f"{failure['player']}({settings})" if settings else failure["player"]
             where = f"{failure['environment']}, repetition {failure['repetition']}"
-            say(self.out, escape(one_line(f"failed: {what} on {where}: {failure['error']}")))
+            say(self.out, one_line(f"failed: {what} on {where}: {failure['error']}"))
         if result.failures:
-            self.out.print(
-                f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
+            say(
+                self.out,
+                f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept",
             )
         return 1 if result.failures else 0
 
@@ -197,7 +199,7 @@ class _PlainLines:
             self.last = progress.seconds
             self.stage = "all" if done == total else progress.stage
             parts = (f"{progress.seconds:5.0f} s", done_of(progress), left_of(progress), stage_of(progress))
-            say(self.out, escape("  ".join(filter(None, parts))))
+            say(self.out, "  ".join(filter(None, parts)))
 
 
 class _Notices:
@@ -208,7 +210,7 @@ class _Notices:
 
     def __call__(self, progress: Progress) -> None:
         for line in progress.notices[self.said :]:
-            say(self.out, escape(f"notice: {one_line(line)}"))
+            say(self.out, f"notice: {one_line(line)}")
         self.said = len(progress.notices)
 
 
@@ -220,7 +222,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     finished = finished_runs(folder) if folder.is_dir() else set()
     done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
     if finished:
-        say(console.out, escape(f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}"))
+        say(console.out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}")
     table = Table()
     several = len({run.environment_label for run in sweep.plan.runs}) > 1
     for name in (*(["environment"] if several else []), "player"):
@@ -234,7 +236,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
         total += seconds
         counts = (f"{row.runs:,}", f"{n_done:,}") if finished else (f"{row.runs:,}",)
         cells = (row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
-        table.add_row(*map(escape, ((row.environment,) if several else ()) + cells))
+        table.add_row(*(Text(plain(cell)) for cell in ((row.environment,) if several else ()) + cells))
     console.out.print(table)
     _print_estimate(console.out, sweep, total, jobs, whole=not finished)
 
@@ -269,11 +271,6 @@ def _minutes(seconds: float) -> str:
     return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
 
 
-def one_line(text: object) -> str:
-    """Return a text without its line breaks."""
-    return " ".join(str(text).split())
-
-
 def print_status(folder: Path) -> int:
     """Print what a results folder holds; return 1 if runs are missing or failed."""
     from banditlab.results.schema import FORMAT, SUMS
@@ -283,22 +280,22 @@ def print_status(folder: Path) -> int:
     wanted = plan["runs"]
     failures = read_failures(folder, {*wanted, *plan["streams"]})
     n_done, n_failed = sum(r in done for r in wanted), len(failures)
-    out = rich.console.Console(highlight=False, emoji=False)
+    out = rich.console.Console()
     summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
-    say(out, escape(summary))
+    say(out, summary)
     for name in damaged:
         what_then = "`banditlab run` sets it aside and does again what it alone held"
-        say(out, escape(f"damaged: {name} does not match {SUMS}; {what_then}"))
+        say(out, f"damaged: {name} does not match {SUMS}; {what_then}")
     others = many(len(done - set(wanted)), "run")
     say(out, f"{many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
     for each in failures:
-        say(out, escape(one_line(f"failed: {each.player} on {each.environment}: {each.error}")))
+        say(out, one_line(f"failed: {each.player} on {each.environment}: {each.error}"))
     return 0 if n_done == len(wanted) and not n_failed else 1
 
 
 def watch_status(folder: Path, every: float) -> None:
     """Say in a line every few seconds how far a sweep is, which another process plays, until nothing is missing."""
-    out = rich.console.Console(highlight=False, emoji=False)
+    out = rich.console.Console()
     began: tuple[float, int] | None = None
     while True:
         plan = read_plan(folder)
@@ -312,7 +309,7 @@ def watch_status(folder: Path, every: float) -> None:
         parts = [f"{done:,}/{many(len(wanted), 'run')}", f"{failed:,} failed" if failed else ""]
         if rate:
             parts += [f"{rate:,.3g} runs/s", f"about {math.ceil((len(wanted) - done) / rate)} s left"]
-        say(out, escape("  ".join(filter(None, (time.strftime("%H:%M:%S"), *parts)))))
+        say(out, "  ".join(filter(None, (time.strftime("%H:%M:%S"), *parts))))
         if done + failed >= len(wanted):
             return
         time.sleep(every)
@@ -323,21 +320,21 @@ def print_merge(parts: Sequence[Path], folder: Path) -> int:
     from banditlab.results.merge import merge
 
     merged = merge(parts, folder)
-    out = rich.console.Console(highlight=False, emoji=False)
-    say(out, escape(f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far"))
+    out = rich.console.Console()
+    say(out, f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far")
     for name in merged.damaged:
-        say(out, escape(f"damaged: {name}; the command that made the part does again what it alone held"))
+        say(out, f"damaged: {name}; the command that made the part does again what it alone held")
     for part, lacking in merged.unfinished.items():
-        say(out, escape(f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest"))
+        say(out, f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest")
     if merged.missing_shards:
         missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
         say(out, f"missing: {missing}; run them, and merge again")
     if merged.failed:
-        say(out, f"{merged.failed:,} failed; `banditlab status {escape(shlex.quote(str(folder)))}` says which")
+        say(out, f"{merged.failed:,} failed; `banditlab status {shlex.quote(str(folder))}` says which")
     whole = merged.runs == merged.wanted and not (merged.missing_shards or merged.failed)
     if whole:
         say(
             out,
-            escape(f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report"),
+            f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report",
         )
     return 0 if whole else 1

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import rich.console
 from rich.table import Table
+from rich.text import Text
 
-from banditlab.cli.console import one_line
-from banditlab.cli.plain import escape
+from banditlab.cli.plain import one_line, plain, say
 from banditlab.distributions import install_command
 from banditlab.distributions import missing as missing_modules
 from banditlab.engine.annotations import shown_types
@@ -39,9 +39,9 @@ def print_list(kind: str) -> None:
     """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
     if kind not in (*KINDS, "bounds"):
         raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
-    out = rich.console.Console(highlight=False, emoji=False)
+    out = rich.console.Console()
     if not out.is_terminal:
-        out = rich.console.Console(highlight=False, emoji=False, width=UNWRAPPED)
+        out = rich.console.Console(width=UNWRAPPED)
     if kind == "bounds":
         _list_bounds(out)
         return
@@ -59,7 +59,7 @@ def print_list(kind: str) -> None:
         sections.setdefault(heading, []).append(row)
     _print_sections(out, {heading: rows for heading, rows in sections.items() if rows})
     for reason in broken:
-        out.print(escape(reason), soft_wrap=True)
+        say(out, reason)
 
 
 def _heading(cls: Any) -> str:
@@ -85,21 +85,21 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
     width = max((len(row[0]) for row in every), default=0)
     for i, (heading, rows) in enumerate(sections.items()):
         if heading:
-            out.print(escape(heading if i == 0 else f"\n{heading}"), style="bold")
+            say(out, heading if i == 0 else f"\n{heading}", "bold")
         if 2 * width > out.width:  # what is said of it goes below an id that leaves no room
             for name, summary, origin in rows:
-                out.print(escape(name), soft_wrap=True)
+                say(out, name)
                 said = textwrap.fill(
                     f"{summary} ({origin})", out.width, initial_indent=INDENT, subsequent_indent=INDENT
                 )
-                out.print(escape(said), soft_wrap=True)
+                say(out, said)
             continue
         table = Table(box=None, pad_edge=False, show_header=False)
         table.add_column(min_width=width)
         table.add_column()
         table.add_column()
         for row in rows:
-            table.add_row(*map(escape, row))
+            table.add_row(*(Text(plain(cell)) for cell in row))
         out.print(table)
 
 
@@ -111,28 +111,28 @@ def _list_bounds(out: rich.console.Console) -> None:
         head = f"{t.name} ({t.unit}): {t.source}; {t.adversary} adversary"
         for text, indent in ((without_dollars(head), ""), (without_latex(t.summary), INDENT)):
             lines = textwrap.fill(text, out.width, initial_indent=indent, subsequent_indent=INDENT)
-            out.print(escape(lines), soft_wrap=True)
+            say(out, lines)
 
 
 def print_description(id_: str) -> None:
     """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
     from banditlab.bounds import THEOREMS
 
-    out = rich.console.Console(highlight=False, emoji=False, soft_wrap=True)
+    out = rich.console.Console()
     known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}
     if id_ not in known and id_ not in THEOREMS:
         raise UsageError(f"nothing is called {id_!r}{nearest(id_, [*known, *THEOREMS])}")
     if id_ in known:
         _describe_entry(out, known[id_])
     if id_ in known and id_ in THEOREMS:
-        out.print("\nThe bound of this name\n")
+        say(out, "\nThe bound of this name\n")
     if id_ in THEOREMS:
         t = THEOREMS[id_]
-        out.print(escape(f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n"))
+        say(out, f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n")
         facts = (
             f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}\nPrinted: {t.printed}"
         )
-        out.print(escape(without_dollars(facts)))
+        say(out, without_dollars(facts))
 
 
 PLAIN = {
@@ -220,20 +220,20 @@ def bound_line(cls: Any) -> str:
 
 def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
     cls = entry.load()
-    out.print(escape(f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n"))
+    say(out, f"{entry.id} ({entry.kind[:-1]}, from {entry.origin}, version {getattr(cls, 'version', 1)})\n")
     if entry.kind != "envs":
-        out.print(escape(f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n"))
-    out.print(escape(without_latex(inspect.getdoc(cls) or _summary(cls))))
+        say(out, f"Feedback: {FEEDBACK.get(cls.feedback, cls.feedback)}\nGroup: {cls.group}\n")
+    say(out, without_latex(inspect.getdoc(cls) or _summary(cls)))
     if entry.kind != "envs":
-        out.print(escape(f"\nBound: {bound_line(cls)}"))
+        say(out, f"\nBound: {bound_line(cls)}")
     types, settings = shown_types(cls), keyword_only(cls)
     if settings:
-        out.print("\nSettings and defaults")
+        say(out, "\nSettings and defaults")
     for name, p in settings.items():
         default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
         by_sweep = entry.kind == "envs" and name == HORIZON
         alias = "".join(f" (or {short})" for short, long in ALIASES.items() if long == name and entry.kind != "envs")
         shown = "set by the sweep's rounds" if by_sweep else f"{types[name]} = {default}"
-        out.print(escape(f"  {name}: {shown}{alias}"))
+        say(out, f"  {name}: {shown}{alias}")
     if getattr(cls, "reference", ""):
-        out.print(escape(f"\nReference: {cls.reference}"))
+        say(out, f"\nReference: {cls.reference}")

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, NoReturn
 import typer
 
 from banditlab.cli.plain import plain
-from banditlab.cli.table_options import reads_a_table
+from banditlab.cli.table_options import TABLE, takes
 from banditlab.distributions import VERSION, report_others
 from banditlab.errors import BanditlabError, UsageError
 
@@ -37,36 +37,32 @@ Lab = Annotated[
         "--lab", help="Lab folder whose agents/ and envs/ are loaded; by default the one you are in (lab.toml)."
     ),
 ]
-Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")]
-Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
-DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
 Data = Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
-OnCluster = Annotated[
-    str | None,
-    typer.Option(
-        "--cluster", help="Play on a Dask cluster: tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, local:N."
-    ),
-]
-Patience = Annotated[
-    float, typer.Option("--patience", min=1, help="Seconds a cluster may do nothing before the sweep gives up.")
-]
 UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
 AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
-LivePage = Annotated[
-    bool, typer.Option("--live", help="Show the sweep while it plays, on a page that only this machine can open.")
-]
-LivePort = Annotated[
-    int | None, typer.Option("--live-port", min=1, max=65535, help="The live page's port; by default a free one.")
-]
+PLACES = "tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, local:N"
+SWEEP: dict[str, tuple[Any, Any]] = {
+    "out": (Path | None, typer.Option(None, "-o", "--out", help="Results folder.")),
+    "jobs": (int | None, typer.Option(None, "-j", "--jobs", min=1, help="Worker processes; by default one a core.")),
+    "dry_run": (bool, typer.Option(False, help="Print runs, skips, what is done, an estimate; then stop.")),
+    "lab": (Lab, None),
+    "cluster": (str | None, typer.Option(None, help=f"Play on a Dask cluster: {PLACES}.")),
+    "patience": (float, typer.Option(120.0, min=1, help="Seconds a cluster may do nothing before the sweep gives up.")),
+    "live": (
+        bool,
+        typer.Option(False, "--live", help="Show the sweep while it plays, on a page for this machine only."),
+    ),
+    "live_port": (
+        int | None,
+        typer.Option(None, min=1, max=65535, help="The live page's port; by default a free one."),
+    ),
+}
+"""The options of a sweep that is played, each with its type and default."""
 
 
 # What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
 ClickException: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
-
-
-def _cores() -> int:
-    return os.cpu_count() or 1
 
 
 def _print_version(wanted: bool) -> None:
@@ -86,42 +82,32 @@ def options(
 
 
 @app.command()
+@takes(sweep=SWEEP)
 def run(
     spec: Annotated[Path, typer.Argument(help="Sweep specification (TOML).")],
-    out: Out = None,
-    jobs: Jobs = None,
-    dry_run: DryRun = False,
     overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
-    lab: Lab = None,
     report: Annotated[
         bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")
     ] = True,
-    cluster: OnCluster = None,
-    patience: Patience = 120.0,
     shard: Annotated[
         str | None,
         typer.Option("--shard", help="Only part i of n, as i/n: whole streams; `merge` puts parts together."),
     ] = None,
-    live: LivePage = False,
-    live_port: LivePort = None,
+    *,
+    sweep: dict[str, Any],
 ) -> None:
     """Run a sweep, or what is missing of it, and report."""
-    _open_labs(lab)
+    _open_labs(sweep["lab"])
     from banditlab.engine import read_spec
 
     part = _part(shard)
-    _run_or_estimate(
-        read_spec(spec, overrides), str(spec), out, jobs, dry_run, report and part is None, cluster, patience, part,
-        _port(live, live_port, dry_run),
-    )  # fmt: skip
+    _run_or_estimate(read_spec(spec, overrides), str(spec), sweep, report and part is None, part)
 
 
 @app.command()
-@reads_a_table
+@takes(sweep=SWEEP, table=TABLE)
 def compare(
     data: Data,
-    out: Out = None,
-    jobs: Jobs = None,
     passes: Annotated[
         int | None,
         typer.Option(min=1, help="How often a run is shown all rows; 1. Ranked is the first time each row is shown."),
@@ -141,67 +127,49 @@ def compare(
         list[str] | None,
         typer.Option(help="How labels change, as in a spec's [change]: key=value, such as at=1000; repeatable."),
     ] = None,
-    dry_run: DryRun = False,
-    lab: Lab = None,
-    cluster: OnCluster = None,
-    patience: Patience = 120.0,
-    live: LivePage = False,
-    live_port: LivePort = None,
     *,
+    sweep: dict[str, Any],
     table: dict[str, Any],
 ) -> None:
     """Rank agents and exploration rates on your own table."""
-    _open_labs(lab)
+    _open_labs(sweep["lab"])
     from banditlab.cli.table_view import comparison_lines
     from banditlab.comparison import default_folder, plain_name, prepared
     from banditlab.engine.spec import settings_of
 
-    out = out or default_folder(plain_name(data))
+    sweep["out"] = out = sweep["out"] or default_folder(plain_name(data))
     table |= {"feedback": settings_of(feedback or [], "--feedback"), "change": settings_of(change or [], "--change")}
     made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
-    for line in comparison_lines(made, classes=dry_run):
+    for line in comparison_lines(made, classes=sweep["dry_run"]):
         typer.echo(plain(line))
-    _run_or_estimate(
-        made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run),
-        made.survey.notes if made.survey else (),
-    )  # fmt: skip
+    _run_or_estimate(made.spec, str(data), sweep, notes=made.survey.notes if made.survey else ())
 
 
 def _run_or_estimate(
     spec: Any,
     where: str,
-    out: Path | None,
-    jobs: int | None,
-    dry_run: bool,
+    given: dict[str, Any],
     report: bool = True,
-    cluster: str | None = None,
-    patience: float = 120.0,
     part: tuple[int, int] | None = None,
-    live: int | None = None,
     notes: Any = (),
 ) -> None:
+    """Play a sweep, or say what that would take, with the options `SWEEP`."""
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
     from banditlab.engine import Sweep
 
-    if cluster is not None and jobs is not None:
+    live = (given["live_port"] or 0) if given["live"] or given["live_port"] else None
+    if given["cluster"] is not None and given["jobs"] is not None:
         raise UsageError("-j is for this machine; a cluster plays on all its workers")
-    sweep = Sweep(spec, where=where)
-    folder = out or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
-    if dry_run:
-        print_dry_run(sweep, jobs or _cores(), folder)
-    else:
-        options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
-        raise typer.Exit(Console(notes).run_sweep(sweep, folder, report, live, **options))
-
-
-def _port(live: bool, port: int | None, dry_run: bool) -> int | None:
-    """Return the port of the live page, 0 for a free one, None where none is wanted."""
-    if not live and port is None:
-        return None
-    if dry_run:
+    if given["dry_run"] and live is not None:
         raise UsageError("--live shows a sweep that plays; with --dry-run nothing does")
-    return port or 0
+    sweep, jobs = Sweep(spec, where=where), given["jobs"] or os.cpu_count() or 1
+    folder = given["out"] or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
+    if given["dry_run"]:
+        print_dry_run(sweep, jobs, folder)
+    else:
+        options = {"jobs": jobs, "cluster": given["cluster"], "patience": given["patience"], "shard": part}
+        raise typer.Exit(Console(notes).run_sweep(sweep, folder, report, live, **options))
 
 
 def _part(text: str | None) -> tuple[int, int] | None:
@@ -226,7 +194,7 @@ def merge(
 
 
 @app.command()
-@reads_a_table
+@takes(table=TABLE)
 def train(
     data: Annotated[
         Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")

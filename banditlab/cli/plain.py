@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import unicodedata
+from textwrap import fill
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def plain(text: str) -> str:
@@ -10,8 +15,14 @@ def plain(text: str) -> str:
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
-def escape(text: str) -> str:
-    """Return a text as rich prints it letter by letter: no markup, no control characters."""
-    from rich.markup import escape as escape_markup  # takes a moment, which `--help` need not wait for
+def one_line(text: object) -> str:
+    """Return a text without its line breaks."""
+    return " ".join(str(text).split())
 
-    return escape_markup(plain(text))
+
+def say(out: Console, text: str, style: str | None = None) -> None:
+    """Print a text letter by letter: on a terminal broken at spaces, never inside a word or a number; else unbroken."""
+    lines = plain(text).split("\n")
+    if out.is_terminal:
+        lines = [fill(line, out.width, break_long_words=False, break_on_hyphens=False) for line in lines]
+    out.print("\n".join(lines), style=style, markup=False, highlight=False, emoji=False, soft_wrap=True)

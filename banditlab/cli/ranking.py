@@ -10,10 +10,11 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import rich.console
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len
+from rich.console import Console
+from rich.text import Text
 
-from banditlab.cli.plain import escape
+from banditlab.cli.plain import say
 
 if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
@@ -27,17 +28,7 @@ NUMBERS = 3
 """Columns behind rank, player and setting."""
 
 
-def say(out: rich.console.Console, text: str, style: str | None = None) -> None:
-    """Print a sentence of rich's markup: whole where no terminal reads it, else broken at spaces, never inside a word.
-
-    A terminal itself would break a number, or a path, wherever the line is full.
-    """
-    if out.is_terminal:
-        text = "\n".join(line for each in text.split("\n") for line in folded(each, out.width, whole_words=True))
-    out.print(text, style=style, soft_wrap=True)
-
-
-def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
+def print_ranking(out: Console, rows: list[Standing]) -> None:
     """Print the tables of all environments, and below them what their signs mean."""
     from banditlab.analysis.formats import environment_title
 
@@ -47,16 +38,16 @@ def print_ranking(out: rich.console.Console, rows: list[Standing]) -> None:
         )
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
         last = _last_column(mine)
-        say(out, escape(f"{environment_title(environment)}{told}"), style="italic")
+        say(out, f"{environment_title(environment)}{told}", "italic")
         out.print()
         header = ("", "player", "setting", "mistakes % (95 %)", "behind", last)
         head, *listed = ranked_lines([header, *(cells(row, last) for row in mine)], out.width)
         for line in head:
-            out.print(escape(line), style="bold", soft_wrap=True)
-        out.print("─" * max(cell_len(line) for lines in (head, *listed) for line in lines), soft_wrap=True)
+            say(out, line, "bold")
+        say(out, "─" * max(cell_len(line) for lines in (head, *listed) for line in lines))
         for row, lines in zip(mine, listed, strict=True):
             for line in lines:
-                out.print(escape(line), style="dim" if row.constant else None, soft_wrap=True)
+                say(out, line, "dim" if row.constant else None)
         out.print()
     for sentence in _signs(rows):
         say(out, sentence)
@@ -140,20 +131,9 @@ def _stacked(row: tuple[str, ...], widths: list[int]) -> list[str]:
     return [*lines, *(" " * (widths[0] + len(GAP)) + line for line in more)]
 
 
-def folded(text: str, width: int, *, whole_words: bool = False) -> list[str]:
-    """Return a text as lines of at most `width` columns, broken at spaces, and inside a word only where it is longer.
-
-    With `whole_words` such a word is left as it is, on a line that is too long.
-    """
-    lines, line = [], ""
-    for word in text.split(" "):
-        if line and cell_len(line) + 1 + cell_len(word) <= width:
-            line = f"{line} {word}"
-            continue
-        lines += [line] if line else []
-        *whole, line = [word] if whole_words else chop_cells(word, width) or [""]
-        lines += whole
-    return [*lines, line]
+def folded(text: str, width: int) -> list[str]:
+    """Return a text as lines of at most `width` columns, broken at spaces, and inside a word only where it is longer."""
+    return [line.plain.rstrip() for line in Text(text).wrap(Console(), width)]
 
 
 def _joined(row: Sequence[str], widths: Sequence[int], left: int = 3) -> str:

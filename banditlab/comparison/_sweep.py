@@ -151,7 +151,7 @@ def prepared(
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
     with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
         describe_environment(TABLE, settings, str(data))
-    found, sentences = surveyed(data, label, settings)
+    found, sentences = surveyed(data, settings)
     env = _built(settings, data)
     if not settings.get("group") and not env.sparse:
         alike = _built(settings | {"group": COPIES}, data)
@@ -221,7 +221,6 @@ def _about_order(table: Any, found: Survey | None) -> list[str]:
 
 def surveyed(
     data: Path,
-    label: str,
     settings: dict[str, Any],
     against: Compared | None = None,
     others: Sequence[str] = (),
@@ -247,7 +246,8 @@ def surveyed(
     data_ = files.read_bytes(path)
     read: list[ReadFrame] = []
 
-    def look(label: str, settings: dict[str, Any]) -> Survey:
+    def look(settings: dict[str, Any]) -> Survey:
+        label = settings.get("label", "")
         encoding, separator, header = (settings.get(name, "auto") for name in ("encoding", "separator", "header"))
         codes = tuple(settings.get("na_values") or ())
         reading = Reading(settings.get("decimal", "."), settings.get("thousands", ""), codes)
@@ -270,8 +270,8 @@ def surveyed(
         another = [] if against is None else against.differences(columns, list(map(str, seen.classes)), str(data))
         return seen._replace(faults=[*found.faults, *seen.faults, *another])
 
-    given = {name: value for name, value in settings.items() if name not in ("path", "label")}
-    found = refuse_faults(look, str(data), label, given, against, others, verb)
+    given = {name: value for name, value in settings.items() if name != "path"}
+    found = refuse_faults(look, str(data), given, against, others, verb)
     return found, _about_file(read[-1], settings)
 
 

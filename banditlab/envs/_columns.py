@@ -14,15 +14,15 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 import numpy as np
 
 from banditlab.envs._reading import EXACT
+from banditlab.envs.options import Missing as Missing
+from banditlab.envs.options import Scaling as Scaling
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import one_of
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "rowwise"]
 TableScaling = Literal[Scaling, "running"]
-Missing = Literal["error", "mean", "zero", "indicator", "drop_rows"]
 Role = Literal["numeric", "nominal", "time", "drop"]
 MALFORMED_SHARE = 0.1
 """A text column of which at most this share of the values is no number counts as a numeric column with slips."""

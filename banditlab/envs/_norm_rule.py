@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import math
-from typing import NamedTuple, Self
+from typing import Annotated, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import Field
 
 from banditlab.envs._columns import Recipe
 from banditlab.envs._planted import JUST_BELOW_ONE
+from banditlab.envs._steps import Exponent, Positive
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
@@ -23,15 +24,15 @@ class NormRule(NamedTuple):
     """Divide by the largest norm of the fit, shorten what is longer, append the constant; or divide each row by its own."""
 
     rowwise: bool
-    exponent: int
+    exponent: Exponent
     r"""Rows are divided by :math:`2^{\text{exponent}}` before they are squared, 0 but for extreme tables."""
-    reach: float
+    reach: Positive
     """The largest norm of the fit's rows, constant left out, in that unit."""
-    divisor: float
+    divisor: Positive
     """What rows are divided by in that unit: the largest norm, with the constant where it is one of the scaled columns."""
-    one: float
+    one: Annotated[float, Field(allow_inf_nan=False, ge=0.0)]
     """The constant in that unit, where it is one of the scaled columns; else 0."""
-    radius: float
+    radius: Positive
     normalize: bool
     intercept: bool
 
@@ -74,27 +75,3 @@ class NormRule(NamedTuple):
         if self.intercept and not self.one:
             X = np.column_stack([X, np.full(len(X), self.radius)]) / np.sqrt(2.0)
         return np.ascontiguousarray(X * JUST_BELOW_ONE)
-
-    def row(self, raw: Floats) -> Floats:
-        """Return the context (d,) of one row (d',), by the same operations; the caller gives its array away."""
-        if self.exponent:
-            return np.asarray(self.rows(raw[None])[0])
-        with np.errstate(over="ignore"):
-            norm = math.sqrt((raw * raw).sum())
-        if self.rowwise:
-            raw /= norm or 1.0
-        elif not norm <= self.reach:
-            return np.asarray(self.rows(raw[None])[0])
-        if not self.intercept:
-            return (raw / self.divisor if self.normalize else raw) * JUST_BELOW_ONE
-        x = np.empty(len(raw) + 1)
-        x[:-1], x[-1] = raw, self.one or self.radius
-        if self.one:
-            if self.normalize:
-                x /= self.divisor
-        else:
-            if self.normalize:
-                x[:-1] /= self.divisor
-            x /= math.sqrt(2.0)
-        x *= JUST_BELOW_ONE
-        return x

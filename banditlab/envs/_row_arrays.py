@@ -89,7 +89,7 @@ class RowArrays:
     def quick(self, row: Mapping[str, object]) -> Floats | None:
         """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.
 
-        The operations are those of `scaled` and `NormRule.row`, each entry's the same and in the same order.
+        The operations are those of `scaled` and `NormRule.rows`, each entry's the same and in the same order.
         """
         if not self._plain or type(row) is not dict:
             return None
@@ -119,7 +119,7 @@ class RowArrays:
             return None
         with np.errstate(over="ignore"):
             x[self.places] = self.scaled(numbers)
-        return self._norm.row(x)
+        return np.asarray(self._norm.rows(x[None])[0])
 
     def warm(self) -> None:
         """Compile what `quick` calls."""

@@ -6,12 +6,12 @@ import json
 from typing import Annotated, Any, Literal
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, ValidationError
 
 from banditlab.envs._columns import Missing, Recipe
 from banditlab.envs._norm_rule import NormRule
-from banditlab.envs._outliers import EXTREME, LEVELS
-from banditlab.envs._steps import Step
+from banditlab.envs._outliers import EXTREME
+from banditlab.envs._steps import LISTED, Finite, Positive, Step
 from banditlab.envs._words import TextFeatures
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided
@@ -20,28 +20,10 @@ from banditlab.validation import FEATURES, UNPACKED, refuse_beyond
 FORMAT = "banditlab encoder"
 VERSION = 3
 """With text columns; without, files are of the version before."""
-Finite = Annotated[float, Field(allow_inf_nan=False)]
-Positive = Annotated[float, Field(allow_inf_nan=False, gt=0.0)]
-Knot = Annotated[float, Field(ge=-EXTREME, le=EXTREME)]
-Exponent = Annotated[int, Field(ge=-1074, le=1024)]
 
 
 class _Part(BaseModel):
     model_config = ConfigDict(strict=True, extra="forbid")
-
-
-class _SavedStep(_Part):
-    name: str
-    role: Literal["numeric", "time", "nominal"]
-    categories: list[str]
-    gaps: bool
-    constant: bool
-    fill: Finite
-    shares: list[Annotated[float, Field(ge=0.0, le=1.0)]]
-    shift: Exponent
-    center: Finite
-    scale: Positive
-    knots: Annotated[list[Knot], Field(max_length=max(LEVELS))] = []
 
 
 class _SavedRecipe(_Part):
@@ -49,18 +31,7 @@ class _SavedRecipe(_Part):
     missing: Missing
     normalize: bool
     intercept: bool
-    na_values: list[str] = []
-
-
-class _SavedNorm(_Part):
-    rowwise: bool
-    exponent: Exponent
-    reach: Positive
-    divisor: Positive
-    one: Annotated[float, Field(allow_inf_nan=False, ge=0.0)]
-    radius: Positive
-    normalize: bool
-    intercept: bool
+    na_values: Annotated[tuple[str, ...], LISTED] = ()
 
 
 class _SavedText(_Part):
@@ -74,8 +45,8 @@ class _Saved(_Part):
     format: Literal["banditlab encoder"]
     version: Literal[1, 2, 3]
     recipe: _SavedRecipe
-    norm: _SavedNorm
-    columns: list[_SavedStep]
+    norm: NormRule
+    columns: list[Step]
     texts: list[_SavedText] = []
 
 
@@ -105,14 +76,9 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule, list[T
         if isinstance(error, UsageError):
             raise
         raise UsageError(f"{source}: not a saved encoder ({' '.join(str(error).split())[:120]})") from None
-    steps = [
-        Step(**step.model_dump() | {name: tuple(getattr(step, name)) for name in ("categories", "shares", "knots")})
-        for step in saved.columns
-    ]
-    recipe = Recipe(**saved.recipe.model_dump() | {"na_values": tuple(saved.recipe.na_values)})
-    norm = NormRule(**saved.norm.model_dump())
-    _refuse_contradictions(steps, recipe, norm, [text.name for text in texts], source)
-    return steps, recipe, norm, texts
+    recipe = Recipe(**saved.recipe.model_dump())
+    _refuse_contradictions(saved.columns, recipe, saved.norm, [text.name for text in texts], source)
+    return saved.columns, recipe, saved.norm, texts
 
 
 def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, texts: list[str], source: str) -> None:

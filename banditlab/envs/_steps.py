@@ -2,31 +2,41 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Annotated, Literal, NamedTuple
 
 import numpy as np
+from pydantic import Field
+
+from banditlab.envs._outliers import EXTREME, LEVELS
+
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Positive = Annotated[float, Field(allow_inf_nan=False, gt=0.0)]
+Exponent = Annotated[int, Field(ge=-1074, le=1024)]
+Share = Annotated[float, Field(ge=0.0, le=1.0)]
+Knot = Annotated[float, Field(ge=-EXTREME, le=EXTREME)]
+LISTED = Field(strict=False)
+"""Of a tuple, which is saved as a list."""
 
 
 class Step(NamedTuple):
-    """What the transformer does to one column, to be saved and to be built anew from."""
+    """What the transformer does to one column, to be saved and to be built anew from; types say what a saved one may hold."""
 
     name: str
-    role: str
-    """"numeric", "time" or "nominal"."""
-    categories: tuple[str, ...] = ()
+    role: Literal["numeric", "time", "nominal"]
+    categories: Annotated[tuple[str, ...], LISTED] = ()
     gaps: bool = False
     """Whether entries were missing when it was fitted."""
     constant: bool = False
     """A numeric column that a scaling makes 0."""
-    fill: float = 0.0
+    fill: Finite = 0.0
     """What is put for a missing number."""
-    shares: tuple[float, ...] = ()
+    shares: Annotated[tuple[Share, ...], LISTED] = ()
     """(n_categories,), what is put for a missing category where `missing = "mean"`."""
-    shift: int = 0
+    shift: Exponent = 0
     """The exponent of the power of 2 by which numbers are divided first: 0 unless their squares are beyond floats."""
-    center: float = 0.0
-    scale: float = 1.0
-    knots: tuple[float, ...] = ()
+    center: Finite = 0.0
+    scale: Positive = 1.0
+    knots: Annotated[tuple[Knot, ...], Field(strict=False, max_length=max(LEVELS))] = ()
     """Of the map to [0, 1] by which a numeric column's entries go first: see `_outliers.mapped`; none for no map."""
 
 

@@ -263,9 +263,7 @@ class Encoder:
             A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
             key and what is allowed.
         """
-        row = self._known(row)
-        x = self._row.quick(row)
-        return self._with_words(self._encoded(row) if x is None else x, row)
+        return self.encode_counted(row)[0]
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
         """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
@@ -310,7 +308,7 @@ class Encoder:
                     x[gap_at : gap_at + len(gap_values)] = gap_values
             elif at >= 0:
                 x[at] = 1.0
-        return self._norm.row(x)
+        return np.asarray(self._norm.rows(x[None])[0])
 
     def _numbers(self, row: Mapping[str, object], x: Floats) -> Floats:
         """Return the numeric columns' values (p,), gaps filled; marks them in the features x where the recipe does."""

@@ -18,13 +18,13 @@ from banditlab.envs._lines import records, refuse_odd_lines
 from banditlab.envs._lines import sniff_separator as sniff_separator
 from banditlab.envs._reading import MISSING, Reading, with_numbers
 from banditlab.envs._text import as_utf8, from_ascii, in_ascii
+from banditlab.envs.options import Format as Format
 from banditlab.errors import FaultError, UsageError
 from banditlab.validation import COLUMNS, ENTRIES, FEATURES, ROWS, UNPACKED, limit, refuse_beyond
 
 if TYPE_CHECKING:
     import pandas as pd
 
-Format = Literal["auto", "csv", "parquet", "libsvm", "arff"]
 Header = Literal["auto", "yes", "no"]
 
 SUFFIXES = {

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import pickle
+import tempfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -82,26 +84,33 @@ def line_of(text: str) -> Line | str:
 
 
 def read_dsjson(path: str, policy: str | None) -> Source:
-    """Return the log of a dsjson file, or raise a UsageError. Actions are named by their places in _multi, from 1."""
+    """Return the log of a dsjson file, or raise a UsageError. Actions are named by their places in _multi, from 1.
+
+    Each line is parsed once. What is evaluated is stored in a temporary file, about as large as the log, until the numbers of
+    all lines are known.
+    """
     if policy not in (None, "uniform"):
         raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")
-    counts, ids, K, rounds, whole = Counter[str](), [], 0, 0, True
-    for line in map(line_of, _texts(path)):
-        if isinstance(line, str):
-            counts[line] += 1
-            continue
-        rounds, K = rounds + 1, max(K, len(line.multi))
-        whole = whole and len(line.probabilities) == len(line.actions)
-        ids += [zlib.crc32(line.id.encode()) << 32 | zlib.adler32(line.id.encode())] if line.id else []
-        counts["lines with a pdrop, which thins the log"] += line.drop != 0.0
-        counts["lines whose a does not name each action of _multi once"] += not _is_order(line)
+    stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), [np.zeros(0, np.uint64)]  # noqa: SIM115
+    texts, rounds, K, whole = _texts(path), 0, 0, True
+    for some in iter(lambda: list(islice(texts, CHUNK)), []):
+        found = list(map(line_of, some))
+        counts.update(line for line in found if isinstance(line, str))
+        lines = [line for line in found if not isinstance(line, str)]
+        ids.append(np.array([_hash(line.id) for line in lines if line.id], np.uint64))
+        counts["lines with a pdrop, which thins the log"] += sum(line.drop != 0.0 for line in lines)
+        ordered = [line for line in lines if sorted(line.actions) == [*range(1, len(line.multi) + 1)]]
+        counts["lines whose a does not name each action of _multi once"] += len(lines) - len(ordered)
+        rounds, K = rounds + len(lines), max([K, *(len(line.multi) for line in lines)])
+        whole = whole and all(len(line.probabilities) == len(line.actions) for line in lines)
+        if ordered:
+            pickle.dump(_arrays(ordered), stored, pickle.HIGHEST_PROTOCOL)
     notes = [LEFT_OUT.format(n=counts.pop(why), why=why) for why in (SKIPPED, OBSERVED) if counts[why]]
-    faults = +counts + doubled([np.array(ids, np.uint64)])
+    faults = +counts + doubled(ids)
     if not rounds and not faults:
+        stored.close()
         raise UsageError(f"{path}: no line is a decision in dsjson")
-    lines = (line for line in map(line_of, _texts(path)) if not isinstance(line, str) and _is_order(line))
-    parts = (_part(some, K, policy, whole) for some in iter(lambda: list(islice(lines, CHUNK)), []))
-    return Source([str(k + 1) for k in range(K)], rounds, parts, faults, notes)
+    return Source([str(k + 1) for k in range(K)], rounds, _parts(stored, K, policy, whole), faults, notes)
 
 
 def _texts(path: str) -> Iterator[str]:
@@ -112,31 +121,43 @@ def _texts(path: str) -> Iterator[str]:
         raise UsageError(f"{path} cannot be read ({error.strerror})") from None
 
 
-def _is_order(line: Line) -> bool:
-    return sorted(line.actions) == [*range(1, len(line.multi) + 1)]
+def _hash(id_: str) -> int:
+    return zlib.crc32(id_.encode()) << 32 | zlib.adler32(id_.encode())
 
 
-def _part(lines: list[Line], K: int, policy: str | None, whole: bool) -> Part:
-    m = len(lines)
-    p, able = np.zeros((2, m, K))
+def _arrays(lines: list[Line]) -> tuple[Any, ...]:
+    """Return actions, costs, probabilities, numbers of actions (m,), p (m, largest number of actions), and hashed contexts."""
+    sizes = np.array([len(line.multi) for line in lines])
+    p = np.zeros((len(lines), sizes.max()))
     for i, line in enumerate(lines):
-        able[i, : len(line.multi)] = 1.0
-        if whole:
+        if len(line.probabilities) == len(line.actions):
             p[i, np.array(line.actions) - 1] = line.probabilities
-    action = np.array([line.action for line in lines])
-    chosen = np.array([line.probability for line in lines])
-    sums = p.sum(axis=1, keepdims=True)
-    p = np.divide(p, sums, out=p, where=np.abs(sums - 1.0) <= ROUNDED)
-    known = (action >= 0) & (action < able.sum(axis=1))
-    own = p[np.arange(m), np.where(known, action, 0)]
-    differ = whole & known & (np.abs(own - chosen) > ROUNDED)
-    return Part(
-        np.where(known, action, -1).astype(np.float64),
-        -np.array([line.cost for line in lines]),
-        np.where(differ[:, None], np.nan, p) if whole else chosen,
-        hashed([[*_features("", line.shared)] for line in lines]),
-        able / able.sum(axis=1, keepdims=True) if policy == "uniform" else None,
+    numbers = (
+        np.array([line[j] for line in lines]) for j in map(Line._fields.index, ("action", "cost", "probability"))
     )
+    return (*numbers, sizes, p, hashed([*_features("", line.shared)] for line in lines))
+
+
+def _parts(stored: IO[bytes], K: int, policy: str | None, whole: bool) -> Iterator[Part]:
+    with stored:
+        end = stored.tell()
+        stored.seek(0)
+        while stored.tell() < end:
+            action, cost, chosen, sizes, p, contexts = pickle.load(stored)
+            p = np.pad(p, ((0, 0), (0, K - p.shape[1])))
+            able = (np.arange(K) < sizes[:, None]).astype(np.float64)
+            sums = p.sum(axis=1, keepdims=True)
+            p = np.divide(p, sums, out=p, where=np.abs(sums - 1.0) <= ROUNDED)
+            known = (action >= 0) & (action < sizes)
+            own = p[np.arange(len(p)), np.where(known, action, 0).astype(np.intp)]
+            differ = whole & known & (np.abs(own - chosen) > ROUNDED)
+            yield Part(
+                np.where(known, action, -1).astype(np.float64),
+                -cost,
+                np.where(differ[:, None], np.nan, p) if whole else chosen,
+                contexts.toarray(),
+                able / sizes[:, None] if policy == "uniform" else None,
+            )
 
 
 def _features(name: str, value: Any) -> Iterator[tuple[str, float]]:

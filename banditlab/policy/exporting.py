@@ -51,7 +51,7 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
             (_write_lines if path.suffix == ".dsjson" else _write_parquet)(decisions, file)
     except OSError as error:
         raise UsageError(f"-o {out}: cannot be written ({error.strerror})") from None
-    return [f"{len(decisions.bits):,} decisions written to {out}", *decisions.notes]
+    return [f"{decisions.rounds:,} decisions written to {out}", *decisions.notes]
 
 
 def _write_lines(log: AnsweredDecisions, file: IO[bytes]) -> None:

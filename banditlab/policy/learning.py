@@ -64,10 +64,12 @@ def train_from_log(
     player = agent_for(agent or AGENT, settings or {}, problem, seed, "", one_right=False)
     core = Core(player, names, generator_for(seed, "policy", player.id))
     core.require_replaceable("--from-log")
-    learnt = max(1, int(LEARNT * len(decisions.bits)))
+    learnt = max(1, int(LEARNT * decisions.rounds))
     for each in islice(decisions, learnt):
         record = each.record
-        core.learn_of_another(record.context, record.action, decisions.propensities(each)[0], decisions.bits[each.seq])
+        core.learn_of_another(
+            record.context, record.action, decisions.propensities(each)[0], bool(decisions.bits[each.seq])
+        )
     core.decisions = core.answered = core.right = 0
     core.retired = set(own.core.retired)
     core.set_floor(floor)

@@ -11,6 +11,7 @@ table has another index, so none can disagree with its table: an id begins with 
 
 from __future__ import annotations
 
+import json
 import os
 import platform
 import threading
@@ -315,6 +316,12 @@ class EventLog:
         with self._reading() as db:
             rows = db.execute(query.execution_options(yield_per=STEP))
             return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
+
+    def names(self, classes: list[Any]) -> list[Any]:
+        """Return the classes' names: those of a snapshot, and those added since."""
+        e = EVENTS.c
+        added = self.rows(sa.select(e.name).where(e.kind == ev.CHANGED, e.correct == 1).order_by(e.seq))
+        return list(dict.fromkeys([*classes, *(json.loads(name) for (name,) in added)]))
 
     def events(self, after: int) -> Iterator[ev.Event]:
         """Yield the events after a place, in order; a LogError where one is damaged or missing."""

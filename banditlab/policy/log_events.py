@@ -12,9 +12,10 @@ import numpy as np
 from banditlab.errors import UsageError
 from banditlab.policy.container import Parts, refuse_strangers, unpacked
 from banditlab.policy.container import read as read_policy
-from banditlab.policy.events import NEVER, Answered, Decided, Event
+from banditlab.policy.events import ANSWERED, CLOSED, DECIDED, NEVER, Decided
 from banditlab.policy.logged import CHUNK, Floats, Part, Source
 
+NO_ANSWER = -1
 WITHOUT_ANSWER = (
     "{left:,} of {n:,} decisions have no answer, or no context any more, and are left out: the value is that of all decisions "
     "only if being answered depends on neither action nor reward"
@@ -33,35 +34,34 @@ class AnsweredDecisions:
     def __init__(self, address: str) -> None:
         from banditlab.policy.log import EventLog
 
-        self.address, self.decisions = address, 0
-        self.bits: dict[int, bool] = {}
-        """Rewards, by the places of their decisions."""
+        self.address = address
         with closing(EventLog(address, write=False)) as reader:
             self.policy = unpacked(reader.snapshot()[1], reader.source)
-        self.names, contexts = self.policy.core.classes, set()
-        for event in self._events():
-            if isinstance(event, Answered):
-                if event.decision in contexts:
-                    self.bits[event.decision] = event.correct
-            elif isinstance(event, Decided):
-                self.decisions += 1
-                contexts |= {event.seq} if event.record.generation != NEVER else set()
-            elif event.kind == "add" and event.name not in self.names:
-                self.names.append(event.name)
-        if len(self.bits) < 2:
+            self.names, last = reader.names(self.policy.core.classes), reader.last()[0]
+            seq, generation = reader.numbers(DECIDED, "seq", "generation")
+            self.decisions, decided = len(seq), np.zeros(last + 1, np.bool_)
+            decided[seq[generation != NEVER].astype(np.intp)] = True
+            self.bits = np.full(last + 1, NO_ANSWER, np.int8)
+            """(places + 1,) the rewards by the places of their decisions."""
+            for kind in (ANSWERED, CLOSED):
+                answers = reader.numbers(kind, "decision", "correct")
+                places, correct = answers[:, answers[0] <= last]
+                self.bits[places.astype(np.intp)] = correct
+        self.bits[~decided] = NO_ANSWER
+        self.rounds = int(np.count_nonzero(self.bits != NO_ANSWER))
+        if self.rounds < 2:
             raise UsageError(f"{address}: fewer than two decisions have an answer")
-        left = self.decisions - len(self.bits)
+        left = self.decisions - self.rounds
         self.notes = [WITHOUT_ANSWER.format(left=left, n=self.decisions)] if left else []
-
-    def _events(self) -> Iterator[Event]:
-        from banditlab.policy.log import EventLog
-
-        with closing(EventLog(self.address, write=False)) as reader:
-            yield from reader.events(reader.head().pruned)
 
     def __iter__(self) -> Iterator[Decided]:
         """Yield the decisions in their order."""
-        return (event for event in self._events() if isinstance(event, Decided) and event.seq in self.bits)
+        from banditlab.policy.log import EventLog
+
+        with closing(EventLog(self.address, write=False)) as reader:
+            for event in reader.events(reader.head().pruned):
+                if isinstance(event, Decided) and self.bits[event.seq] != NO_ANSWER:
+                    yield event
 
     def propensities(self, decision: Decided) -> tuple[Floats, Floats]:
         """Return the probabilities (K,) of a decision, and 1.0 for each action that was allowed."""
@@ -79,7 +79,7 @@ def read_events(address: str, policy: str | None) -> Source:
     decisions = iter(log)
     chunks = iter(lambda: list(islice(decisions, CHUNK)), [])
     parts = (_part(log, some, policy, other) for some in chunks)
-    return Source([*map(str, log.names)], len(log.bits), parts, Counter(), log.notes, learning=True)
+    return Source([*map(str, log.names)], log.rounds, parts, Counter(), log.notes, learning=True)
 
 
 def _part(log: AnsweredDecisions, decisions: list[Decided], policy: str | None, other: Parts | None) -> Part:
@@ -91,4 +91,4 @@ def _part(log: AnsweredDecisions, decisions: list[Decided], policy: str | None, 
         target, known = np.zeros_like(able), len(other.core.classes)
         for row, x, mask in zip(target, X, able[:, :known] > 0.0, strict=True):
             row[:known] = other.core.choose(x, None if mask.all() else mask).probabilities
-    return Part(action, np.array([log.bits[each.seq] for each in decisions], np.float64), p, X, target)
+    return Part(action, log.bits[[each.seq for each in decisions]].astype(np.float64), p, X, target)

@@ -164,4 +164,4 @@ def _contexts(frame: pd.DataFrame) -> Floats:
         else:
             for row, text in zip(words, frame[name].astype("str"), strict=True):
                 row.append((f"{name}={text}", 1.0))
-    return np.hstack([np.where(np.isfinite(X), np.clip(X, -LARGEST, LARGEST), 0.0), hashed(words)])
+    return np.hstack([np.where(np.isfinite(X), np.clip(X, -LARGEST, LARGEST), 0.0), hashed(words).toarray()])

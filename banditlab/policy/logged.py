@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,11 +49,11 @@ class Source(NamedTuple):
     """Whether its logger learns, as far as is known."""
 
 
-def hashed(words: list[list[tuple[str, float]]]) -> Floats:
-    """Return features (m, HASHES) of words with their values, a list for each of m rows."""
+def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
+    """Return features (m, HASHES) of words with their values, a list for each of m rows, in CSR form."""
     from sklearn.feature_extraction import FeatureHasher
 
-    return np.asarray(FeatureHasher(HASHES, input_type="pair").transform(words).toarray())
+    return FeatureHasher(HASHES, input_type="pair").transform(words)
 
 
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:

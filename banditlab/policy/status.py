@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 import os
 from collections.abc import Iterator
@@ -19,7 +18,7 @@ from banditlab.errors import LogError
 from banditlab.policy.choice import Held, Name
 from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of, rule_of
-from banditlab.policy.events import ANSWERED, CHANGED, CLOSED, DECIDED, from_bytes
+from banditlab.policy.events import ANSWERED, CLOSED, DECIDED, from_bytes
 from banditlab.policy.holdback import Holdback, compared
 from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, matched, unequal
 
@@ -246,13 +245,13 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         drawn = reader.rows(
             sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
         )
-        added = reader.rows(sa.select(e.correct, e.name).where(e.kind == CHANGED).order_by(e.seq))
+        names = reader.names(head.classes)
     rule, delays, answers = rule_of(head), matched(seq, given).at - at, matched(seq, np.hstack([given, closed]))
     last = max([0.0, *at[-1:], *given[1, -1:], *closed[1, -1:]])
     which = counted(seq, at, answers, last, rule)
     correct = answers.correct[which.places]
     mistakes = 1.0 - correct
-    names, ends = names_of(head.classes, added), sequence(mistakes)
+    ends = sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
     return LogStatus(
         source=reader.source,
@@ -281,16 +280,6 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         bins=_bins(p[which.places], correct),
         holdback=compared(held_back, p, which.places, correct),
     )
-
-
-def names_of(classes: list[Any], changes: list[tuple[Any, ...]]) -> list[Name]:
-    """Return the classes' names: the snapshot's, and those added after it."""
-    names = list(classes)
-    for added, text in changes:
-        name = json.loads(text)
-        if added and name not in names:
-            names.append(name)
-    return names
 
 
 def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list[Plays]:

@@ -148,7 +148,7 @@ def trained(
         given = against.recipe(Path(data)) | given
     given |= {"path": str(Path(data).absolute())}
     described = describe_environment(TABLE, given, str(data))
-    surveyed(Path(data), given.get("label", ""), given, against, faults, "train")
+    surveyed(Path(data), given, against, faults, "train")
     rows = build_environment(described, rounds=1).unwrapped.n_rows
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped

@@ -2,8 +2,9 @@
 
     python -m benchmarks logs --rows 1000000
 
-draws a log with 4 actions, two numbers and a text as context, and known propensities, writes it in each format (dsjson is read
-by Vowpal Wabbit, too), and evaluates it in a fresh process each time. Seconds are of the whole process.
+draws a log with 4 actions, two numbers and a text as context, and known propensities, writes it in each format, and evaluates
+it in a fresh process each time. Vowpal Wabbit reads the dsjson, too; "db" is a policy's event log, in which every decision has
+its answer. Seconds are those of a core, of the whole process: a busy machine adds less to them than to those of a clock.
 """
 
 from __future__ import annotations
@@ -12,8 +13,8 @@ import json
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,11 @@ import pandas as pd
 import pyarrow
 import pyarrow.parquet
 
+from banditlab import Policy
+from banditlab.policy.choice import Record
+from banditlab.policy.container import read
+from banditlab.policy.events import PLACE, Answered, Decided, Event
+from banditlab.policy.log import EventLog
 from banditlab.validation import at_least
 
 K, CHUNK = 4, 100_000
@@ -28,14 +34,17 @@ P = np.array([0.4, 0.3, 0.2, 0.1])
 CITIES = np.array(["Bern", "Oslo", "Rome", "Wien"])
 OURS = "from banditlab.cli.main import app; app(['evaluate', {file!r}, '--policy', {policy!r}], standalone_mode=False)"
 THEIRS = "from vowpalwabbit import Workspace; Workspace('--cb_explore_adf --quiet --dsjson -d {file}').finish()"
-PEAK = "; import resource; print('peak', resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)"
+PEAK = (
+    "; import resource; used = resource.getrusage(resource.RUSAGE_SELF)"
+    "; print(used.ru_utime + used.ru_stime, used.ru_maxrss)"
+)
 
 
-def main(*, rows: int = 1_000_000, kinds: str = "csv,parquet,dsjson", policy: str = "uniform") -> None:
+def main(*, rows: int = 1_000_000, kinds: str = "csv,parquet,dsjson,db", policy: str = "uniform") -> None:
     """Print a line for each format and program."""
     at_least("rows", rows, CHUNK)
     print(f"{rows:,} rows of {K} actions, policy {policy}\n")
-    print(f"{'file':<10}{'program':<12}{'MB':>8}{'s':>8}{'rows/s':>12}{'peak MiB':>10}")
+    print(f"{'file':<10}{'program':<12}{'MB':>8}{'CPU s':>8}{'rows/CPU s':>12}{'peak MiB':>10}")
     for kind in kinds.split(","):
         with tempfile.TemporaryDirectory() as folder:
             file = written(Path(folder) / f"log.{kind}", rows)
@@ -52,10 +61,10 @@ def main(*, rows: int = 1_000_000, kinds: str = "csv,parquet,dsjson", policy: st
 
 
 def measured(code: str) -> tuple[float, float]:
-    """Return seconds and MiB of a process that runs the code."""
-    start = time.perf_counter()
+    """Return seconds of a core and MiB of a process that runs the code."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return time.perf_counter() - start, int(done.stdout.split()[-1]) / 1024.0
+    seconds, peak = map(float, done.stdout.split()[-2:])
+    return seconds, peak / 1024.0
 
 
 def chunks(rows: int) -> Iterator[pd.DataFrame]:
@@ -74,6 +83,8 @@ def chunks(rows: int) -> Iterator[pd.DataFrame]:
 def written(file: Path, rows: int) -> Path:
     """Write the log in the format of the file's ending."""
     writer = None
+    if file.suffix == ".db":
+        return written_events(file, rows)
     with open(file, "wb") as out:
         for i, frame in enumerate(chunks(rows)):
             if file.suffix == ".csv":
@@ -87,6 +98,26 @@ def written(file: Path, rows: int) -> Path:
                 writer.write_table(table)
         if writer is not None:
             writer.close()
+    return file
+
+
+def written_events(file: Path, rows: int) -> Path:
+    """Write the log as a policy's event log."""
+    columns = {"city": [*CITIES], "age": [18, 80], "visits": [0.0, 10.0]}
+    policy = Policy.new(columns, [*map(str, range(K))], agent="uniform")
+    policy.save(file.with_suffix(".policy"))
+    Policy.open(file.with_suffix(".policy"), file).close()
+    encoder, seq = read(file.with_suffix(".policy")).encoder, 0
+    with closing(EventLog(str(file))) as log:
+        for frame in chunks(rows):
+            X = encoder.transform(frame[[*columns]])
+            events: list[Event] = []
+            for x, a, r in zip(X, frame["action"].tolist(), frame["reward"].tolist(), strict=True):
+                record = Record(x, a, P, None, None, 0)
+                events.append(Decided(seq + 1, f"{seq + 1:0{PLACE}x}{0:020x}", 1e9, record, None))
+                events.append(Answered(seq + 2, seq + 1, 1e9, bool(r)))
+                seq += 2
+            log.append(events)
     return file
 
 

@@ -12,7 +12,8 @@ from rich.cells import cell_len
 
 from banditlab.analysis.statistics import Interval
 from banditlab.cli import console, listing, ranking
-from banditlab.cli.ranking import cells, folded, print_ranking, ranked_lines, say
+from banditlab.cli.plain import say
+from banditlab.cli.ranking import cells, folded, print_ranking, ranked_lines
 from tests.cli.conftest import terminal
 
 HEADER = ("", "player", "setting", "mistakes % (95 %)", "behind", "us/round")

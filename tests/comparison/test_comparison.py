@@ -121,8 +121,8 @@ def looking(*rounds: list[FaultError]) -> Any:
     """Return a function that finds these faults one time after the other, then none; it notes what it is asked."""
     left = list(rounds)
 
-    def look(label: str, settings: dict[str, Any]) -> Any:
-        look.asked.append((label, dict(settings)))  # type: ignore[attr-defined]
+    def look(settings: dict[str, Any]) -> Any:
+        look.asked.append(dict(settings))  # type: ignore[attr-defined]
         return SimpleNamespace(faults=left.pop(0) if left else [], classes=Counter(), n_rows=0)
 
     look.asked = []  # type: ignore[attr-defined]
@@ -131,14 +131,14 @@ def looking(*rounds: list[FaultError]) -> Any:
 
 def refused(look: Any) -> FaultyTableError:
     with pytest.raises(FaultyTableError) as caught:
-        refuse_faults(look, "t.csv", "y", {"missing": None, "scaling": "none"})
+        refuse_faults(look, "t.csv", {"label": "y", "missing": None, "scaling": "none"})
     return caught.value
 
 
 def test_a_table_without_faults_is_as_it_was_found() -> None:
     look = looking([])
-    assert refuse_faults(look, "t.csv", "y", {"missing": None}).faults == []
-    assert look.asked == [("y", {"missing": None})]
+    assert refuse_faults(look, "t.csv", {"label": "y", "missing": None}).faults == []
+    assert look.asked == [{"label": "y", "missing": None}]
 
 
 def test_faults_are_mended_round_after_round_and_told_once() -> None:
@@ -147,7 +147,10 @@ def test_faults_are_mended_round_after_round_and_told_once() -> None:
     error = refused(look)
     assert error.faults == ["one", "two"]
     assert error.command == "banditlab compare t.csv --label z --drop-row 3 --scaling none"
-    assert look.asked[1:] == [("z", {"scaling": "none"}), ("z", {"scaling": "none", "drop_rows": [3]})]
+    assert look.asked[1:] == [
+        {"label": "z", "scaling": "none"},
+        {"label": "z", "scaling": "none", "drop_rows": [3]},
+    ]
 
 
 def test_a_fault_that_nothing_mends_leaves_no_command() -> None:
@@ -179,11 +182,11 @@ def test_a_fault_that_nothing_mends_leaves_no_command() -> None:
 def test_an_option_mends_a_setting(
     settings: dict[str, Any], options: tuple[str, ...], expected: dict[str, Any]
 ) -> None:
-    assert _fixed("y", settings, [FaultError("x", *options)]) == ("y", expected)
+    assert _fixed(settings, [FaultError("x", *options)]) == expected
 
 
 def test_a_label_mends_the_label() -> None:
-    assert _fixed("y", {"a": 1}, [FaultError("x", "--label", "z")]) == ("z", {"a": 1})
+    assert _fixed({"label": "y", "a": 1}, [FaultError("x", "--label", "z")]) == {"label": "z", "a": 1}
 
 
 @pytest.mark.parametrize(
@@ -199,7 +202,7 @@ def test_a_label_mends_the_label() -> None:
     ],
 )
 def test_the_command_with_these_settings(label: str, settings: dict[str, Any], words: str) -> None:
-    found = command("t.csv", label, settings)
+    found = command("t.csv", {"label": label} | settings)
     assert sorted(found.split(" --")) == sorted(f"banditlab compare t.csv{words}".split(" --"))
 
 

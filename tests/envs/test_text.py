@@ -13,10 +13,10 @@ from sklearn.decomposition import TruncatedSVD
 from sklearn.feature_extraction.text import TfidfVectorizer
 
 from banditlab import Policy
-from banditlab.cli.table_options import TableOptions
 from banditlab.comparison import prepared
 from banditlab.envs import Table
 from banditlab.envs.encoding import Encoder
+from banditlab.envs.options import OPTIONS
 from banditlab.errors import UsageError
 
 WORDS = ["write", "sort", "prove", "a", "the", "list", "of", "theorem", "haiku", "rain", "python", "in", "two", "café"]
@@ -205,4 +205,4 @@ def test_a_comparison_takes_a_column_of_texts(table: Any) -> None:
     path = table().path
     made = prepared(Path(path), "ok", text=["prompt"], agents="uniform")
     assert made.spec.environment[0].model_dump()["text"] == ["prompt"]
-    assert {"text", "text_features"} <= set(TableOptions._fields)
+    assert {"text", "text_features"} <= set(OPTIONS)

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import sys
 import time
+import webbrowser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 from docs.make.finish import finish
@@ -17,7 +21,25 @@ def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m docs", description=__doc__)
     parser.add_argument("--out", type=Path, default=BUILD / "html", help="where the pages go (build/site/html)")
     parser.add_argument("--quick", action="store_true", help="only what changed; links to new pages may be missed")
+    parser.add_argument("--serve", action="store_true", help="then serve the site on this machine and open a browser")
+    parser.add_argument("--port", type=int, default=8000, help="port for --serve; 0 takes a free one (8000)")
     return parser
+
+
+def serve(folder: Path, port: int) -> int:
+    """Serve a folder on 127.0.0.1 until Ctrl-C, and open it in a browser; 1 if the port is taken."""
+    handler = functools.partial(SimpleHTTPRequestHandler, directory=str(folder))
+    try:
+        server = ThreadingHTTPServer(("127.0.0.1", port), handler)
+    except OSError as error:
+        print(f"docs: cannot serve on port {port}: {error.strerror}; choose another by --port", file=sys.stderr)
+        return 1
+    address = f"http://127.0.0.1:{server.server_address[1]}/"
+    print(f"docs: serving {address}, Ctrl-C ends it", flush=True)
+    webbrowser.open(address)
+    with server, contextlib.suppress(KeyboardInterrupt):
+        server.serve_forever()
+    return 0
 
 
 def main() -> int:
@@ -39,7 +61,9 @@ def main() -> int:
         print(f"docs: {line}", file=sys.stderr)
     pages = len(list(given.out.rglob("*.html")))
     print(f"docs: {pages} pages in {given.out}, {len(dead)} dead links, {time.perf_counter() - begin:.0f} s")
-    return 1 if failed or dead else 0
+    if failed or dead:
+        return 1
+    return serve(given.out, given.port) if given.serve else 0
 
 
 if __name__ == "__main__":

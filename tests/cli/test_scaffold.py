@@ -71,18 +71,6 @@ def test_the_readmes_speak_of_files_that_are_there(lab: Path) -> None:
     assert "first.py" in (lab / "analysis" / "README.md").read_text()
 
 
-def test_the_projects_readme_names_files_that_a_new_lab_has(lab: Path) -> None:
-    block = (
-        (Path(__file__).parents[2] / "README.md")
-        .read_text()
-        .partition("banditlab new lab my-lab")[2]
-        .partition("```")[0]
-    )
-    named = [word for word in block.split() if word.endswith((".py", ".toml"))]
-    assert len(named) == 2
-    assert [word for word in named if not (lab / word).is_file()] == []
-
-
 def test_new_agent_goes_to_the_labs_folder(lab: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(lab)
     file = new_agent("my-agent2")

@@ -6,16 +6,22 @@ import ast
 import importlib
 import inspect
 import itertools
+import os
 import re
+import signal
+import socket
+import subprocess
 import sys
 import textwrap
 import types
+import urllib.request
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parents[2]))
+from docs.__main__ import serve
 from docs.make import algorithms, api, docstrings, gallery, measured
 from docs.make.finish import MENDED, finish
 from docs.make.links import dead_links
@@ -221,3 +227,28 @@ def test_extras_name_what_the_site_needs() -> None:
     needed: Any = re.search(r"^docs = \[(.*)\]$", text, re.MULTILINE)
     for package in ("sphinx", "furo", "myst-parser", "numpydoc", "sphinx-mathjax-offline"):
         assert f'"{package}>=' in needed.group(1)
+
+
+def test_the_site_is_served_until_it_is_interrupted(tmp_path: Path) -> None:
+    (tmp_path / "index.html").write_text("the landing page")
+    code = f"import pathlib; from docs.__main__ import serve; serve(pathlib.Path({str(tmp_path)!r}), 0)"
+    environment = os.environ | {"BROWSER": "true"}
+    with subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, env=environment, stdout=subprocess.PIPE, text=True
+    ) as server:
+        try:
+            assert server.stdout is not None
+            [address] = re.findall(r"http://\S+/", server.stdout.readline())
+            with urllib.request.urlopen(address, timeout=10) as page:
+                assert page.read() == b"the landing page"
+            server.send_signal(signal.SIGINT)
+            assert server.wait(10) == 0
+        finally:
+            server.kill()
+
+
+def test_a_port_that_is_taken_gives_one_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert serve(tmp_path, port) == 1
+    assert capsys.readouterr().err.startswith(f"docs: cannot serve on port {port}: ")

@@ -40,7 +40,13 @@ Lab = Annotated[
 Out = Annotated[Path | None, typer.Option("-o", "--out", help="Results folder.")]
 Jobs = Annotated[int | None, typer.Option("-j", "--jobs", min=1, help="Worker processes; by default one a core.")]
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Print runs, skips, what is done, an estimate; then stop.")]
-Data = Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not. Several tables: files, folders, a quoted pattern such "
+        "as 'tables/*.csv', or openml:ID,ID."
+    ),
+]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 OnCluster = Annotated[
     str | None,
@@ -110,10 +116,11 @@ def run(
     from banditlab.engine import read_spec
 
     part = _part(shard)
-    _run_or_estimate(
+    code = _run_or_estimate(
         read_spec(spec, overrides), str(spec), out, jobs, dry_run, report and part is None, cluster, patience, part,
         _port(live, live_port, dry_run),
     )  # fmt: skip
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -141,6 +148,10 @@ def compare(
         list[str] | None,
         typer.Option(help="How labels change, as in a spec's [change]: key=value, such as at=1000; repeatable."),
     ] = None,
+    exceptions: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of settings for single ones of several tables, tables to skip, and families."),
+    ] = None,
     dry_run: DryRun = False,
     lab: Lab = None,
     cluster: OnCluster = None,
@@ -150,21 +161,32 @@ def compare(
     *,
     table: dict[str, Any],
 ) -> None:
-    """Rank agents and exploration rates on your own table."""
+    """Rank agents and exploration rates on your own table, or over many tables."""
     _open_labs(lab)
-    from banditlab.cli.table_view import comparison_lines
-    from banditlab.comparison import default_folder, plain_name, prepared
+    from banditlab.cli.table_view import comparison_lines, many_lines
+    from banditlab.comparison import default_folder, is_many, name_of_many, plain_name, prepared, prepared_many
     from banditlab.engine.spec import settings_of
 
-    out = out or default_folder(plain_name(data))
+    many = exceptions is not None or is_many(data)
+    out = out or default_folder(name_of_many(data) if many else plain_name(data[0]))
     table |= {"feedback": settings_of(feedback or [], "--feedback"), "change": settings_of(change or [], "--change")}
-    made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
-    for line in comparison_lines(made, classes=dry_run):
+    table |= {"out": out, "passes": passes, "rounds": rounds, "repetitions": repetitions, "agents": agents}
+    port = _port(live, live_port, dry_run)
+    notes: Any = ()
+    if many:
+        several = prepared_many(data, exceptions=exceptions, **table)
+        lines, spec = many_lines(several, whole=dry_run), several.spec
+    else:
+        made = prepared(data[0], **table)
+        lines, spec = comparison_lines(made, classes=dry_run), made.spec
+        notes = made.survey.notes if made.survey else ()
+    for line in lines:
         typer.echo(plain(line))
-    _run_or_estimate(
-        made.spec, str(data), out, jobs, dry_run, True, cluster, patience, None, _port(live, live_port, dry_run),
-        made.survey.notes if made.survey else (),
-    )  # fmt: skip
+    code = _run_or_estimate(spec, str(data[0]), out, jobs, dry_run, True, cluster, patience, None, port, notes)
+    if many and several.n_faulty:
+        were = "table was" if several.n_faulty == 1 else "tables were"
+        typer.echo(f"{several.n_faulty} {were} left out, for the faults above", err=True)
+    raise typer.Exit(code or (1 if many and several.n_faulty else 0))
 
 
 def _run_or_estimate(
@@ -179,7 +201,8 @@ def _run_or_estimate(
     part: tuple[int, int] | None = None,
     live: int | None = None,
     notes: Any = (),
-) -> None:
+) -> int:
+    """Play a sweep, or print its estimate; return the exit code."""
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
     from banditlab.engine import Sweep
@@ -190,9 +213,9 @@ def _run_or_estimate(
     folder = out or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if dry_run:
         print_dry_run(sweep, jobs or _cores(), folder)
-    else:
-        options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
-        raise typer.Exit(Console(notes).run_sweep(sweep, folder, report, live, **options))
+        return 0
+    options = {"jobs": jobs or _cores(), "cluster": cluster, "patience": patience, "shard": part}
+    return Console(notes).run_sweep(sweep, folder, report, live, **options)
 
 
 def _port(live: bool, port: int | None, dry_run: bool) -> int | None:

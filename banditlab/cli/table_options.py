@@ -122,7 +122,8 @@ def reads_a_table(command: Callable[..., None]) -> Any:
         except FaultyTableError as error:
             from banditlab.cli.table_view import fault_lines
 
-            source, without = str(given[first.name]), {first.name, *hints}
+            source, without = given[first.name], {first.name, *hints}
+            source = str(source[0] if isinstance(source, list) else source)
             if given.get("best_of"):
                 source, without = "the request", {*without, "best_of", "agent", "settings"}
             for line in fault_lines(error, source, option_words(context, without)):

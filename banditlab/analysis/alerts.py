@@ -19,7 +19,7 @@ def incomplete(results: Results) -> list[str]:
     """Return a line for each kind of runs that are not there."""
     failed = len(results.failures)
     streams = sum(failure.is_comparator for failure in results.failures)
-    last = results.runs[results.runs["round"] == results.last_round]
+    last = results.final
     numberless = last.loc[last["ranked"].isna(), "label"]
     unreadable, runs = len(results.unreadable), count(results.planned, "run")
     lines = [
@@ -50,7 +50,7 @@ def _off_expectation(results: Results) -> list[str]:
     variance, once in 3e7 honest runs: beyond 6 standard deviations, and 12 mistakes more where V is small. A
     forecaster's action is not drawn, so it has no such test.
     """
-    last = results.runs[results.runs["round"] == results.last_round]
+    last = results.final
     last = last[last["kind"].isin(["bit", "reference"])]
     off = (last["mistakes"] - last["expected_mistakes"]).abs()
     runs = last[off > 6 + 6 * np.sqrt(1 + last["mistakes_variance"].astype(float))]

@@ -62,7 +62,12 @@ class Arena:
     @cached_property
     def final(self) -> pd.DataFrame:
         """The rows of the last round."""
-        return self.runs[self.runs["round"] == self.results.last_round]
+        return self.runs[self.runs["round"] == self.last_round]
+
+    @cached_property
+    def last_round(self) -> int:
+        """The last checkpoint of this environment, which is that of every finished run."""
+        return self.results.rounds_of(self.environment)
 
     @cached_property
     def repeats(self) -> bool:

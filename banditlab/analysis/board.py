@@ -174,10 +174,10 @@ def _sweep(sweep: Results, title: str) -> dict[str, Any]:
 
 def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:
     """Return a row per setting, with its curve in fractions of the rounds; all settings of a sweep at once, for speed."""
-    runs, last = sweep.runs, sweep.last_round
-    final = runs[runs["round"] == last]
+    runs, final = sweep.runs, sweep.final
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
-    found["seconds"] = final.groupby(KEYS, sort=False)["seconds"].mean() / last
+    per_round = final["seconds"] / final["round"]
+    found["seconds"] = per_round.groupby([final[key] for key in KEYS], sort=False).mean()
     factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
     rounds_each = final.groupby(KEYS, sort=False)["first_sight_rounds"].max()
     draw = (found["mean"] * found["count"] * rounds_each + 1) / (found["count"] * rounds_each + 2)

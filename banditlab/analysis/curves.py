@@ -102,7 +102,7 @@ def relative_panels(arena: Arena) -> list[Panel]:
     table = arena.relative if arena.paired else arena.relative[:0]
     panels = []
     for _, group in table.groupby("norm_bound"):
-        final = group[group["round"] == arena.results.last_round]
+        final = group[group["round"] == arena.last_round]
         chosen = arena.best(final)
         rows = arena.reported(group, chosen)
         if rows.empty:

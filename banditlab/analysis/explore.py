@@ -35,7 +35,7 @@ def explorable(
 ) -> dict[str, Any]:
     """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""
     return {
-        "rounds": arena.results.last_round,
+        "rounds": arena.last_round,
         "looks": {label: _look(looks[label]) for label in _labels(arena)},
         "groups": {label: groups.get(label, "") for label in _labels(arena)},
         "panels": _panels(arena),
@@ -184,19 +184,19 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
     """Return the best model of each setting's own streams: at its own B, or at the B of the least loss."""
-    table = arena.relative[arena.relative["round"] == arena.results.last_round]
+    table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]
     table = table[[*keys, *columns]].groupby(keys, sort=False).mean().reset_index()
     table = table.sort_values("loss_nats", kind="stable").drop_duplicates(VARIANT)
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in _rows(table):
-        mistakes = row["comparator_mistakes"] / arena.results.last_round
+        mistakes = row["comparator_mistakes"] / arena.last_round
         text = f"{amount(row['loss_nats'])} nats and {amount(row['comparator_mistakes'])} mistakes ({share(mistakes)})"
         found[row["label"], row["settings"]] = {
             "model": f"{text} at B = {short(row['norm_bound'])}",
             "level": 100 * mistakes,
-            "relative": f"{amount(row['relative_expected'])} over all {arena.results.last_round:,} rounds",
+            "relative": f"{amount(row['relative_expected'])} over all {arena.last_round:,} rounds",
         }
     return found
 

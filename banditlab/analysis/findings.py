@@ -233,7 +233,7 @@ def facts_of(arena: Arena) -> Facts:
     return Facts(
         rows=rows,
         repetitions=len(arena.repetitions),
-        rounds=arena.results.last_round,
+        rounds=arena.last_round,
         ranked_rounds=arena.ranked_rounds,
         unit="group of rows" if "groups" in arena.results.data.get(arena.environment, {}) else "row",
         paired=arena.paired,
@@ -260,7 +260,7 @@ def _models(arena: Arena) -> dict[str, float]:
     """Return the share of mistakes of the best models at `best_ball`, per player, or for "all"."""
     table = comparator_table(arena)
     table = table[table["norm_bound"] == best_ball(arena)]
-    return dict(zip(table["player"], table["mistakes"] / arena.results.last_round, strict=True))
+    return dict(zip(table["player"], table["mistakes"] / arena.last_round, strict=True))
 
 
 def best_model(arena: Arena) -> Model | None:

@@ -44,7 +44,7 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
     planned
         How many runs are planned, by environment and player.
     """
-    final = results.runs[results.runs["round"] == results.last_round]
+    final = results.final
     done = Counter(zip(final["environment"], final["label"], strict=True))
     tables = []
     for arena in arenas(results):

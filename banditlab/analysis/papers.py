@@ -208,9 +208,7 @@ def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
     }
     said = what[name] if name in what else report.caption(name, arena, norm_bound)
     where = f"{formats.environment_title(arena.environment)}, {report.FEEDBACK.get(arena.kind, arena.kind)}: "
-    where += (
-        f"{formats.count(len(arena.repetitions), 'repetition')} of {formats.count(arena.results.last_round, 'round')}."
-    )
+    where += f"{formats.count(len(arena.repetitions), 'repetition')} of {formats.count(arena.last_round, 'round')}."
     sentences = [text for each, text in findings(arena).items() if name in PROTOCOL.get(each, ())]
     return " ".join([said, where, *sentences, *incomplete(arena.results)])
 

@@ -18,6 +18,7 @@ from typing import Any
 import pandas as pd
 
 from banditlab.analysis import look
+from banditlab.analysis.across import Across, across
 from banditlab.analysis.alerts import alerts
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.cells import write_csv
@@ -65,6 +66,8 @@ MOST_ROWS = 1_000
 """Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
 LONGEST = 100
 """Characters of a file's name that an environment's title gives: a title may list hundreds of actions."""
+MOST_PICTURED = 10
+"""Environments up to which the page has pictures for browsers without scripts; `export` draws those of any number."""
 MOST_PAIRED = 40
 """Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
 
@@ -126,8 +129,12 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
         for name in ("figures", "tables"):
             (results.out / name).mkdir(exist_ok=True)
         titles = _titles(every)
-        sections = [_section(*each) for each in zip(every, stems(every), titles, strict=True)]
+        pictured = len(every) <= MOST_PICTURED
+        sections = [_section(*each, pictured) for each in zip(every, stems(every), titles, strict=True)]
         _write_tables(results.out / "tables", sections)
+        if (over := across(results)) is not None:
+            write_csv(over.table(), results.out / "tables" / "data_sets.csv")
+            write_csv(over.pair_table(), results.out / "tables" / "over_data_sets.csv")
         page = results.out / "report.html"
         draft = page.with_suffix(".html.part")
         draft.write_text(_page(results, sections), encoding="utf-8")
@@ -146,7 +153,7 @@ def _titles(every: list[Arena]) -> list[str]:
     return [full[arena.environment] for arena in every]
 
 
-def _section(arena: Arena, stem: str, title: str) -> Section:
+def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
     rows, beside = standings(arena), scale_rows(arena)
     every = [arena] if arena.scale is None else [arena, arena.scale]
     pairs = differences(arena)
@@ -166,7 +173,7 @@ def _section(arena: Arena, stem: str, title: str) -> Section:
         shown=with_constant(arena, rows),
         references=beside,
         ball=best_ball(arena),
-        pictures=list(_pictures(arena, stem)),
+        pictures=list(_pictures(arena, stem)) if pictured else [],
         comparators=comparator_table(arena),
         switching=_joined(switching_table, every),
         bounds=_joined(bounds_table, every),
@@ -284,6 +291,7 @@ def _page(results: Results, sections: list[Section]) -> str:
     start, script = script_of("start.js"), script_of("charts.js", "explore.js")
     looks = look.styles(results.labels(), results.references())
     data = [explorable(s.arena, s.rows, s.settings, s.differences, looks, results.groups) for s in sections]
+    over = across(results)
     spec_text = (results.out / "spec.toml").read_text(encoding="utf-8")
     return render(
         "report.html.j2",
@@ -292,7 +300,8 @@ def _page(results: Results, sections: list[Section]) -> str:
         script=script,
         start=start,
         policy=policy(start, script).replace("connect-src", "img-src data:; connect-src"),
-        data=json_text({"sections": data}),
+        data=json_text({"sections": data} | ({"across": _dots(over, sections)} if over else {})),
+        over=over,
         sections=sections,
         first=FIRST,
         most=MOST_ROWS,
@@ -304,14 +313,27 @@ def _page(results: Results, sections: list[Section]) -> str:
         failures=results.failures,
         versions=results.spec.get("versions", {}),
         repetitions=results.runs["repetition"].nunique(),
-        rounds=results.last_round,
+        rounds=_rounds(results),
         spec=runnable_spec(spec_text),
     )
 
 
+def _dots(over: Across, sections: list[Section]) -> dict[str, Any]:
+    """Return what the scatter of two agents shows: a dot per data set, with the section that it opens."""
+    anchors = {(section.arena.environment, section.arena.kind): section.anchor for section in sections}
+    opened = [anchors[arena.environment, arena.kind] for arena in over.arenas]
+    return {"agents": over.agents, "titles": over.titles, "anchors": opened, "shares": 100 * over.shares}
+
+
 def _data_set(results: Results, environment: str) -> str:
     facts = results.data.get(environment)
-    return facts_of_data(facts, results.last_round) if facts else ""
+    return facts_of_data(facts, results.rounds_of(environment)) if facts else ""
+
+
+def _rounds(results: Results) -> str:
+    """Return "5,000", or "150 to 20,000" where the environments' runs are of different lengths."""
+    lengths = [results.rounds_of(environment) for environment in results.environments]
+    return " to ".join(f"{n:,}" for n in sorted({min(lengths), max(lengths)}))
 
 
 def _players(results: Results) -> list[dict[str, Any]]:

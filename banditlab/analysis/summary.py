@@ -97,7 +97,7 @@ class Standing:
 def standings(arena: Arena) -> list[Standing]:
     """Return the ranked table of an arena, by mean expected mistakes at the last round."""
     rows = arena.reported_final
-    rounds = arena.results.last_round
+    rounds = arena.last_round
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
     best_bound, over, ratio = _against_best(arena, rows)
     each = arena.row_deviations(rows, [int(r) for r in table.columns])
@@ -264,7 +264,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
     final = arena.final.assign(label="all") if arena.paired else arena.reported_final
     streams = final[["label", "stream_id"]].drop_duplicates().rename(columns={"label": "player"})
     table = arena.results.comparators
-    table = table[(table["round"] == arena.results.last_round) & table["loss_nats"].notna()]
+    table = table[(table["round"] == arena.last_round) & table["loss_nats"].notna()]
     columns = {
         "streams": ("stream_id", "nunique"),
         "loss_nats": ("loss_nats", "mean"),
@@ -328,14 +328,14 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
     """
     table = arena.relative
     stated = table["bound"].notna() | table["no_bound"].ne("")
-    table = table[(table["round"] == arena.results.last_round) & stated & table["own_ball"]]
+    table = table[(table["round"] == arena.last_round) & stated & table["own_ball"]]
     measured = "log_loss" if arena.kind == "label" else "expected_mistakes"
     table = table.assign(measured=table[measured], loss=table["unit_loss"])
     means = ["measured", "loss", "bound", "bound_shown", "certificate"]
     keys = [*VARIANT, "norm_bound", "unit", "no_bound"]
     rows = table.groupby(keys, sort=False)[means].mean().reset_index()
     streams = table.groupby(keys, sort=False).size().to_numpy()
-    rounds = arena.results.last_round
+    rounds = arena.last_round
     rows = rows.assign(
         over=rows["measured"] - rows["loss"], guarantee=rows["loss"] + rows["bound"], repetitions=streams
     )
@@ -366,7 +366,7 @@ def diagnostics_table(arena: Arena) -> pd.DataFrame:
 @once
 def settings_table(arena: Arena) -> pd.DataFrame:
     """Return every setting with its mistakes and interval over all repetitions (not held out), least first."""
-    rounds, rows = arena.results.last_round, []
+    rounds, rows = arena.last_round, []
     chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
     numbers = {
         name: arena.final[name].to_numpy(dtype=float, na_value=np.nan)

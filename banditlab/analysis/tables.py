@@ -120,8 +120,17 @@ class Results:
 
     @property
     def last_round(self) -> int:
-        """The last checkpoint."""
+        """The last checkpoint of all environments."""
         return int(self.runs["round"].max())
+
+    @property
+    def final(self) -> pd.DataFrame:
+        """The rows of each environment's last checkpoint."""
+        return self.runs[self.runs["round"] == self.runs.groupby("environment")["round"].transform("max")]
+
+    def rounds_of(self, environment: str) -> int:
+        """Return the last checkpoint of an environment."""
+        return int(self.runs.loc[self.runs["environment"] == environment, "round"].max())
 
     def labels(self) -> list[str]:
         """Return the players' labels in the order of the spec, the same for every figure."""

@@ -19,7 +19,7 @@ from rich.text import Text
 
 from banditlab.cli.plain import one_line, plain, say
 from banditlab.cli.progress_words import done_of, left_of, many, stage_of
-from banditlab.cli.ranking import hidden, print_ranking
+from banditlab.cli.ranking import hidden, print_across, print_ranking
 from banditlab.engine import Progress, Result, Sweep
 from banditlab.results.reading import check_format, damaged_files, finished_runs, read_failures, read_plan
 from banditlab.results.store import Store
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
 WORKERS_START = 2.0  # seconds until processes of workers have imported what they need
+MOST_DATA = 10  # data sets of a sweep that have a line each
 WIDE = 100  # columns of a terminal whose progress line has room for a rate
 
 
@@ -88,10 +89,14 @@ class Console:
     def report(self, folder: Path) -> None:
         """Print the ranked table of a results folder, write its report, and print where that is."""
         from banditlab.analysis import load, summary_rows, write_report
+        from banditlab.analysis.across import across
         from banditlab.analysis.alerts import alerts
 
-        results = load(folder)
-        print_ranking(self.out, rows := summary_rows(results))
+        results, rows = load(folder), list[Any]()
+        if (over := across(results)) is not None:
+            print_across(self.out, over)
+        else:
+            print_ranking(self.out, rows := summary_rows(results))
         for sentence in [*alerts(results), *hidden(rows, self.notes)]:
             say(self.out, f"warning: {sentence}")
         begin = time.perf_counter()
@@ -108,12 +113,15 @@ class Console:
             self.out,
             f"{sweep.spec.name}: {many(len(plan.runs), 'run')} = {many(environments, 'environment')} x "
             f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
-            f"{many(sweep.spec.rounds, 'round')} each",
+            f"{'up to ' if sweep.spec.passes else ''}{many(sweep.spec.rounds, 'round')} each",
         )
         from banditlab.analysis.formats import facts_of_data
 
-        for label, facts in plan.data.items():
-            say(self.out, f"{label}: {facts_of_data(facts, sweep.spec.rounds)}")
+        lengths = {run.environment_label: run.rounds for run in plan.runs}
+        for label, facts in list(plan.data.items())[:MOST_DATA]:
+            say(self.out, f"{label}: {facts_of_data(facts, lengths.get(label, sweep.spec.rounds))}")
+        if len(plan.data) > MOST_DATA:
+            say(self.out, f"and {many(len(plan.data) - MOST_DATA, 'data set')} more")
         if sweep.balls:
             balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
             say(
@@ -243,7 +251,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
 
 def _print_estimate(out: rich.console.Console, sweep: Sweep, play: float, jobs: int, whole: bool) -> None:
     """Print what is left of the play (core-seconds), the comparators, and both with so many jobs."""
-    n = len(sweep.plan.streams()) * len(sweep.balls) * len(sweep.spec.checkpoint_rounds())
+    n = sum(len(run.checkpoints) for run in sweep.plan.streams().values()) * len(sweep.balls)
     compared = sweep.estimate_comparators() if n else 0.0
     parts = [f"{_long(play)} of play"]
     if n:

@@ -37,7 +37,13 @@ Lab = Annotated[
         "--lab", help="Lab folder whose agents/ and envs/ are loaded; by default the one you are in (lab.toml)."
     ),
 ]
-Data = Annotated[Path, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")]
+Data = Annotated[
+    list[Path],
+    typer.Argument(
+        help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not. Several tables: files, folders, a quoted pattern such "
+        "as 'tables/*.csv', or openml:ID,ID."
+    ),
+]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
 UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
 AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
@@ -101,7 +107,8 @@ def run(
     from banditlab.engine import read_spec
 
     part = _part(shard)
-    _run_or_estimate(read_spec(spec, overrides), str(spec), sweep, report and part is None, part)
+    code = _run_or_estimate(read_spec(spec, overrides), str(spec), sweep, report and part is None, part)
+    raise typer.Exit(code)
 
 
 @app.command()
@@ -127,22 +134,39 @@ def compare(
         list[str] | None,
         typer.Option(help="How labels change, as in a spec's [change]: key=value, such as at=1000; repeatable."),
     ] = None,
+    exceptions: Annotated[
+        Path | None,
+        typer.Option(help="TOML file of settings for single ones of several tables, tables to skip, and families."),
+    ] = None,
     *,
     sweep: dict[str, Any],
     table: dict[str, Any],
 ) -> None:
-    """Rank agents and exploration rates on your own table."""
+    """Rank agents and exploration rates on your own table, or over many tables."""
     _open_labs(sweep["lab"])
-    from banditlab.cli.table_view import comparison_lines
-    from banditlab.comparison import default_folder, plain_name, prepared
+    from banditlab.cli.table_view import comparison_lines, many_lines
+    from banditlab.comparison import default_folder, is_many, name_of_many, plain_name, prepared, prepared_many
     from banditlab.engine.spec import settings_of
 
-    sweep["out"] = out = sweep["out"] or default_folder(plain_name(data))
+    many = exceptions is not None or is_many(data)
+    sweep["out"] = out = sweep["out"] or default_folder(name_of_many(data) if many else plain_name(data[0]))
     table |= {"feedback": settings_of(feedback or [], "--feedback"), "change": settings_of(change or [], "--change")}
-    made = prepared(data, out=out, passes=passes, rounds=rounds, repetitions=repetitions, agents=agents, **table)
-    for line in comparison_lines(made, classes=sweep["dry_run"]):
+    table |= {"out": out, "passes": passes, "rounds": rounds, "repetitions": repetitions, "agents": agents}
+    notes: Any = ()
+    if many:
+        several = prepared_many(data, exceptions=exceptions, **table)
+        lines, spec = many_lines(several, whole=sweep["dry_run"]), several.spec
+    else:
+        made = prepared(data[0], **table)
+        lines, spec = comparison_lines(made, classes=sweep["dry_run"]), made.spec
+        notes = made.survey.notes if made.survey else ()
+    for line in lines:
         typer.echo(plain(line))
-    _run_or_estimate(made.spec, str(data), sweep, notes=made.survey.notes if made.survey else ())
+    code = _run_or_estimate(spec, str(data[0]), sweep, notes=notes)
+    if many and several.n_faulty:
+        were = "table was" if several.n_faulty == 1 else "tables were"
+        typer.echo(f"{several.n_faulty} {were} left out, for the faults above", err=True)
+    raise typer.Exit(code or (1 if many and several.n_faulty else 0))
 
 
 def _run_or_estimate(
@@ -152,8 +176,8 @@ def _run_or_estimate(
     report: bool = True,
     part: tuple[int, int] | None = None,
     notes: Any = (),
-) -> None:
-    """Play a sweep, or say what that would take, with the options `SWEEP`."""
+) -> int:
+    """Play a sweep, or print its estimate, with the options `SWEEP`; return the exit code."""
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
     from banditlab.engine import Sweep
@@ -167,9 +191,9 @@ def _run_or_estimate(
     folder = given["out"] or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if given["dry_run"]:
         print_dry_run(sweep, jobs, folder)
-    else:
-        options = {"jobs": jobs, "cluster": given["cluster"], "patience": given["patience"], "shard": part}
-        raise typer.Exit(Console(notes).run_sweep(sweep, folder, report, live, **options))
+        return 0
+    options = {"jobs": jobs, "cluster": given["cluster"], "patience": given["patience"], "shard": part}
+    return Console(notes).run_sweep(sweep, folder, report, live, **options)
 
 
 def _part(text: str | None) -> tuple[int, int] | None:

@@ -17,6 +17,7 @@ from rich.text import Text
 from banditlab.cli.plain import say
 
 if TYPE_CHECKING:
+    from banditlab.analysis.across import Across
     from banditlab.analysis.summary import Standing
 
 LEAST = 24
@@ -24,6 +25,8 @@ LEAST = 24
 GAP = "  "
 SECONDS, REPEATS, COST = "us/round", "repeats %", "mean cost"
 """The last column: the time of a round, or mistakes on rows seen before, or what the chosen actions cost."""
+MOST_AGENTS = 10
+"""Agents that are printed of a comparison over many data sets."""
 NUMBERS = 3
 """Columns behind rank, player and setting."""
 
@@ -51,6 +54,33 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
         out.print()
     for sentence in _signs(rows):
         say(out, sentence)
+
+
+def print_across(out: Console, made: Across) -> None:
+    """Print the first agents of a comparison over many data sets, against the one of the lowest mean rank."""
+    best = made.agents[0]
+    rows = [("", "player", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse", "")]
+    for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):
+        pair = made.pairs.get((agent, best))
+        sign = "*" if pair and made.ahead(best, agent) else ""
+        ratio = f"{pair.ratio.mean:.3f} ({pair.ratio.low:.3f} to {pair.ratio.high:.3f})" if pair else "1"
+        counts = f"{pair.wins}, {pair.ties}, {pair.losses}" if pair else ""
+        rows.append((sign, agent, f"{mean_rank:.2f}", ratio, counts, ""))
+    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    for row in rows:
+        say(out, _joined(row, widths, left=2), "bold" if row is rows[0] else None)
+    if len(made.agents) > MOST_AGENTS:
+        say(out, f"and {len(made.agents) - MOST_AGENTS} agents more")
+    out.print()
+    independent = f", {made.n_families} families of them" if made.n_families < len(made.arenas) else ""
+    say(
+        out,
+        f"{made.sentence()} Critical difference of mean ranks: {made.critical:.2f} ({len(made.agents)} agents, "
+        f"{len(made.arenas)} data sets{independent}). * is significantly worse over data sets: by the interval, one for "
+        "all pairs at once, and by the mean ranks. report.html has every data set.",
+    )
+    for line in made.left_out:
+        say(out, f"not compared over data sets: {line}")
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:

@@ -66,7 +66,8 @@ def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., No
             except FaultyTableError as error:
                 from banditlab.cli.table_view import fault_lines
 
-                source, without = str(whole[first.name]), {first.name, *groups["table"]}
+                source, without = whole[first.name], {first.name, *groups["table"]}
+                source = str(source[0] if isinstance(source, list) else source)
                 if whole.get("best_of"):
                     source, without = "the request", {*without, "best_of", "agent", "settings"}
                 for line in fault_lines(error, source, option_words(context, without)):

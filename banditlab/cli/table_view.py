@@ -7,13 +7,15 @@ import textwrap
 from collections import Counter
 from typing import Any
 
-from banditlab.comparison import Comparison, Note
+from banditlab.comparison import Comparison, Comparisons, Note
 from banditlab.errors import FaultyTableError
 
 WIDTH = 80
 MOST_LINES = 40
 """A table of more columns has a line for those of which there is something to say, and the others counted."""
 LONGEST_NAME = 24
+MOST_NOTICES = 10
+"""Notices about many tables that are printed before they are played."""
 
 
 def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
@@ -29,6 +31,21 @@ def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
         lines += _wrapped(f"left out: {reason}")
     if made.left_out:
         lines.append("(--agents a,b,c plays those, --agents all every one)")
+    return lines
+
+
+def many_lines(made: Comparisons, whole: bool = False) -> list[str]:
+    """Return what is to be said of many tables: all faults, agents left out, and the first notices or the `whole` of them."""
+    lines = []
+    for fault in made.faults:
+        lines += _wrapped(f"fault in {fault}")
+    said = made.sentences if whole else made.sentences[:MOST_NOTICES]
+    for sentence in said:
+        lines += _wrapped(f"notice: {sentence}")
+    if len(said) < len(made.sentences):
+        lines.append(f"and {len(made.sentences) - len(said):,} notices more; --dry-run prints all")
+    for reason in made.left_out:
+        lines += _wrapped(f"left out: {reason}")
     return lines
 
 

@@ -3,6 +3,10 @@
 from banditlab.comparison._agents import CONTEXT_FREE as CONTEXT_FREE
 from banditlab.comparison._agents import chosen_agents as chosen_agents
 from banditlab.comparison._earlier import Compared as Compared
+from banditlab.comparison._many import Comparisons as Comparisons
+from banditlab.comparison._many import is_many as is_many
+from banditlab.comparison._many import name_of_many as name_of_many
+from banditlab.comparison._many import prepared_many as prepared_many
 from banditlab.comparison._sweep import TABLE as TABLE
 from banditlab.comparison._sweep import Comparison as Comparison
 from banditlab.comparison._sweep import compare as compare

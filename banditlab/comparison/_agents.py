@@ -76,7 +76,7 @@ def _asked_for(
             raise UsageError(
                 f"agents (--agents): {name} observes the label of every round, so it is no agent to be compared with these"
             )
-    blocks = [_block(name) for name in names]
+    blocks = [block_of(name) for name in names]
     for block in blocks:
         written = {key: value for key, value in block.items() if key not in ("id", "grid")}
         describe_player("agents", block["id"], written, f"agents (--agents): {block['id']}")
@@ -103,7 +103,7 @@ def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]
     played = {*names, *SECOND_ORDER, STACK, *SLOW, "exploration"}
     others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
     left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
-    return [_block(name) for name in names], left_out
+    return [block_of(name) for name in names], left_out
 
 
 def _is_sketched(name: str, problem: Problem) -> bool:
@@ -120,7 +120,7 @@ def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
                 left_out.append(f"{entry.id}: observes the label")
                 continue
             if entry.origin == "banditlab":  # a lab's code runs in a process of its own, where its runs are recorded
-                written = {key: value for key, value in _block(entry.id).items() if key not in ("id", "grid")}
+                written = {key: value for key, value in block_of(entry.id).items() if key not in ("id", "grid")}
                 described = describe_player("agents", entry.id, written, entry.id)
                 build_player(described, problem, np.random.default_rng(0))
             names.append(entry.id)
@@ -130,7 +130,7 @@ def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
             left_out.append(f"{entry.id}: {' '.join(str(error).split())}")
     if problem.n_classes == 2:
         names.append(NON_LINEAR)
-    return [_block(name) for name in names], left_out
+    return [block_of(name) for name in names], left_out
 
 
 def _is_ranked(id_: str) -> bool:
@@ -150,7 +150,8 @@ def _parts(name: str) -> tuple[str, str]:
     return (found.group(1).strip(), found.group(2).strip()) if found else (name, "")
 
 
-def _block(name: str) -> dict[str, Any]:
+def block_of(name: str) -> dict[str, Any]:
+    """Return an agent's block in a spec: its id, what it is built around, and what a comparison plays it at."""
     id_, inner = _parts(name)
     wraps = {}
     if inner:

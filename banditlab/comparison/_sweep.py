@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import unicodedata
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -58,7 +59,8 @@ def compare(
     ----------
     data
         A file, or a table in memory: a pandas DataFrame, a pyarrow Table or whatever hands over Arrow data (polars).
-        A table in memory is written to `table.parquet` in the results folder first.
+        A table in memory is written to `table.parquet` in the results folder first. Several tables: a list of files, a
+        folder, a pattern, or "openml:ID,ID"; those with faults are left out, with a warning each.
     label
         The column to predict.
     out
@@ -68,7 +70,8 @@ def compare(
     jobs
         Worker processes; 1 plays in this one.
     options
-        `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`.
+        `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`. Of
+        several tables also `exceptions`, a file of settings for single ones.
 
     Returns
     -------
@@ -82,8 +85,17 @@ def compare(
         passes and rounds, a folder that cannot be written.
     """
     from banditlab.analysis import load
+    from banditlab.comparison._many import is_many, name_of_many, prepared_many
     from banditlab.engine.sweep import Sweep
 
+    sources = data if isinstance(data, list | tuple) else [data]
+    if all(isinstance(each, str | os.PathLike) for each in sources) and is_many(sources):
+        folder = default_folder(name_of_many(sources)) if out is None else Path(out)
+        made = prepared_many(sources, label, out=folder, **options)
+        for fault in made.faults:
+            warnings.warn(f"left out: {fault}", stacklevel=2)
+        Sweep(made.spec, where=str(sources[0])).run(folder, jobs=jobs)
+        return load(folder)
     path = Path(data) if isinstance(data, str | os.PathLike) else None
     folder = default_folder("table" if path is None else plain_name(path)) if out is None else Path(out)
     path = path or files.stored_table(data, folder)

@@ -209,10 +209,9 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
 
 def _make_plan(spec: Spec, where: str) -> Plan:
     plan = Plan(spec)
-    checkpoints = tuple(spec.checkpoint_rounds())
     players = list(described_players(spec, where))
     seen: dict[str, str] = {}
-    for env_description, env_label, env, feedback, window in _environments(spec, where):
+    for env_description, env_label, env, rounds, feedback, window in _environments(spec, where):
         if env.data:
             plan.data[env_label] = env.data
         if env.table:
@@ -228,8 +227,8 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 written=written,
                 environment_label=env_label,
                 label=label,
-                rounds=spec.rounds,
-                checkpoints=checkpoints,
+                rounds=rounds,
+                checkpoints=tuple(spec.checkpoint_rounds(rounds)),
                 base_seed=spec.base_seed,
                 repetition=0,
                 horizon_known=spec.horizon_known,
@@ -290,11 +289,18 @@ def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, A
     return dataclasses.asdict(Seen.of(build_environment(description, rounds)))
 
 
-def _seen(description: dict[str, Any], spec: Spec, where: str) -> Seen:
+def _seen(description: dict[str, Any], spec: Spec, where: str) -> tuple[Seen, int]:
+    """Return the facts about an environment, and the rounds of its runs: `passes` may end them before `rounds`."""
+    seen = _seen_for(description, spec, spec.rounds, where)
+    rounds = min(spec.rounds, int(seen.data["rows"]) * spec.passes) if spec.passes and seen.data else spec.rounds
+    return (seen if rounds == spec.rounds else _seen_for(description, spec, rounds, where)), rounds
+
+
+def _seen_for(description: dict[str, Any], spec: Spec, rounds: int, where: str) -> Seen:
     if not is_foreign(description):
-        return Seen.of(build_environment(description, spec.rounds))
+        return Seen.of(build_environment(description, rounds))
     try:
-        found = ask("environment", (description, spec.rounds), spec.run_timeout or ASK_SECONDS)
+        found = ask("environment", (description, rounds), spec.run_timeout or ASK_SECONDS)
     except (LostError, UsageError) as error:
         raise UsageError(f"{where} cannot be built: {error}") from None
     return Seen(**found | {"problem": Problem(**found["problem"])})
@@ -389,17 +395,17 @@ def _player_label(description: dict[str, Any]) -> str:
     return f"{description['id']}({description['settings'][inner]})" if inner else description["id"]
 
 
-def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen, dict[str, Any], int]]:
-    """Yield (description, label, facts, feedback, window) of every environment with every feedback of the spec."""
+def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen, int, dict[str, Any], int]]:
+    """Yield (description, label, facts, rounds, feedback, window) of every environment with every feedback of the spec."""
     seen = set()
     feedbacks = [(as_feedback(written), written) for written in spec.feedback.written()]
     for block in spec.environment:
         for written, change in itertools.product(block.written(), spec.change.written()):
             place = f"{where}: environment {block.id!r}"
             description = with_change(describe_environment(block.id, written, place), change)
-            if max(description.get("change", {"at": [0]})["at"]) >= spec.rounds:
-                raise UsageError(f"{where}: change.at must lie below rounds = {spec.rounds:,}, got {change['at']!r}")
-            env = _seen(description, spec, place)
+            env, rounds = _seen(description, spec, place)
+            if max(description.get("change", {"at": [0]})["at"]) >= rounds:
+                raise UsageError(f"{where}: change.at must lie below rounds = {rounds:,}, got {change['at']!r}")
             shown = {k: v for k, v in written.items() if k != "path"} | _file_name(written)
             shown |= {f"change.{name}": value for name, value in change.items()}
             label = _shown(block.id, shown)
@@ -412,7 +418,7 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
                 if label in seen:
                     raise UsageError(f"{place}: {label} is asked for twice")
                 seen.add(label)
-                yield description, label, env, feedback, _window(feedback, description, env, spec.rounds)
+                yield description, label, env, rounds, feedback, _window(feedback, description, env, rounds)
 
 
 def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, rounds: int) -> int:

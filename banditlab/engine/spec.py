@@ -66,13 +66,16 @@ class Spec(BaseModel):
     ended as a failure, 0 for none; by default an hour for players and environments of labs and plug-ins, none for the
     others. Compiling the package's own kernels is not counted. It is not part of a run's identity. `feedback` says when
     the agents' bits arrive, if they do, and which are wrong (`engine.feedback`). `change` says how labels change during an
-    episode (`envs.change`).
+    episode (`envs.change`). `passes` ends the runs over a data set after so many passes over its rows, where that is before
+    `rounds`. `families` are data sets that count as one where a mean over data sets is taken: a name, and patterns such as
+    "fri-*.csv" that the short names of its data sets match.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
 
     name: str = "sweep"
     rounds: int = Field(ge=1)
+    passes: int | None = Field(default=None, ge=1)
     repetitions: int = Field(default=1, ge=1)
     base_seed: int = Field(default=0, ge=0)
     checkpoints: Literal["log"] | list[Annotated[int, Field(ge=1)]] = "log"
@@ -85,6 +88,7 @@ class Spec(BaseModel):
     booster: list[Block] = []
     feedback: Settings = Settings()
     change: Settings = Settings()
+    families: dict[str, list[str]] = {}
 
     @field_validator("name")
     @classmethod
@@ -99,13 +103,14 @@ class Spec(BaseModel):
             raise ValueError(f"checkpoints: {max(self.checkpoints)} is beyond rounds = {self.rounds}")
         return self
 
-    def checkpoint_rounds(self) -> list[int]:
-        """Return the rounds at which a row is stored, increasing, the last one included."""
+    def checkpoint_rounds(self, rounds: int | None = None) -> list[int]:
+        """Return the rounds at which a row is stored, increasing, the last one included, of runs of so many rounds."""
+        rounds = self.rounds if rounds is None else rounds
         if self.checkpoints == "log":
-            scale = [m * 10**e for e in range(len(str(self.rounds))) for m in (1, 2, 5)]
+            scale = [m * 10**e for e in range(len(str(rounds))) for m in (1, 2, 5)]
         else:
             scale = list(self.checkpoints)
-        return sorted({r for r in scale if r < self.rounds} | {self.rounds})
+        return sorted({r for r in scale if r < rounds} | {rounds})
 
     def size(self) -> int:
         """Return how many runs the sweep has, grids multiplied out and nothing left out."""

@@ -13,8 +13,8 @@ def spec_to_toml(spec: Spec, facts: dict[str, Any]) -> str:
     """Return the spec with checkpoints resolved, the store format and the versions it was run with."""
     data = spec.model_dump(mode="json")
     blocks = {kind: data.pop(kind) for kind in ("environment", "agent", "forecaster")}
-    for name in ("feedback", "change"):
-        if data[name] == {"grid": {}}:
+    for name in ("feedback", "change", "families"):
+        if data[name] in ({"grid": {}}, {}):
             del data[name]
     lines = [
         f"{name} = {toml_value(value)}" for name, value in data.items() if name != "checkpoints" and value is not None

@@ -182,12 +182,11 @@ class Sweep:
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
         """Return one run of each stream that lacks comparators; a missing run of an adaptive environment computes its own."""
-        wanted = {(r, b) for r in self.spec.checkpoint_rounds() for b in self.balls}
-        if not wanted:
+        if not self.balls:
             return []
-        streams = plan.streams().values()
-        available = [run for run in streams if not (run.adaptive and run.run_id in missing)]
-        return [run for run in available if not wanted <= stored_pairs(store, run.stream_id)]
+        available = [run for run in plan.streams().values() if not (run.adaptive and run.run_id in missing)]
+        wanted = {run.stream_id: {(r, b) for r in run.checkpoints for b in self.balls} for run in available}
+        return [run for run in available if not wanted[run.stream_id] <= stored_pairs(store, run.stream_id)]
 
 
 def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> AbstractContextManager[Local | Cluster]:

@@ -14,8 +14,9 @@ from banditlab.analysis.alerts import _off_expectation, alerts, incomplete
 def results(**keys: Any) -> Any:
     runs = pd.DataFrame({"round": [10, 1000], "kind": "bit", "label": "a", "environment": "e", "ranked": 0.1,
                          "mistakes": 0.0, "expected_mistakes": 0.0, "mistakes_variance": 0.0})  # fmt: skip
-    there = {"missing": 0, "planned": 12, "failures": [], "unreadable": [], "runs": runs, "last_round": 1000}
-    return SimpleNamespace(**there | keys)
+    there = {"missing": 0, "planned": 12, "failures": [], "unreadable": [], "runs": runs}
+    there |= keys
+    return SimpleNamespace(**there, final=there["runs"][there["runs"]["round"] == 1000])
 
 
 def test_what_is_missing_failed_or_unreadable() -> None:

@@ -81,9 +81,8 @@ def test_the_bar_counts_runs_and_streams_and_has_room_for_its_words(width: int, 
 
 def estimating(balls: tuple[float, ...] = (1.0, 3.0), compared: float = 40.0) -> Any:
     return SimpleNamespace(
-        plan=SimpleNamespace(streams=lambda: [1, 2, 3]),
+        plan=SimpleNamespace(streams=lambda: dict.fromkeys("abc", SimpleNamespace(checkpoints=(1, 2, 5, 10, 20)))),
         balls=balls,
-        spec=SimpleNamespace(checkpoint_rounds=lambda: [1, 2, 5, 10, 20]),
         estimate_comparators=lambda: compared,
     )
 

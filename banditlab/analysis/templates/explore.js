@@ -228,6 +228,44 @@ function ranking(section, data) {
   }
 }
 
+// Two agents over data sets: a dot is a data set, and pressing it opens the data set's section.
+function scatter(host, data) {
+  const state = { x: 0, y: 1 }, size = 460, left = 58, top = 10, room = size - left - 16;
+  const svg = draw("svg", { viewBox: `0 0 ${size} ${size}`, role: "group", "aria-label": "Mistake rates of two agents, a dot per data set" });
+  svg.style.maxWidth = "34rem";
+  const said = make("p", { class: "note", role: "status" });
+  const pick = (axis, label) => {
+    const made = choice(label, data.agents.map((name, i) => [i, name]), (v) => { state[axis] = Number(v); paint(); });
+    made.select.value = state[axis];
+    return made.node;
+  };
+  host.append(make("div", { class: "controls" }, pick("x", "Across"), pick("y", "Up")), make("div", { class: "chart" }, svg), said);
+
+  function paint() {
+    const xs = data.shares[state.x], ys = data.shares[state.y], both = scale("linear", 0, 1.04 * Math.max(1e-3, ...xs, ...ys));
+    const px = (v) => left + room * both.at(v), py = (v) => top + room * (1 - both.at(v));
+    svg.replaceChildren();
+    for (const v of both.ticks(6)) {
+      svg.append(draw("line", { class: "grid", x1: px(v), x2: px(v), y1: top, y2: top + room }), draw("line", { class: "grid", x1: left, x2: left + room, y1: py(v), y2: py(v) }));
+      svg.append(draw("text", { x: px(v), y: top + room + 17, "text-anchor": "middle" }, sized(v)), draw("text", { x: left - 6, y: py(v) + 4, "text-anchor": "end" }, sized(v)));
+    }
+    svg.append(draw("line", { class: "axis", x1: left, y1: top + room, x2: left + room, y2: top }));
+    svg.append(draw("text", { x: left + room / 2, y: size - 6, "text-anchor": "middle" }, `${data.agents[state.x]}, mistakes in %`));
+    svg.append(draw("text", { x: -(top + room / 2), y: 13, transform: "rotate(-90)", "text-anchor": "middle" }, `${data.agents[state.y]}, mistakes in %`));
+    data.titles.forEach((title, i) => {
+      const text = `${title}: ${sized(xs[i])} % and ${sized(ys[i])} %`;
+      const link = draw("a", { href: "#" + data.anchors[i], "aria-label": text }), dot = draw("circle", { cx: px(xs[i]), cy: py(ys[i]), r: 4.5, fill: "#1f77b4", "fill-opacity": 0.65 });
+      dot.append(draw("title", {}, text));
+      link.append(dot);
+      svg.append(link);
+    });
+    const below = ys.filter((v, i) => v < xs[i]).length;
+    said.textContent = `${data.agents[state.y]} makes fewer mistakes on ${below} of ${xs.length} data sets (dots below the line). Press a dot to open its data set.`;
+  }
+  paint();
+}
+
+if (DATA.across) scatter(document.querySelector(".scatter-live"), DATA.across);
 DATA.sections.forEach((data, i) => {
   const section = document.querySelector(`section[data-section="${i}"]`), title = section.querySelector("h2").textContent.trim();
   ranking(section, data);

@@ -1,0 +1,234 @@
+"""Agents over many data sets: wins and losses, ratios of mistakes, mean ranks; a family of data sets counts as one."""
+
+from __future__ import annotations
+
+import fnmatch
+import math
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pandas as pd
+
+from banditlab.analysis.arena import Arena, arenas
+from banditlab.analysis.formats import data_title
+from banditlab.analysis.statistics import LEVEL, Floats, Interval, difference, leads
+from banditlab.analysis.summary import differences, standings
+from banditlab.analysis.tables import Results, once
+
+LEAST_DATA = 5
+"""Data sets from which on agents are compared over them."""
+BINS = {"classes": (2, 5), "features": (10, 50), "rows": (1_000, 5_000)}
+"""Upper ends of all groups of data sets but the last, by what they are grouped by."""
+SIGNS = {"classes": "K", "features": "d", "rows": "n"}
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two agents over all data sets.
+
+    Attributes
+    ----------
+    wins, ties, losses
+        Data sets on which the first is significantly better, neither is, the second is (95 %, all pairs of a data set at once).
+    ratio
+        Geometric mean of the first's mistakes divided by the second's, over families, with an interval that covers those of all
+        pairs at once in 95 of 100 comparisons.
+    """
+
+    first: str
+    second: str
+    wins: int
+    ties: int
+    losses: int
+    ratio: Interval
+
+
+@dataclass(frozen=True)
+class Across:
+    """Agents that played all of several data sets.
+
+    Attributes
+    ----------
+    arenas
+        The data sets.
+    families
+        The family of each data set, its own title where it is in none.
+    agents
+        Labels, by mean rank.
+    shares
+        Mistake rates, shape (agents, data sets).
+    ranks
+        Mean rank of each agent over families.
+    critical
+        The difference of mean ranks that is significant (Nemenyi's test at 5 %; Demsar: Statistical comparisons of classifiers
+        over multiple data sets, JMLR 7, 2006).
+    pairs
+        Every ordered pair of agents.
+    left_out
+        Agents and data sets that are not compared, a sentence each.
+    """
+
+    arenas: list[Arena]
+    families: list[str]
+    agents: list[str]
+    shares: Floats
+    ranks: Floats
+    critical: float
+    pairs: dict[tuple[str, str], Pair]
+    left_out: list[str]
+
+    @property
+    def titles(self) -> list[str]:
+        """The short name of each data set."""
+        return [data_title(arena.environment) for arena in self.arenas]
+
+    @property
+    def n_families(self) -> int:
+        """Families, a data set that is in none counted as one."""
+        return len(set(self.families))
+
+    def ahead(self, first: str, second: str) -> bool:
+        """Return whether `first` is significantly better: the interval of the ratio lies below 1, and the mean ranks differ by
+        more than `critical`.
+        """
+        gap = self.ranks[self.agents.index(second)] - self.ranks[self.agents.index(first)]
+        return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
+
+    def sentence(self) -> str:
+        """Return what is significant about the agent of the lowest mean rank."""
+        best, others = self.agents[0], self.agents[1:]
+        beaten = sum(self.ahead(best, other) for other in others)
+        told = (
+            f"significantly better than {beaten} of {len(others)} others"
+            if beaten
+            else "no difference to it is significant"
+        )
+        return f"{best} has the lowest mean rank over {len(self.arenas)} data sets; {told}."
+
+    def groups(self) -> pd.DataFrame:
+        """Return geometric means of every agent's mistakes divided by the first agent's, by K, d and n, without intervals."""
+        rows, logs = [], _logs(self.shares, self.arenas)
+        for name, ends in BINS.items():
+            size = np.array([arena.results.data[arena.environment][name] for arena in self.arenas])
+            for low, high in zip((0, *ends), (*ends, math.inf), strict=True):
+                inside = (size > low) & (size <= high)
+                if inside.any():
+                    means = by_family(
+                        logs[:, inside], [f for f, i in zip(self.families, inside, strict=True) if i]
+                    ).mean(axis=1)
+                    text = f"> {low:,}" if high == math.inf else f"{low + 1:,} to {high:,}" if low else f"<= {high:,}"
+                    ratios = dict(zip(self.agents, np.exp(means - means[0]), strict=True))
+                    rows.append({"group": f"{SIGNS[name]} {text}", "data sets": int(inside.sum())} | ratios)
+        return pd.DataFrame(rows)
+
+    def table(self) -> pd.DataFrame:
+        """Return a row per data set: its family, size, and every agent's mistake rate."""
+        facts = [arena.results.data[arena.environment] for arena in self.arenas]
+        sizes = [{name: int(fact[name]) for name in ("rows", "features", "classes")} for fact in facts]
+        frame = pd.DataFrame({"data": self.titles, "family": self.families}).join(pd.DataFrame(sizes))
+        return frame.join(pd.DataFrame(self.shares.T, columns=self.agents))
+
+    def pair_table(self) -> pd.DataFrame:
+        """Return a row per pair, the agent of the lower mean rank first."""
+        rows = []
+        for i, a in enumerate(self.agents):
+            for b in self.agents[i + 1 :]:
+                pair = self.pairs[a, b]
+                rows.append({"first": a, "second": b, "wins": pair.wins, "ties": pair.ties, "losses": pair.losses})
+                rows[-1] |= {
+                    "ratio": pair.ratio.mean,
+                    "low": pair.ratio.low,
+                    "high": pair.ratio.high,
+                    "ahead": self.ahead(a, b),
+                }
+        return pd.DataFrame(rows)
+
+
+@once
+def across(results: Results) -> Across | None:
+    """Return the agents of a results folder over its data sets; None with fewer than `LEAST_DATA` of them, or two agents.
+
+    Data sets on which runs of some agent are missing do not count. An agent that cannot play one of them (`skipped`) is not
+    compared.
+    """
+    every = [arena for arena in arenas(results) if arena.kind == "bit" and arena.environment in results.data]
+    titles = [data_title(arena.environment) for arena in every]
+    if len(set(titles)) < len(titles):  # one data set in several forms
+        return None
+    unable = {label for label in results.labels() for skip in results.skipped if _names(skip.player, label)}
+    rows = {arena.environment: {row.label: row for row in standings(arena)} for arena in every}
+    labels = [
+        label for label in results.labels() if label not in unable and any(label in each for each in rows.values())
+    ]
+    whole = [arena for arena in every if set(labels) <= set(rows[arena.environment])]
+    if len(whole) < LEAST_DATA or len(labels) < 2:
+        return None
+    lacking = [data_title(arena.environment) for arena in every if arena not in whole]
+    left_out = [f"{label}: cannot play all data sets" for label in sorted(unable)]
+    left_out += [f"{title}: runs are missing" for title in lacking]
+    shares = np.array([[rows[arena.environment][label].mistakes.mean for arena in whole] for label in labels])
+    patterns = dict(results.spec.get("families", {}))
+    return _compared(
+        whole, [_family(data_title(arena.environment), patterns) for arena in whole], labels, shares, left_out
+    )
+
+
+def _names(player: str, label: str) -> bool:
+    return player == label or player.startswith(f"{label}(")
+
+
+def _family(title: str, patterns: dict[str, list[str]]) -> str:
+    title = re.sub(r"^OpenML with data_id=(\d+).*", r"openml:\1", title)
+    found = (name for name, each in patterns.items() if any(fnmatch.fnmatchcase(title, pattern) for pattern in each))
+    return next(found, title)
+
+
+def _compared(
+    whole: list[Arena], families: list[str], labels: list[str], shares: Floats, left_out: list[str]
+) -> Across:
+    from scipy.stats import rankdata, studentized_range  # importing scipy.stats takes most of a second
+
+    ranks = by_family(rankdata(shares, axis=0), families).mean(axis=1)
+    order = np.argsort(ranks, kind="stable")
+    agents, n = [labels[i] for i in order], len(set(families))
+    k = len(agents)
+    critical = studentized_range.ppf(LEVEL, k, math.inf) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
+    logs = by_family(_logs(shares[order], whole), families)
+    won = _won(whole, agents)
+    pairs = {}
+    for i, a in enumerate(agents):
+        for j, b in enumerate(agents):
+            if i != j:
+                gap = difference(logs[i], logs[j], family=k)
+                mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
+                ratio = Interval(mean, low, high, gap.n, gap.method)
+                wins, losses = won.get((a, b), 0), won.get((b, a), 0)
+                pairs[a, b] = Pair(a, b, wins, len(whole) - wins - losses, losses, ratio)
+    return Across(whole, families, agents, shares[order], ranks[order], float(critical), pairs, left_out)
+
+
+def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int]:
+    """Return on how many data sets an agent is significantly better than another, by (better, worse)."""
+    won: dict[tuple[str, str], int] = {}
+    for arena in whole:
+        label = {row.name: row.label for row in standings(arena)}
+        for first, second, gap in differences(arena):
+            turned = Interval(-gap.mean, -gap.high, -gap.low, gap.n, gap.method)
+            for better, worse, behind in ((first, second, turned), (second, first, gap)):
+                pair = label[better], label[worse]
+                if leads(behind) and set(pair) <= set(agents):
+                    won[pair] = won.get(pair, 0) + 1
+    return won
+
+
+def _logs(shares: Floats, whole: list[Arena]) -> Floats:
+    """Return the logarithm of mistake rates; no rate is taken for less than half a mistake."""
+    return np.asarray(np.log(np.maximum(shares, 0.5 / np.array([arena.ranked_rounds for arena in whole]))))
+
+
+def by_family(values: Floats, families: Sequence[str]) -> Floats:
+    """Return the means of (agents, data sets) over the data sets of each family, (agents, families)."""
+    names = np.array(families)
+    return np.stack([values[:, names == name].mean(axis=1) for name in dict.fromkeys(families)], axis=1)

@@ -1,0 +1,257 @@
+"""The sweep of a comparison over many tables: each is prepared as a single one is, those with faults are left out."""
+
+from __future__ import annotations
+
+import fnmatch
+import glob
+import tomllib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from banditlab.comparison._agents import NON_LINEAR, block_of, chosen_agents
+from banditlab.comparison._earlier import with_earlier
+from banditlab.comparison._sweep import plain_name, prepared
+from banditlab.engine.describe import build_environment, describe_environment
+from banditlab.engine.spec import Block, Spec, make_spec
+from banditlab.envs import files
+from banditlab.errors import FaultyTableError, UsageError, nearest
+from banditlab.problem import Problem
+from banditlab.validation import at_least
+
+OPENML = "banditlab/OpenML-v0"
+PREFIX = "openml:"
+SKIP = "skip"
+OF_ALL = ("passes", "rounds", "repetitions", "agents", "out", "feedback", "change", "path")
+"""What is no setting of a single table."""
+
+
+class Comparisons(NamedTuple):
+    """A comparison over many tables that is ready to be played."""
+
+    spec: Spec
+    faults: list[str]
+    """What is wrong with the tables that are left out, each line with the table's name."""
+    n_faulty: int
+    """Tables that are left out for their faults."""
+    left_out: list[str]
+    """Agents that are not played, each with the reason."""
+    sentences: list[str]
+    """What is to be said of the tables, each line with the table's name."""
+
+
+class _Prepared(NamedTuple):
+    environment: dict[str, Any]
+    agents: list[Block]
+    left_out: list[str]
+    sentences: list[str]
+    rounds: int
+
+
+def is_many(data: Sequence[Any]) -> bool:
+    """Return whether what is to be compared is more than one file: several, a folder, a pattern, or OpenML's numbers."""
+    first = str(data[0])
+    several = len(data) > 1 or Path(first).is_dir() or first.startswith(PREFIX)
+    return several or (glob.has_magic(first) and not Path(first).exists())
+
+
+def name_of_many(data: Sequence[Any]) -> str:
+    """Return the name of a sweep over tables: the folder's, or "tables"."""
+    path = Path(str(data[0]))
+    folder = path if path.is_dir() else path.parent
+    return plain_name(folder.resolve()) if len(data) == 1 and not str(path).startswith(PREFIX) else "tables"
+
+
+def tables_of(data: Sequence[Any]) -> list[str]:
+    """Return the files of folders (those with a known ending) and patterns, sorted, and OpenML's numbers, each once.
+
+    Raises
+    ------
+    UsageError
+        A folder or pattern without a table, or a number that is none.
+    """
+    found: dict[str, None] = {}
+    for each in map(str, data):
+        if each.startswith(PREFIX):
+            numbers = each.removeprefix(PREFIX).split(",")
+            if not all(number.isdecimal() for number in numbers):
+                raise UsageError(f"{each}: must be numbers of openml.org, such as {PREFIX}21,54")
+            found |= dict.fromkeys(f"{PREFIX}{number}" for number in numbers)
+            continue
+        here = [each]
+        if Path(each).is_dir():
+            here = sorted(str(path) for path in Path(each).iterdir() if _is_table(path))
+        elif glob.has_magic(each) and not Path(each).exists():
+            here = sorted(filter(_is_table, glob.glob(each, recursive=True)))
+        if not here:
+            raise UsageError(
+                f"{each}: no table, a file that ends in one of {', '.join(files.SUFFIXES)}, each also with .gz"
+            )
+        found |= dict.fromkeys(here)
+    return list(found)
+
+
+def _is_table(path: str | Path) -> bool:
+    return Path(path).is_file() and Path(str(path).removesuffix(".gz")).suffix.lower() in files.SUFFIXES
+
+
+def read_exceptions(path: Path | None) -> dict[str, Any]:
+    """Return `families` (patterns by name) and `table` (settings by pattern) of a file of exceptions.
+
+    Raises
+    ------
+    UsageError
+        No such file, not TOML, another key, or an entry of another type.
+    """
+    if path is None:
+        return {"families": {}, "table": {}}
+    try:
+        read = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise UsageError(f"--exceptions {path}: {getattr(error, 'strerror', None) or f'not TOML: {error}'}") from None
+    made = {"families": {}, "table": {}} | read
+    for key in read:
+        if key not in ("families", "table"):
+            raise UsageError(f"--exceptions {path}: unknown key {key!r}{nearest(key, ('families', 'table'))}")
+        if not isinstance(read[key], dict):
+            raise UsageError(f"--exceptions {path}: {key} must be a table, such as [{key}], got {read[key]!r}")
+    for name, value in made["families"].items():
+        if not (isinstance(value, list) and all(isinstance(each, str) for each in value)):
+            raise UsageError(
+                f"--exceptions {path}: families.{name} must be a list of file names or patterns, got {value!r}"
+            )
+    for name, value in made["table"].items():
+        if not isinstance(value, dict):
+            raise UsageError(
+                f"--exceptions {path}: table.{name} must be settings, such as {{ skip = true }}, got {value!r}"
+            )
+        for key in (key for key in value if key in OF_ALL):
+            raise UsageError(f"--exceptions {path}: table.{name}: {key} is the same for all tables; give --{key}")
+    return made
+
+
+def prepared_many(
+    data: Sequence[Any],
+    label: str = "",
+    *,
+    passes: int | None = None,
+    rounds: int | None = None,
+    repetitions: int = 10,
+    agents: str | Sequence[str] | None = None,
+    out: Path | None = None,
+    exceptions: str | Path | None = None,
+    **table: Any,
+) -> Comparisons:
+    """Return the spec of a comparison over many tables, and what is to be said of them.
+
+    An agent plays if the comparison of each table alone would play it. There are no comparators, and a run takes `passes` over
+    the rows, at most `rounds`.
+
+    Parameters
+    ----------
+    data
+        Files, folders, patterns, "openml:ID" or "openml:ID,ID".
+    exceptions
+        A TOML file: `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them out),
+        `[families]` lists of names that count as one table in means. Names may be patterns.
+    table
+        Settings of all tables, `feedback` and `change`; see `comparison`.
+
+    Raises
+    ------
+    UsageError
+        No table without a fault; a pattern of `exceptions` that no table matches.
+    """
+    own = read_exceptions(None if exceptions is None else Path(exceptions))
+    names = {source: source if source.startswith(PREFIX) else Path(source).name for source in tables_of(data)}
+    for pattern in [*own["table"], *(each for patterns in own["families"].values() for each in patterns)]:
+        if not fnmatch.filter(names.values(), pattern):
+            raise UsageError(f"--exceptions {exceptions}: no table is called {pattern!r}")
+    if agents not in (None, "all"):
+        chosen_agents(agents, Problem(2, 2, 1.0))  # a wrong name is no fault of a table
+    found: dict[str, _Prepared] = {}
+    faults: list[str] = []
+    n_faulty, seen = 0, dict[str, str]()
+    passes = at_least("passes", 1 if passes is None else passes, 1)
+    common = {"passes": passes, "repetitions": repetitions, "agents": agents}
+    for source, name in names.items():
+        settings = {"label": label} | table
+        for pattern, more in own["table"].items():
+            settings |= more if fnmatch.fnmatchcase(name, pattern) else {}
+        if settings.pop(SKIP, False):
+            continue
+        try:
+            made = (
+                _prepared_openml(source, settings, agents, passes)
+                if source.startswith(PREFIX)
+                else _prepared(source, settings, common)
+            )
+            _refuse_known(made.environment, source, seen)
+            found[source] = made
+        except FaultyTableError as error:
+            faults, n_faulty = [*faults, *error.faults], n_faulty + 1
+        except UsageError as error:
+            faults, n_faulty = [*faults, str(error)], n_faulty + 1
+    if not found:
+        raise FaultyTableError(faults or [f"--exceptions {exceptions} leaves out all tables"], "")
+    played, left_out = _common(list(found.values()))
+    longest = max(each.rounds for each in found.values())
+    keys = {
+        "name": name_of_many(data),
+        "rounds": longest if rounds is None else min(longest, at_least("rounds", rounds, 1)),
+        "passes": passes,
+        "repetitions": repetitions,
+        "environment": [each.environment for each in found.values()],
+        "agent": [block.model_dump() for block in played],
+        "families": own["families"],
+        "feedback": dict(table.get("feedback") or {}),
+        "change": dict(table.get("change") or {}),
+    }
+    spec, stay = make_spec(keys, str(data[0])), list[str]()
+    if out is not None:
+        spec, stay = with_earlier(spec, out)
+    said = [f"{names[source]}: {sentence}" for source, each in found.items() for sentence in each.sentences]
+    return Comparisons(spec, faults, n_faulty, left_out, [*stay, *said])
+
+
+def _prepared(source: str, settings: dict[str, Any], common: dict[str, Any]) -> _Prepared:
+    made = prepared(Path(source), **common, **settings)
+    [environment] = made.spec.environment
+    return _Prepared(environment.model_dump(), made.spec.agent, made.left_out, made.sentences, made.spec.rounds)
+
+
+def _prepared_openml(source: str, settings: dict[str, Any], agents: Any, passes: int) -> _Prepared:
+    given = {name: value for name, value in settings.items() if value and name not in ("feedback", "change")}
+    environment = {"id": OPENML, "data_id": int(source.removeprefix(PREFIX)), **given}
+    written = {name: value for name, value in environment.items() if name != "id"}
+    env = build_environment(describe_environment(OPENML, written, source), rounds=1).unwrapped
+    blocks, left_out = chosen_agents(agents, env.problem)
+    return _Prepared(environment, [Block(**block) for block in blocks], left_out, [], passes * env.rows_per_pass)
+
+
+def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]) -> None:
+    """Note a table by its name and by its identity, or raise a UsageError where one of them is another table's."""
+    written = {name: value for name, value in environment.items() if name not in ("id", "grid")}
+    identity = repr(describe_environment(environment["id"], written, source)["identity"])
+    name = repr(Path(source).name)
+    for key, what in ((identity, "the same table as"), (name, "has the name of")):
+        if key in seen:
+            raise UsageError(f"{source}: {what} {seen[key]}")
+    seen |= {identity: source, name: source}
+
+
+def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
+    """Return the agents that every table's comparison plays, and those left out; the plan leaves out pairs that cannot meet."""
+    every = [block for each in found for block in each.agents]
+    first = [block for i, block in enumerate(every) if block not in every[:i]]
+    two_classes = Block(**block_of(NON_LINEAR))
+    played, left_out = [], [line for line in found[0].left_out if all(line in each.left_out for each in found)]
+    for block in first:
+        lacking = sum(block not in each.agents for each in found)
+        if not lacking or block == two_classes:
+            played.append(block)
+        else:
+            left_out.append(
+                f"{block.id}: no agent of practice on {lacking} of {len(found)} tables (too large, or not needed)"
+            )
+    return played, left_out

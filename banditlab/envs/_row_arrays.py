@@ -1,4 +1,4 @@
-"""What the encoding of one row needs of the fitted transformer, as arrays; and the rows of plain values, encoded at once."""
+"""A fitted recipe as arrays: the features of a table's columns, and the rows of plain values, encoded at once."""
 
 from __future__ import annotations
 
@@ -56,7 +56,8 @@ class RowArrays:
             flags.append(at + 1 if indicator and s.gaps else -1)
             fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
             at += 1 + (indicator and s.gaps)
-        self.size, self.flags, self.places = at, flags, np.array(places, dtype=np.intp)
+        self.size, self.roles = at, [s.role for s in steps]
+        self.flags, self.places = np.array(flags, dtype=np.intp), np.array(places, dtype=np.intp)
         fills, shifts, centers, scales = (np.array([f[i] for f in fitted], dtype=np.float64) for i in range(4))
         self.fills, self.centers, self.scales = fills, centers, scales
         self.shifts = shifts.astype(np.int64) if shifts.any() else None
@@ -77,7 +78,7 @@ class RowArrays:
         self._fill: Any = None
 
     def scaled(self, numbers: Floats) -> Floats:
-        """Return the numeric columns' features (p,), as the transformer computes them; the caller ignores overflow."""
+        """Return the numeric columns' features (p,), or (n, p) of as many rows; the caller ignores overflow."""
         if self.as_given:
             return numbers
         if self.asinh:
@@ -85,6 +86,26 @@ class RowArrays:
         if self.shifts is not None:
             numbers = np.ldexp(numbers, self.shifts)
         return (numbers - self.centers) / self.scales
+
+    def features(self, columns: list[NDArray[Any]], rows: int) -> Floats:
+        """Return the features (rows, d') of columns: numbers, NaN for gaps, or codes, -1 for gaps, -2 for unknown categories."""
+        X, given = np.zeros((rows, self.size)), zip(self.roles, columns, strict=True)
+        numbers = [column for role, column in given if role != "nominal"]
+        if numbers:
+            N, marked = np.array(numbers).T, self.flags >= 0
+            gaps = np.isnan(N)
+            X[:, self.flags[marked]] = gaps[:, marked]
+            with np.errstate(over="ignore"):
+                scaled = self.scaled(np.where(gaps, self.fills, N))
+            X[:, self.places] = np.where(np.isinf(self.scales), 0.0, scaled)
+        given = zip(self.roles, columns, strict=True)
+        all_codes = (column for role, column in given if role == "nominal")
+        for codes, (_, table, gap_at, gap_values) in zip(all_codes, self.nominal, strict=True):
+            known = np.flatnonzero(codes >= 0)
+            X[known, min(table.values()) + codes[known]] = 1.0
+            if gap_values is not None:
+                X[codes == -1, gap_at : gap_at + len(gap_values)] = gap_values
+        return X
 
     def quick(self, row: Mapping[str, object]) -> Floats | None:
         """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.

@@ -88,7 +88,7 @@ class RowArrays:
         return (numbers - self.centers) / self.scales
 
     def features(self, columns: list[NDArray[Any]], rows: int) -> Floats:
-        """Return the features (rows, d') of columns: numbers, NaN for gaps, or codes, -1 for gaps, -2 for unknown categories."""
+        """Return the features (rows, d') of columns: numbers, NaN for gaps, or codes, -1 for gaps, -2 for unknown names."""
         X, given = np.zeros((rows, self.size)), zip(self.roles, columns, strict=True)
         numbers = [column for role, column in given if role != "nominal"]
         if numbers:

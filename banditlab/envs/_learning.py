@@ -1,4 +1,4 @@
-"""What a recipe learns of a table's columns: what stands for gaps, statistics of scikit-learn's scalers, shares of categories."""
+"""What a recipe learns of a table's columns: what stands for gaps, scikit-learn's statistics, shares of categories."""
 
 from __future__ import annotations
 

@@ -63,9 +63,9 @@ class RowArrays:
         self.shifts = shifts.astype(np.int64) if shifts.any() else None
         self.asinh = recipe.scaling == "rowwise"
         self.as_given = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
-        self._norm, self._width = norm, at + norm.intercept
-        self._plain = norm.exponent == 0 and all(role == "numeric" for _, role, _ in self.numeric)
-        self._compiled = self._plain and not self.asinh and self.shifts is None
+        self._width = at + norm.intercept
+        plain = norm.exponent == 0 and all(role == "numeric" for _, role, _ in self.numeric)
+        self._compiled = plain and not self.asinh and self.shifts is None
         self._knots = [knots for *_, knots in self.numeric] if any(s.knots for s in steps) else []
         self._values = _values_of([name for name, *_ in self.numeric])
         self._packed = struct.Struct(f"{len(places)}d").pack
@@ -112,7 +112,7 @@ class RowArrays:
 
         The operations are those of `scaled` and `NormRule.rows`, each entry's the same and in the same order.
         """
-        if not self._plain or type(row) is not dict:
+        if not self._compiled or type(row) is not dict:
             return None
         try:
             values = self._values(row)
@@ -122,25 +122,15 @@ class RowArrays:
             numbers = np.frombuffer(self._packed(*values)) if values else NONE
         except (KeyError, OverflowError, struct.error):
             return None
-        x = np.zeros(self._width if self._compiled else self.size)
+        x = np.zeros(self._width)
         for name, table, _, _ in self.nominal:
             value = row.get(name)
             at = table.get(value) if type(value) is str else None
             if at is None:
                 return None
             x[at] = 1.0
-        if not self._compiled:
-            return self._by_numpy(numbers, x)
         fill = self._fill or self._bind(numbers, x)
         return x if fill(numbers, self.centers, self.scales, self.places, *self._scale, x) else None
-
-    def _by_numpy(self, numbers: Floats, x: Floats) -> Floats | None:
-        """Return the context of numbers (p,) and the nominal features that stand in x (d',) already; None where not finite."""
-        if not np.isfinite(numbers).all():
-            return None
-        with np.errstate(over="ignore"):
-            x[self.places] = self.scaled(numbers)
-        return np.asarray(self._norm.rows(x[None])[0])
 
     def warm(self) -> None:
         """Compile what `quick` calls."""

@@ -87,7 +87,7 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
         if heading:
             say(out, heading if i == 0 else f"\n{heading}", "bold")
         table = Table(box=None, pad_edge=False, show_header=False)
-        for least in (min(width, out.width // 2), None, None):
+        for least in (width if 2 * width <= out.width else 0, 0, 0):
             table.add_column(min_width=least, overflow="fold")
         for row in rows:
             table.add_row(*(Text(plain(cell)) for cell in row))

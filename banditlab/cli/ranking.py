@@ -52,11 +52,11 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
-    """Return a sentence for each column that, by its note, tells the labels, if no agent beats the most frequent class."""
+    """Return a sentence for each column that tells the labels alone, if no agent beats the most frequent class."""
     constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
     none = not any(row.mistakes.mean < constant for row in rows)
     what = "yet no agent beats the most frequent class: too few rounds, no linear relation, or a scale that hides it"
-    return [f"column {note.name!r} {note.remark}, {what}" for note in notes if none and "alone tells" in note.remark]
+    return [f"column {note.name!r} {note.remark}, {what}" for note in notes if none and note.gives_away]
 
 
 def _signs(rows: Sequence[Standing]) -> list[str]:

@@ -47,11 +47,9 @@ __all__ = [
     "check_agent",
     "check_env",
     "check_file",
-    "check_file_one_by_one",
     "check_forecaster",
     "check_gymnasium",
     "check_id",
-    "check_id_one_by_one",
     "run_checks",
 ]
 
@@ -148,19 +146,14 @@ def _without_default(cls: Any) -> set[str]:
     return {name for name, p in settings if p.default is inspect.Parameter.empty and name != "horizon"}
 
 
-def check_file(path: str | Path) -> list[CheckResult]:
-    """Load a file as a lab's files are loaded, check every player and environment it defines, and return the results.
+def check_file(path: str | Path) -> Iterator[CheckResult]:
+    """Load a file as a lab's files are loaded, check every player and environment it defines, and yield the results.
 
     Raises
     ------
     UsageError
         No such file, it fails to import, or it defines nothing with an `id`.
     """
-    return list(check_file_one_by_one(path))
-
-
-def check_file_one_by_one(path: str | Path) -> Iterator[CheckResult]:
-    """Yield what `check_file` returns, lazily; errors as there, at once."""
     from banditlab.registry import classes_of, load_file
 
     file = Path(path)
@@ -234,19 +227,14 @@ def _without_id(module: Any) -> str:
     return f'; {", ".join(meant)} has none: id = "..."' if meant else ""
 
 
-def check_id(id_: str, **settings: Any) -> list[CheckResult]:
-    """Check the class with an id in the registry (of any kind) and return the results.
+def check_id(id_: str, **settings: Any) -> Iterator[CheckResult]:
+    """Check the class with an id in the registry (of any kind) and yield the results.
 
     Raises
     ------
     UsageError
         An unknown id (the nearest right one is named), or a plug-in that cannot be loaded.
     """
-    return list(check_id_one_by_one(id_, **settings))
-
-
-def check_id_one_by_one(id_: str, **settings: Any) -> Iterator[CheckResult]:
-    """Yield what `check_id` returns, lazily; errors as there, at once."""
     from banditlab.registry import KINDS, registry
 
     known = {entry.id: entry for kind in KINDS for entry in registry().entries(kind)}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import textwrap
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -129,3 +130,21 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
         if not (isinstance(reason, str) and reason.strip()):
             fail(f"excluded_checks gives no reason for {name!r}: an exclusion needs a written one")
     return exclusions
+
+
+def require_metadata(cls: Any) -> None:
+    """Fail where a class lacks one of id, summary, reference and version."""
+    for name in ("id", "summary", "reference"):
+        value = getattr(cls, name, "")
+        if not (isinstance(value, str) and value.strip() and "\n" not in value):
+            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+    if type(cls.version) is not int or cls.version < 1:
+        fail(f"version is {cls.version!r}: it must be an integer of at least 1")
+
+
+def require_setting(parameter: inspect.Parameter) -> None:
+    """Fail where a parameter of a constructor is no setting: keyword-only, with an annotation."""
+    if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
+        fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
+    if parameter.annotation is inspect.Parameter.empty:
+        fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")

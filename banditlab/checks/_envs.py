@@ -12,7 +12,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.checks._core import CheckExcluded, declared_exclusions, fail, one_line
+from banditlab.checks._core import (
+    CheckExcluded,
+    declared_exclusions,
+    fail,
+    one_line,
+    require_metadata,
+    require_setting,
+)
 from banditlab.checks._players import _plain
 from banditlab.problem import Problem
 
@@ -108,14 +115,9 @@ def _blocks(env: Any, rounds: int, size: int, seed: int = SEED) -> tuple[Any, An
 def env_metadata(probe: EnvProbe) -> None:
     """The class has its metadata: id, summary, reference, version, oblivious."""
     cls = type(probe.make().unwrapped)
-    for name in ("id", "summary", "reference"):
-        value = getattr(cls, name, "")
-        if not (isinstance(value, str) and value.strip() and "\n" not in value):
-            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+    require_metadata(cls)
     if not re.fullmatch(r"[\w.-]+/[\w.-]+-v\d+", cls.id):
         fail(f"id is {cls.id!r}: an environment's id must read namespace/Name-vN")
-    if type(cls.version) is not int or cls.version < 1:
-        fail(f"version is {cls.version!r}: it must be an integer of at least 1")
     if not isinstance(getattr(cls, "oblivious", None), bool):
         fail("oblivious is not set: it must be True or False")
 
@@ -125,10 +127,7 @@ def env_settings(probe: EnvProbe) -> None:
     env = probe.make().unwrapped
     parameters = list(inspect.signature(type(env).__init__).parameters.values())[1:]
     for parameter in parameters:
-        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
-            fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
-        if parameter.annotation is inspect.Parameter.empty:
-            fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
+        require_setting(parameter)
         value = _resolved(env, parameter.name)
         if not _plain(value):
             fail(f"the setting {parameter.name!r} is stored as {value!r}: it must be plain JSON data")

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from banditlab.bounds import ADVERSARIES
-from banditlab.checks._core import CheckExcluded, fail, one_line
+from banditlab.checks._core import CheckExcluded, fail, one_line, require_metadata, require_setting
 from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
@@ -29,10 +29,7 @@ MEMORY_SLACK = 256
 def metadata(probe: PlayerProbe) -> None:
     """The class has its metadata: id, feedback, group, summary, reference, version."""
     cls = probe.cls
-    for name in ("id", "summary", "reference"):
-        value = getattr(cls, name, "")
-        if not (isinstance(value, str) and value.strip() and "\n" not in value):
-            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+    require_metadata(cls)
     if cls.feedback not in ("bit", "label"):
         fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
     observed = "bit" if issubclass(cls, Agent) else "label"
@@ -40,8 +37,6 @@ def metadata(probe: PlayerProbe) -> None:
         fail(f"feedback is {cls.feedback!r}: what derives from Agent observes the bit, all others the label")
     if cls.group not in GROUPS:
         fail(f"group is {cls.group!r}: it must be one of {', '.join(map(repr, GROUPS))}")
-    if type(cls.version) is not int or cls.version < 1:
-        fail(f"version is {cls.version!r}: it must be an integer of at least 1")
 
 
 def settings(probe: PlayerProbe) -> None:
@@ -52,10 +47,8 @@ def settings(probe: PlayerProbe) -> None:
         fail(f"the constructor begins with {[p.name for p in parameters[:2]]}: it must begin with (problem, rng)")
     for parameter in parameters[2:]:
         passes_on = parameter.kind is inspect.Parameter.VAR_KEYWORD and cls.wraps is not None
-        if parameter.kind is not inspect.Parameter.KEYWORD_ONLY and not passes_on:
-            fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
-        if parameter.annotation is inspect.Parameter.empty:
-            fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
+        if not passes_on:
+            require_setting(parameter)
     for name in cls.own_settings():
         if not hasattr(player, name):
             fail(f"the setting {name!r} is no attribute afterwards: store its resolved value under its name")

@@ -8,7 +8,7 @@ from typing import Any
 
 import rich.console
 
-from banditlab.checks import CheckResult, check_file_one_by_one, check_gymnasium, check_id_one_by_one
+from banditlab.checks import CheckResult, check_file, check_gymnasium, check_id
 from banditlab.cli.plain import say
 from banditlab.engine.spec import settings_of
 from banditlab.errors import UsageError
@@ -42,7 +42,7 @@ def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:
     if subject.endswith(".py") or Path(subject).is_file():
         if settings:
             raise UsageError("--set: a file is checked at its defaults; check the id of one of its classes instead")
-        return check_file_one_by_one(subject)
+        return check_file(subject)
     if ":" in subject:
         return check_gymnasium(subject, **settings)
-    return check_id_one_by_one(subject, **settings)
+    return check_id(subject, **settings)

@@ -86,18 +86,9 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
     for i, (heading, rows) in enumerate(sections.items()):
         if heading:
             say(out, heading if i == 0 else f"\n{heading}", "bold")
-        if 2 * width > out.width:  # what is said of it goes below an id that leaves no room
-            for name, summary, origin in rows:
-                say(out, name)
-                said = textwrap.fill(
-                    f"{summary} ({origin})", out.width, initial_indent=INDENT, subsequent_indent=INDENT
-                )
-                say(out, said)
-            continue
         table = Table(box=None, pad_edge=False, show_header=False)
-        table.add_column(min_width=width)
-        table.add_column()
-        table.add_column()
+        for least in (width if 2 * width <= out.width else 0, 0, 0):
+            table.add_column(min_width=least, overflow="fold")
         for row in rows:
             table.add_row(*(Text(plain(cell)) for cell in row))
         out.print(table)

@@ -10,11 +10,13 @@ import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+from rich.box import SIMPLE_HEAD
 from rich.cells import cell_len
 from rich.console import Console
+from rich.table import Table
 from rich.text import Text
 
-from banditlab.cli.plain import say
+from banditlab.cli.plain import plain, say
 
 if TYPE_CHECKING:
     from banditlab.analysis.across import Across
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
 
 LEAST = 24
 """Columns a player has at least where there are numbers to be left out for it."""
-GAP = "  "
 SECONDS, REPEATS, COST = "us/round", "repeats %", "mean cost"
 """The last column: the time of a round, or mistakes on rows seen before, or what the chosen actions cost."""
 MOST_AGENTS = 10
@@ -44,13 +45,10 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
         say(out, f"{environment_title(environment)}{told}", "italic")
         out.print()
         header = ("", "player", "setting", "mistakes % (95 %)", "behind", last)
-        head, *listed = ranked_lines([header, *(cells(row, last) for row in mine)], out.width)
-        for line in head:
-            say(out, line, "bold")
-        say(out, "─" * max(cell_len(line) for lines in (head, *listed) for line in lines))
-        for row, lines in zip(mine, listed, strict=True):
-            for line in lines:
-                say(out, line, "dim" if row.constant else None)
+        table = ranked_table([header, *(cells(row, last) for row in mine)], out.width)
+        for row, shown in zip(mine, table.rows, strict=True):
+            shown.style = "dim" if row.constant else ""
+        out.print(table)
         out.print()
     for sentence in _signs(rows):
         say(out, sentence)
@@ -84,11 +82,11 @@ def print_across(out: Console, made: Across) -> None:
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
-    """Return a sentence for each column that, by its note, tells the labels, if no agent beats the most frequent class."""
+    """Return a sentence for each column that tells the labels alone, if no agent beats the most frequent class."""
     constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
     none = not any(row.mistakes.mean < constant for row in rows)
     what = "yet no agent beats the most frequent class: too few rounds, no linear relation, or a scale that hides it"
-    return [f"column {note.name!r} {note.remark}, {what}" for note in notes if none and "alone tells" in note.remark]
+    return [f"column {note.name!r} {note.remark}, {what}" for note in notes if none and note.gives_away]
 
 
 def _signs(rows: Sequence[Standing]) -> list[str]:
@@ -134,42 +132,24 @@ def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
     return (row.rank, label, row.settings, f"{share.mean:.{digits}f}{interval}", gap, "" if none else shown)
 
 
-def ranked_lines(rows: Sequence[tuple[str, ...]], room: int) -> list[list[str]]:
-    """Return the lines of each row, the header first, so that they fit into `room` columns; see the module."""
-    rows = [tuple(" ".join(cell.split()) for cell in row) for row in rows]
-    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    if sum(widths) + len(GAP) * (len(widths) - 1) <= room:
-        return [[_joined(row, widths)] for row in rows]
-    shown, left = NUMBERS, 0
-    for shown in range(NUMBERS, 0, -1):
-        left = room - widths[0] - sum(widths[3 : 3 + shown]) - len(GAP) * (1 + shown)
-        if left >= min(LEAST, max(widths[1], widths[2] + len(GAP))):
-            break
-    left = max(left, 8)
-    return [_stacked(row, [widths[0], left, *widths[3 : 3 + shown]]) for row in rows]
-
-
-def _stacked(row: tuple[str, ...], widths: list[int]) -> list[str]:
-    rank, player, setting, *numbers = row
-    beside = f"{player}{GAP}{setting}".rstrip()
-    if cell_len(beside) <= widths[1]:
-        first, more = beside, []
-    else:
-        below = folded(setting, widths[1] - len(GAP)) if setting else []
-        first, *more = [*folded(player, widths[1]), *(f"{GAP}{line}" for line in below)]
-    lines = [_joined((rank, first, *numbers[: len(widths) - 2]), widths, left=2)]
-    return [*lines, *(" " * (widths[0] + len(GAP)) + line for line in more)]
-
-
-def folded(text: str, width: int) -> list[str]:
-    """Return a text as lines of at most `width` columns, broken at spaces, and inside a word only where it is longer."""
-    return [line.plain.rstrip() for line in Text(text).wrap(Console(), width)]
-
-
-def _joined(row: Sequence[str], widths: Sequence[int], left: int = 3) -> str:
-    """Return cells as one line, the first `left` aligned left, the numbers right."""
-    parts = []
-    for i, (cell, width) in enumerate(zip(row, widths, strict=True)):
-        pad = " " * max(0, width - cell_len(cell))
-        parts.append(cell + pad if i < left else pad + cell)
-    return GAP.join(parts).rstrip()
+def ranked_table(rows: Sequence[tuple[str, ...]], room: int) -> Table:
+    """Return rows, the header first, as a table for `room` columns; see the module."""
+    lines = [[plain(" ".join(cell.split())) for cell in row] for row in rows]
+    widths = [max(map(cell_len, column)) + 2 for column in zip(*lines, strict=True)]
+    names = 3
+    if sum(widths) - 2 > room:
+        names, least = 2, widths[0] + min(LEAST, max(widths[1], widths[2])) - 2
+        fits = [n for n in range(1, NUMBERS + 1) if least + sum(widths[3 : 3 + n]) <= room]
+        last = 3 + max(fits, default=1)
+        lines = [
+            [rank, f"{player}\n  {setting}".rstrip(), *numbers[: last - 3]] for rank, player, setting, *numbers in lines
+        ]
+        lines[0][1] = rows[0][1]
+    table = Table(box=SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
+    for i, name in enumerate(lines[0]):
+        table.add_column(
+            name, justify="left" if i < names else "right", no_wrap=i in (0, *range(names, 9)), overflow="fold"
+        )
+    for line in lines[1:]:
+        table.add_row(*map(Text, line))
+    return table

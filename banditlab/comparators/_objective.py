@@ -12,6 +12,7 @@ from banditlab.errors import UsageError
 Floats = NDArray[np.float64]
 
 CACHED = 1024  # contexts whose rows and (K, CACHED) temporaries stay in the second-level cache over two products
+LARGEST = 1e150  # of a context's entries: their squares are numbers, and so are sums of them
 BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) temporaries stay in the cache
 
 
@@ -46,6 +47,8 @@ class Objective:
             raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
         if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
             raise UsageError("U must be finite and counts finite and 0 or above")
+        if (largest := np.abs(U).max(initial=0.0)) > LARGEST:
+            raise UsageError(f"U must have no entry above {LARGEST:g}, whose square is summed, got {largest:g}")
         return cls(U, counts)
 
     def part(self, step: int) -> Objective:

@@ -105,9 +105,13 @@ class StreamCounts:
             The different contexts would take more than MOST_BYTES.
         """
         X = SparseRows.of(X, "X").made_dense() if is_sparse(X) else np.asarray(X)
-        labels = np.ascontiguousarray(y, dtype=np.int64)
+        given = np.atleast_1d(y)
+        with np.errstate(invalid="ignore"):
+            labels = np.ascontiguousarray(given, dtype=np.int64)
         if X.ndim != 2 or X.shape[1] != self.n_features or labels.shape != X.shape[:1]:
             raise UsageError(f"X must be (n, {self.n_features}) and y (n,), got {X.shape} and {labels.shape}")
+        if (labels != given).any():
+            raise UsageError(f"labels must be whole numbers, got {given[labels != given][0]!r}")
         if labels.size and not 0 <= labels.min() <= labels.max() < self.n_classes:
             raise UsageError(f"labels must lie in 0 ... {self.n_classes - 1}, got {labels.min()} ... {labels.max()}")
         for start in range(0, X.shape[0], CHUNK):

@@ -38,7 +38,7 @@ class NormRule(NamedTuple):
 
     @classmethod
     def of(cls, raw: Floats, recipe: Recipe, source: str) -> Self:
-        """Return the rule that the transformer's output (n, d') has; a UsageError where it is all zeros."""
+        """Return the rule that features (n, d') have; a UsageError where it is all zeros."""
         e = 0 if recipe.scaling == "rowwise" else int(exponent(np.abs(raw).max()))
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
@@ -59,7 +59,7 @@ class NormRule(NamedTuple):
         return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
 
     def rows(self, raw: Floats) -> Floats:
-        """Return the contexts (n, d) of the transformer's output (n, d'), which is not kept."""
+        """Return the contexts (n, d) of features (n, d'), which are not kept."""
         Y = divided(raw, self.exponent)
         with np.errstate(over="ignore"):
             norms = np.sqrt((Y * Y).sum(axis=1))

@@ -1,4 +1,4 @@
-"""What the encoding of one row needs of the fitted transformer, as arrays; and the rows of plain values, encoded at once."""
+"""A fitted recipe as arrays: the features of a table's columns, and the rows of plain values, encoded at once."""
 
 from __future__ import annotations
 
@@ -56,15 +56,16 @@ class RowArrays:
             flags.append(at + 1 if indicator and s.gaps else -1)
             fitted.append((math.ldexp(s.fill, s.shift), -s.shift, s.center, math.inf if s.constant else s.scale))
             at += 1 + (indicator and s.gaps)
-        self.size, self.flags, self.places = at, flags, np.array(places, dtype=np.intp)
+        self.size, self.roles = at, [s.role for s in steps]
+        self.flags, self.places = np.array(flags, dtype=np.intp), np.array(places, dtype=np.intp)
         fills, shifts, centers, scales = (np.array([f[i] for f in fitted], dtype=np.float64) for i in range(4))
         self.fills, self.centers, self.scales = fills, centers, scales
         self.shifts = shifts.astype(np.int64) if shifts.any() else None
         self.asinh = recipe.scaling == "rowwise"
         self.as_given = not self.asinh and self.shifts is None and not centers.any() and bool((scales == 1.0).all())
-        self._norm, self._width = norm, at + norm.intercept
-        self._plain = norm.exponent == 0 and all(role == "numeric" for _, role, _ in self.numeric)
-        self._compiled = self._plain and not self.asinh and self.shifts is None
+        self._width = at + norm.intercept
+        plain = norm.exponent == 0 and all(role == "numeric" for _, role, _ in self.numeric)
+        self._compiled = plain and not self.asinh and self.shifts is None
         self._knots = [knots for *_, knots in self.numeric] if any(s.knots for s in steps) else []
         self._values = _values_of([name for name, *_ in self.numeric])
         self._packed = struct.Struct(f"{len(places)}d").pack
@@ -77,7 +78,7 @@ class RowArrays:
         self._fill: Any = None
 
     def scaled(self, numbers: Floats) -> Floats:
-        """Return the numeric columns' features (p,), as the transformer computes them; the caller ignores overflow."""
+        """Return the numeric columns' features (p,), or (n, p) of as many rows; the caller ignores overflow."""
         if self.as_given:
             return numbers
         if self.asinh:
@@ -86,12 +87,32 @@ class RowArrays:
             numbers = np.ldexp(numbers, self.shifts)
         return (numbers - self.centers) / self.scales
 
+    def features(self, columns: list[NDArray[Any]], rows: int) -> Floats:
+        """Return the features (rows, d') of columns: numbers, NaN for gaps, or codes, -1 for gaps, -2 for unknown names."""
+        X, given = np.zeros((rows, self.size)), zip(self.roles, columns, strict=True)
+        numbers = [column for role, column in given if role != "nominal"]
+        if numbers:
+            N, marked = np.array(numbers).T, self.flags >= 0
+            gaps = np.isnan(N)
+            X[:, self.flags[marked]] = gaps[:, marked]
+            with np.errstate(over="ignore"):
+                scaled = self.scaled(np.where(gaps, self.fills, N))
+            X[:, self.places] = np.where(np.isinf(self.scales), 0.0, scaled)
+        given = zip(self.roles, columns, strict=True)
+        all_codes = (column for role, column in given if role == "nominal")
+        for codes, (_, table, gap_at, gap_values) in zip(all_codes, self.nominal, strict=True):
+            known = np.flatnonzero(codes >= 0)
+            X[known, min(table.values()) + codes[known]] = 1.0
+            if gap_values is not None:
+                X[codes == -1, gap_at : gap_at + len(gap_values)] = gap_values
+        return X
+
     def quick(self, row: Mapping[str, object]) -> Floats | None:
         """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.
 
         The operations are those of `scaled` and `NormRule.rows`, each entry's the same and in the same order.
         """
-        if not self._plain or type(row) is not dict:
+        if not self._compiled or type(row) is not dict:
             return None
         try:
             values = self._values(row)
@@ -101,25 +122,15 @@ class RowArrays:
             numbers = np.frombuffer(self._packed(*values)) if values else NONE
         except (KeyError, OverflowError, struct.error):
             return None
-        x = np.zeros(self._width if self._compiled else self.size)
+        x = np.zeros(self._width)
         for name, table, _, _ in self.nominal:
             value = row.get(name)
             at = table.get(value) if type(value) is str else None
             if at is None:
                 return None
             x[at] = 1.0
-        if not self._compiled:
-            return self._by_numpy(numbers, x)
         fill = self._fill or self._bind(numbers, x)
         return x if fill(numbers, self.centers, self.scales, self.places, *self._scale, x) else None
-
-    def _by_numpy(self, numbers: Floats, x: Floats) -> Floats | None:
-        """Return the context of numbers (p,) and the nominal features that stand in x (d',) already; None where not finite."""
-        if not np.isfinite(numbers).all():
-            return None
-        with np.errstate(over="ignore"):
-            x[self.places] = self.scaled(numbers)
-        return np.asarray(self._norm.rows(x[None])[0])
 
     def warm(self) -> None:
         """Compile what `quick` calls."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Annotated, Literal, NamedTuple
 
-import numpy as np
 from pydantic import Field
 
 from banditlab.envs._outliers import EXTREME, LEVELS
@@ -19,7 +18,7 @@ LISTED = Field(strict=False)
 
 
 class Step(NamedTuple):
-    """What the transformer does to one column, to be saved and to be built anew from; types say what a saved one may hold."""
+    """What a fitted recipe does to one column, to be saved and to be built anew from; types say what a saved one may hold."""
 
     name: str
     role: Literal["numeric", "time", "nominal"]
@@ -40,11 +39,6 @@ class Step(NamedTuple):
     """Of the map to [0, 1] by which a numeric column's entries go first: see `_outliers.mapped`; none for no map."""
 
 
-def varying_names(steps: list[Step]) -> list[str]:
-    """Return the names of the numeric columns that are not made 0."""
-    return [s.name for s in steps if s.role != "nominal" and not s.constant]
-
-
 def feature_names(steps: list[Step], missing: str, intercept: bool) -> list[str]:
     """Return the features' names in the order of the contexts: "age", "plan=pro", "age is missing", "constant"."""
     names = []
@@ -52,21 +46,3 @@ def feature_names(steps: list[Step], missing: str, intercept: bool) -> list[str]
         names += [f"{s.name}={value}" for value in s.categories] if s.role == "nominal" else [s.name]
         names += [f"{s.name} is missing"] if missing == "indicator" and s.gaps else []
     return names + ["constant"] * intercept
-
-
-def output_order(steps: list[Step], missing: str) -> np.ndarray:
-    """Return where in the transformer's output each feature stands, (d,): features are in the order of the columns."""
-    indicators = [s.name for s in steps if s.role != "nominal" and s.gaps] if missing == "indicator" else []
-    numbers = varying_names(steps) + [s.name for s in steps if s.role != "nominal" and s.constant]
-    place = {name: j for j, name in enumerate(numbers)}
-    gap_place = {name: len(numbers) + j for j, name in enumerate(indicators)}
-    order: list[int] = []
-    start = len(numbers) + len(indicators)
-    for s in steps:
-        if s.role == "nominal":
-            size = len(s.categories) + (missing == "indicator" and s.gaps)
-            order += range(start, start + size)
-            start += size
-        else:
-            order += [place[s.name], *([gap_place[s.name]] if s.name in gap_place else [])]
-    return np.array(order, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""The recipe, fitted: from a table, or from one row of it, to contexts. Made of scikit-learn's parts, saved without pickle."""
+"""The recipe, fitted: from a table, or from one row of it, to contexts. Saved without pickle."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, get_args
 
 import numpy as np
@@ -27,7 +26,7 @@ from banditlab.envs._norm_rule import NormRule
 from banditlab.envs._outliers import bent, mapped
 from banditlab.envs._reading import is_one_of, without
 from banditlab.envs._row_arrays import RowArrays
-from banditlab.envs._steps import Step, feature_names, output_order
+from banditlab.envs._steps import Step, feature_names
 from banditlab.envs._words import TextFeatures
 from banditlab.errors import FaultError, UsageError, nearest
 from banditlab.numerics.exponents import exponent
@@ -35,7 +34,6 @@ from banditlab.numerics.sparse_rows import is_sparse
 
 if TYPE_CHECKING:
     import pandas as pd
-    from sklearn.compose import ColumnTransformer
 
 
 Floats = NDArray[np.float64]
@@ -85,7 +83,6 @@ class Encoder:
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule, texts: Sequence[TextFeatures] = ()) -> None:
         self.steps, self.recipe, self._norm, self.texts = steps, recipe, norm, tuple(texts)
-        self._order = output_order(steps, recipe.missing)
         words = [name for text in self.texts for name in text.names]
         self.feature_names = (*feature_names(steps, recipe.missing, recipe.intercept), *words)
         columns = [EncodedColumn(s.name, s.role, s.categories) for s in steps]
@@ -147,7 +144,7 @@ class Encoder:
     @classmethod
     def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
         """Return the recipe fitted to columns without forbidden gaps, and their contexts (n, d)."""
-        from banditlab.envs import _transformer
+        from banditlab.envs._learning import learnt
 
         if not columns:
             raise UsageError(f"{source}: no feature column is left")
@@ -158,14 +155,13 @@ class Encoder:
             columns = [mapped(column) for column in columns]
             scaling = "minmax" if ranges_differ(columns) else "none"
         recipe = replace(recipe, scaling=scaling, in_order=False)
-        steps = [_step(column, recipe) for column in columns]
-        arrays = [_array(column) for column in columns]
-        transformer = _transformer.fitted(steps, arrays, scaling, recipe.missing)
-        steps = _transformer.read_out(transformer, steps, scaling, recipe.missing)
-        raw = np.asarray(transformer.transform(_transformer.frame_of(steps, arrays)), dtype=np.float64)
-        raw = np.ascontiguousarray(raw[:, output_order(steps, recipe.missing)])
+        arrays = [
+            column.values if column.n_categories else np.where(column.gaps, math.nan, column.values)
+            for column in columns
+        ]
+        steps = learnt([_step(column, recipe) for column in columns], arrays, scaling, recipe.missing)
+        raw = RowArrays(steps, recipe, NormRule.bare(recipe)).features(arrays, len(arrays[0]))
         encoder = cls(steps, recipe, NormRule.of(raw, recipe, source))
-        encoder.transformer = transformer
         return encoder, encoder._norm.rows(raw)
 
     def with_texts(self, texts: Sequence[TextFeatures]) -> Encoder:
@@ -174,23 +170,14 @@ class Encoder:
 
     # --------------------------------------------------------------------------------------------------------- encoding
 
-    @cached_property
-    def transformer(self) -> ColumnTransformer:
-        """The fitted ColumnTransformer; of a loaded encoder, built when it is first asked for. It takes `mapped` columns."""
-        from banditlab.envs._transformer import rebuilt
-
-        return rebuilt(self.steps, self.recipe.scaling, self.recipe.missing)
-
     def transform(self, frame: pd.DataFrame) -> Floats:
-        """Return the contexts (n, d) of a table's rows: the transformer's own output, then the norm rule.
+        """Return the contexts (n, d) of a table's rows.
 
         Raises
         ------
         UsageError
             A column is missing, or an entry is missing or of a wrong type, where the recipe has no rule.
         """
-        from banditlab.envs._transformer import frame_of
-
         frame = without(frame, self.recipe.na_values)
         given = {str(name): name for name in frame.columns}
         absent = [column.name for column in self.columns if column.name not in given]
@@ -202,12 +189,7 @@ class Encoder:
         entries = {
             column.name: frame[given[column.name]] if column.name in given else [None] * rows for column in self.columns
         }
-        arrays = [self._entries(step, entries[step.name]) for step in self.steps]
-        raw = np.zeros((rows, 0))
-        if arrays:
-            with np.errstate(over="ignore"):
-                raw = np.asarray(self.transformer.transform(frame_of(self.steps, arrays)), dtype=np.float64)
-        X = self._norm.rows(np.ascontiguousarray(raw[:, self._order]))
+        X = self._norm.rows(self._row.features([self._entries(step, entries[step.name]) for step in self.steps], rows))
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
@@ -234,7 +216,7 @@ class Encoder:
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
-        """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
+        """Return a column as `RowArrays.features` takes it, (n,): numbers, or codes of categories."""
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -245,11 +227,11 @@ class Encoder:
             if not self.imputes and np.isnan(numbers).any():
                 raise self._no_gap(step.name)
             return numbers
-        known = set(step.categories)
-        texts = np.array([_text(step.name, value, known) for value in values], dtype=object)
-        if not self.imputes and any(text is None for text in texts):
+        places: dict[str | None, int] = {name: k for k, name in enumerate(step.categories)} | {None: -1}
+        texts = [_text(step.name, value, places) for value in values]
+        if not self.imputes and None in texts:
             raise self._no_gap(step.name)
-        return np.array([math.nan if text is None else text for text in texts], dtype=object)
+        return np.array([places.get(text, -2) for text in texts])
 
     def encode(self, row: Mapping[str, object]) -> Floats:
         """Return the context (d,) of one row, as `transform` gives it for a table of that row, in microseconds.
@@ -445,7 +427,7 @@ def ranges_differ(columns: list[Column]) -> bool:
 
 
 def _step(column: Column, recipe: Recipe) -> Step:
-    """Return what is known of a column before the transformer is fitted: role, categories, gaps, constancy, shift."""
+    """Return what is known of a column before the recipe is fitted: role, categories, gaps, constancy, shift."""
 
     gaps = column.gaps
     some = bool(gaps.any())
@@ -466,15 +448,6 @@ def _step(column: Column, recipe: Recipe) -> Step:
         e = int(np.frexp(np.abs(known).max())[1])
         shift = e if abs(e) > EXTREME else 0
     return Step(column.name, column.role, gaps=some, constant=constant, shift=shift, knots=column.knots)
-
-
-def _array(column: Column) -> NDArray[Any]:
-    """Return a column as the transformer takes it, (n,): floats, or categories' names, NaN for gaps."""
-    if column.n_categories:
-        return np.array([*column.names, math.nan], dtype=object)[column.values]
-    values = column.values.astype(np.float64)
-    values[column.gaps] = math.nan
-    return values
 
 
 def _text(key: str, value: object, known: Any) -> str | None:

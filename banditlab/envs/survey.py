@@ -51,6 +51,8 @@ class Note(NamedTuple):
     """"numeric", "nominal", "time", "constant", "identifier-like", "index-like", "time-like", "probable leak"."""
     remark: str = ""
     option: str = ""
+    gives_away: bool = False
+    """Whether the column alone tells nearly all labels."""
 
 
 class Survey(NamedTuple):
@@ -207,7 +209,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     if y is not None and len(y) >= LEAST_ROWS:
         told = told_alone(column, y)
         if told >= GIVEN_AWAY and told > 1.0 - (1.0 - _most_frequent(y)) / 4.0:
-            return Note(name, "probable leak", f"alone tells {100 * told:.1f} % of labels", drop)
+            return Note(name, "probable leak", f"alone tells {100 * told:.1f} % of labels", drop, gives_away=True)
     if counts:
         return Note(name, "index-like", "counts the rows", drop)
     if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):

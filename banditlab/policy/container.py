@@ -25,6 +25,8 @@ from banditlab.registry import registry
 
 FORMAT: Literal[1] = 1
 ENCODER, STATE, OTHER = "encoder", "state", "other"
+COUNTS = ("generation", "decisions", "answered", "right", "closed")
+"""Of a core, as the header has them."""
 SQLITE = b"SQLite format 3\0"
 """How a log in a file begins."""
 
@@ -133,39 +135,22 @@ def packed(parts: Parts) -> bytes:
         arrays[OTHER] = np.frombuffer(packed(parts.other._replace(core=core.other)), np.uint8)
     waiting = []
     for i, (name, (at, record)) in enumerate(parts.pending.items()):
-        waiting.append(
-            {
-                "id": name,
-                "at": at,
-                "action": int(record.action),
-                "generation": record.generation,
-                "explored": None if record.explored is None else bool(record.explored),
-                "payload": record.payload is not None,
-            }
-        )
+        explored = None if record.explored is None else bool(record.explored)
+        one = {
+            "id": name,
+            "at": at,
+            "action": int(record.action),
+            "generation": record.generation,
+            "explored": explored,
+        }
+        waiting.append(one | {"payload": record.payload is not None})
         arrays |= {f"open.{i}.x": record.context, f"open.{i}.p": record.probabilities}
         if record.payload is not None:
             arrays[f"open.{i}.payload"] = record.payload
-    head = {
-        "format": FORMAT,
-        "uid": parts.uid,
-        "agent": core.agent.id,
-        "classes": core.classes,
-        "retired": sorted(core.retired),
-        "generation": core.generation,
-        "decisions": core.decisions,
-        "answered": core.answered,
-        "right": core.right,
-        "closed": core.closed,
-        "unanswered": list(parts.rule),
-        "floor": core.floor,
-        "holdback": core.holdback,
-        "added": list(core.added.items()),
-        "rng": saved.encode(core.rng, "rng", {}),
-        "trained": parts.trained,
-        "player": player,
-        "waiting": waiting,
-    }
+    head: dict[str, Any] = {"format": FORMAT, "uid": parts.uid, "agent": core.agent.id, "classes": core.classes}
+    head |= {name: getattr(core, name) for name in (*COUNTS, "floor", "holdback")}
+    head |= {"retired": sorted(core.retired), "added": list(core.added.items()), "unanswered": list(parts.rule)}
+    head |= {"rng": saved.encode(core.rng, "rng", {}), "trained": parts.trained, "player": player, "waiting": waiting}
     return saved.packed(head, arrays)
 
 
@@ -222,8 +207,8 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     state = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == STATE}
     agent = cls.from_data(head.player, state, size, "its agent")
     core = Core(agent, head.classes, rng)
-    core.generation, core.decisions = head.generation, head.decisions
-    core.answered, core.right, core.closed = head.answered, head.right, head.closed
+    for name in COUNTS:
+        setattr(core, name, getattr(head, name))
     K, d = agent.problem.n_classes, agent.problem.n_features
     if (K, d) != (len(head.classes), encoder.d) or not np.isclose(agent.problem.radius, encoder.radius, rtol=1e-9):
         raise ValueError("its agent, encoder and classes do not belong together")

@@ -154,16 +154,7 @@ class Policy:
         return cls(untaught(columns, actions, **settings))
 
     @classmethod
-    def load(
-        cls,
-        path: str | os.PathLike[str],
-        *,
-        extra: str = "refuse",
-        floor: float | None = None,
-        holdback: float | None = None,
-        holdback_policy: str | os.PathLike[str] = "uniform",
-        **rule: str | None,
-    ) -> Self:
+    def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse", **now: Any) -> Self:
         """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
 
         The file may come from anybody: it is data, nothing in it is run. All other parameters: see `open`.
@@ -173,11 +164,7 @@ class Policy:
         UsageError
             No such file, or it is damaged, no policy's, or of an agent that is not installed.
         """
-        parts = read(path)
-        if floor is not None:
-            parts.core.set_floor(floor)
-        parts = _held_back(parts, holdback, holdback_policy)
-        return cls(parts._replace(rule=checked(**rule) or parts.rule), extra=extra)
+        return cls(_with(read(path), **now), extra=extra)
 
     @classmethod
     def open(
@@ -188,10 +175,7 @@ class Policy:
         snapshot_every: int = SNAPSHOT_EVERY,
         person: str = "",
         extra: str = "refuse",
-        floor: float | None = None,
-        holdback: float | None = None,
-        holdback_policy: str | os.PathLike[str] = "uniform",
-        **rule: str | None,
+        **now: Any,
     ) -> Self:
         """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
 
@@ -233,10 +217,11 @@ class Policy:
         """
         from banditlab.policy.log import EventLog
 
-        parts, given = read(path), checked(**rule)
+        parts = read(path)
+        checked(now.get("unanswered"), now.get("after"))
         at_least("snapshot_every", snapshot_every, 1)
         with _closed_on_error(EventLog(os.fspath(log))) as store:
-            policy = cls(parts._replace(rule=given or parts.rule), store, snapshot_every, person, extra)
+            policy = cls(parts, store, snapshot_every, person, extra)
             uid = store.head().uid
             if uid is None:
                 store.keep(0, policy._snapshot())
@@ -246,10 +231,9 @@ class Policy:
                     f"{store.source}: the log of another policy than {path}; give this one a log of its own"
                 )
             policy._rebuild()
-            before, core = (policy._rule, policy._core.floor), policy._core
-            core.set_floor(core.floor if floor is None else floor)
-            policy._take(_held_back(policy._parts(), holdback, holdback_policy)._replace(rule=given or policy._rule))
-            changed = (policy._rule, core.floor) != before or holdback is not None
+            before = policy._rule, policy._core.floor
+            policy._take(_with(policy._parts(), **now))
+            changed = (policy._rule, policy._core.floor) != before or now.get("holdback") is not None
             for _ in range(2 if changed else 0):  # no older one to fall back on
                 store.keep(policy._seq, policy._snapshot())
         return policy
@@ -765,12 +749,22 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return found
 
 
-def _held_back(parts: Parts, share: float | None, policy: str | os.PathLike[str]) -> Parts:
-    """Return a policy with this holdback, with its own where none is given."""
-    other = None if policy == "uniform" else read(policy)
-    if share is None and other is not None:
+def _with(
+    parts: Parts,
+    *,
+    floor: float | None = None,
+    holdback: float | None = None,
+    holdback_policy: str | os.PathLike[str] = "uniform",
+    **rule: str | None,
+) -> Parts:
+    """Return a policy with what is given for the time from now on, and its own where nothing is; see `Policy.open`."""
+    if floor is not None:
+        parts.core.set_floor(floor)
+    other = None if holdback_policy == "uniform" else read(holdback_policy)
+    if holdback is None and other is not None:
         raise UsageError("holdback_policy needs a holdback, the share of its decisions")
-    return parts if share is None else with_holdback(parts, share, other)
+    parts = parts._replace(rule=checked(**rule) or parts.rule)
+    return parts if holdback is None else with_holdback(parts, holdback, other)
 
 
 def _named(key: str, value: object) -> str:

@@ -219,7 +219,7 @@ def test_a_file_is_checked_class_by_class(tmp_path: Path) -> None:
         "class A(Banditron):\n    id = 'test-a'\n"
         "class E(Logistic):\n    id = 'test/E-v0'\n    summary = ''\n"
     )
-    results = check_file(file)
+    results = list(check_file(file))
     assert {result.subject for result in results} == {"test-a", "test/E-v0"}
     assert [(r.subject, r.name) for r in results if r.status == "failed"] == [("test/E-v0", "env_metadata")]
     assert "test-a" not in {entry.id for entry in registry().entries("agents")}  # checking registers nothing

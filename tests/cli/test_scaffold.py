@@ -16,7 +16,7 @@ from banditlab.registry import lab_around
 
 
 def failures(file: Path) -> list[str]:
-    results = check_file(file)
+    results = list(check_file(file))
     assert any(result.status == "passed" for result in results)
     return [str(result) for result in results if result.status == "failed"]
 

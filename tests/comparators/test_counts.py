@@ -99,6 +99,8 @@ def test_storage_grows_with_unique_contexts_only():
     [
         (np.zeros((2, 3)), [0, 4], r"labels must lie in 0 \.\.\. 3, got 0 \.\.\. 4"),
         (np.zeros((2, 3)), [-1, 0], r"labels must lie"),
+        (np.zeros((2, 3)), [0, 0.5], r"labels must be whole numbers, got .*0\.5"),
+        (np.zeros((2, 3)), [0, np.nan], r"labels must be whole numbers, got .*nan"),
         (np.zeros((2, 2)), [0, 0], r"X must be \(n, 3\)"),
         (np.zeros((2, 3)), [0], r"X must be \(n, 3\) and y \(n,\)"),
         (np.array([[0.0, np.nan, 0.0]]), [0], r"X must be finite"),

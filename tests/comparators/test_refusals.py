@@ -39,6 +39,12 @@ def test_one_number_that_is_none_is_refused(best: Any, place: str, value: float)
         best(given["contexts"], given["labels"], 1.0)
 
 
+@pytest.mark.parametrize("best", [best_in_ball, best_in_frobenius_ball])
+def test_contexts_whose_squares_are_no_numbers_are_refused(best: Any) -> None:
+    with pytest.raises(UsageError, match=r"U must have no entry above 1e\+150, whose square is summed, got 1e\+200"):
+        best(np.full((3, 2), -1e200), np.ones((3, 2)), 1.0)
+
+
 def test_a_start_is_finite_and_of_the_weights_shape() -> None:
     U, C = np.eye(3), np.eye(3)
     for start in (np.full((3, 3), np.nan), np.ones((3, 2)), np.ones(9)):

@@ -45,7 +45,7 @@ def plugin(page: str) -> str:
 def test_what_the_tutorials_write_passes_at_once(page: str, tmp_path: Path) -> None:
     file = tmp_path / "p.py"
     file.write_text(plugin(page), encoding="utf-8")
-    results = check_file(file)
+    results = list(check_file(file))
     assert [str(result) for result in results if result.status == "failed"] == []
     assert sum(result.status == "passed" for result in results) >= 12
 

@@ -14,8 +14,7 @@ from banditlab import make_agent
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import CURVATURE, WEIGHT
-from banditlab.agents.stacked.linear_experts import LINEAR, WEAKER
-from banditlab.agents.stacked.ridge_expert import RIDGE
+from banditlab.agents.stacked.linear_experts import LINEAR, RIDGE, WEAKER
 from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE
 from banditlab.agents.stacked.stackcb import (
     ALARM,

@@ -34,7 +34,7 @@ TABLE = "plan,age,target\n" + "".join(
     f"{plan},{20 + i % 37},{'yes' if (plan == 'pro') == (i % 37 > 9) else 'no'}\n"
     for i, plan in enumerate(["pro", "free", "free"] * 60)
 )
-GIVEN = {"README.md": {"my-table.csv": TABLE}, "which-agent.md": {"my-table.csv": TABLE}}
+GIVEN = {"README.md": {"my-table.csv": TABLE}}
 """Files that a page takes for the reader's own, by the page that speaks of them."""
 SHELL = f'set -euo pipefail\nbanditlab() {{ "{sys.executable}" -m banditlab "$@"; }}\n'
 

@@ -1,10 +1,9 @@
 r"""Change detection: a likelihood-ratio CUSUM on an agent's own calibration (Page, Biometrika 1954).
 
-p is the predicted probability that a round's action is right, :math:`y = 1` if it was. G adds the log
-likelihood ratio of "right with probability p/2" against "right with probability p": :math:`\ln(1/2)` if :math:`y = 1`,
-:math:`\ln((1 - r/2) / (1 - r))` if not, :math:`r = \min(p, 0.95)`; below 0 it starts again from 0. Where the p are
-right, the exponential of what is added up is a supermartingale, so that from where G is 0 it passes h before it is back
-there with probability :math:`e^{-h}` at most, whatever the stream (Ville's inequality).
+p is the predicted probability that a round's action is right. G adds the log likelihood ratio of "right with probability p/2"
+against "right with probability p"; below 0 it starts again from 0. Where the p are right, the exponential of what is added up
+is a supermartingale, so that from where G is 0 it passes h before it is back there with probability :math:`e^{-h}` at most,
+whatever the stream (Ville's inequality).
 """
 
 from __future__ import annotations

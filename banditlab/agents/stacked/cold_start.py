@@ -1,54 +1,41 @@
-r"""How StackCB begins: its first rounds, fewer than the contexts have columns. Not from a paper.
+r"""How StackCB begins: its first d rounds, fewer than the contexts have columns. Not from a paper.
 
-There every linear model fits every outcome, likelihoods distinguish experts by chance only, and the stack is a mean of margins
-that differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400
-columns half of all mistakes were made there. Three things are done, which end after d rounds:
+There every linear model fits every outcome. What is known lies in the directions of hits and misses. Where the contexts have
+at least `COLUMNS` K columns three things are done:
 
-* **The target of a miss.** Exactly one of K classes is right. Coded by the corners of a simplex (Y. Mroueh, T. Poggio, L.
-  Rosasco, J.-J. Slotine. Multiclass learning with simplex coding. NIPS 2012), so that the classes' mean is 0, it is 1 for the
-  right one and :math:`-1/(K-1)` for each other. Of that the ridge expert (`ridge_expert`) learns
+* **The target of a miss.** The ridge expert (`linear_experts`) learns the corners of a simplex (Y. Mroueh, T. Poggio, L.
+  Rosasco, J.-J. Slotine. Multiclass learning with simplex coding. NIPS 2012), n the rounds learnt before:
 
   .. math::
 
-      r = 1 \text{ of a hit}, \qquad r = -\max(0, 1 - n/d) / (K - 1) \text{ of a miss}, \tag{1}
+      r = 1 \text{ of a hit}, \qquad r = -\max(0, 1 - n/d) / (K - 1) \text{ of a miss}. \tag{1}
 
-  n the rounds learnt before. After d rounds r is the bit, and what was learnt is learnt again so with the next new
-  scale: used for ever, (1) made 2 pp more mistakes on waveforms among 200 columns. Where two classes share a model
-  r, 1/2 or -1/2, says the same at any n.
 * **Exploration by upper confidence bounds.** In rounds 1 to the lesser of :math:`d/2` and `LONGEST` times K the ridge expert's
-  upper confidence bounds are added to the stacks' logits, in units of the logit's slope at 1/2,
+  upper confidence bounds are added to the stack's logits, in units of the logit's slope at 1/2,
 
   .. math::
 
       \zeta_k \mathrel{+}= 4 (m_k + \min(3, 3 K/10) \sqrt{q_k}), \qquad m_k = h_k'x,\; q_k = x'A_k^{-1}x, \tag{2}
 
-  as in LinUCB (`ridge.linucb`): a class that missed in this direction is less unknown there, so another is tried, and
-  one that hit is played. The stacks still count: where one class is right in nine rounds of ten they predict it long
-  before directions are informative. Where two classes share a model there is no width to compare, and m is :math:`2 h'x`:
-  1 and -1 for its r.
-* **Scales.** Means and spreads of a few contexts say little of the next, and are wrong in the same direction for all of them.
-  While :math:`n \le d` they are taken anew twice as often.
-
-A detected change starts it again. With fewer than `COLUMNS` K columns uniform play has fewer hits than that in d rounds, and
-none of the three helps: there they are not used.
+  as in LinUCB (`ridge.linucb`). Where two classes share a model there is no width to compare, and m is :math:`2 h'x`.
+* **Scales.** While :math:`n \le d` they are estimated twice as often.
 """
 
 from __future__ import annotations
 
 import math
 
-from banditlab.agents.stacked.ridge_expert import SLOPE
+from banditlab.agents.stacked.linear_experts import SLOPE
 from banditlab.numerics.jit import inline
 
 COLUMNS = 4
 """Least number of columns per class for which the first rounds differ."""
 LONGEST = 16
-"""Most rounds per class in which confidence bounds are added: by then every class had its directions."""
+"""Most rounds per class in which confidence bounds are added."""
 WIDEST, WIDTH = 3.0, 0.3
-"""Width of the confidence bounds: at most, and for each class, as there are more to rule out. The view has norm 1 and A begins
-at 1; 3.2 there is LinUCB's 1 at a ridge of .1."""
+"""Width of the confidence bounds: at most, and for each class. LinUCB's 1 at a ridge of .1 is 3.2 here."""
 OFTEN = 2
-"""How many times more often than later the scale is estimated again."""
+"""How many times more often than later the scale is estimated."""
 
 
 @inline
@@ -69,21 +56,15 @@ def is_due(n, d):
 
 
 @inline
-def add_bounds(lifted_m, q, lifted, first, n, d, zeta):
-    r"""Add (2) to :math:`\zeta` (K,) in round n; the lifted means :math:`m_k + \text{lifted}\, q_k`, as the scratch has
-    them, and :math:`q_k` stand from `first` on.
-    """
-    K = zeta.shape[0]
+def add_bounds(lifted_m, q, lifted, e, n_models, n, d, zeta):
+    r"""Add (2) to :math:`\zeta` (K,) in round n, of expert e's means :math:`m_k + \text{lifted}\, q_k` and :math:`q_k`."""
+    K, first = zeta.shape[0], e * n_models
     if 2 * n > d or n > LONGEST * K:
+        return
+    if n_models < K:
+        zeta[0] += SLOPE * 2.0 * lifted_m[first]
         return
     width = min(WIDEST, WIDTH * K)
     for k in range(K):
         q_k = max(0.0, q[first + k])
         zeta[k] += SLOPE * (lifted_m[first + k] - lifted * q_k + width * math.sqrt(q_k))
-
-
-@inline
-def add_shared_margin(m, place, n, d, zeta):
-    r"""Add (2) to class 0's :math:`\zeta` in round n, where its model, whose :math:`h'x` is `m[place]`, serves class 1, too."""
-    if 2 * n <= d and n <= 2 * LONGEST:
-        zeta[0] += SLOPE * 2.0 * m[place]

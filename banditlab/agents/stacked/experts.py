@@ -2,8 +2,7 @@
 
 Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. The difference is
 :math:`q_k = x'P_{ek} x`: an expert takes it from its own matrices, or from those of the expert before, whose view is of the
-same kind (`shared_q`). So a forecast reads K matrices for two experts; an update reads that of the class played for each.
-Matrices are stored in float32 and all sums are of float64: with many columns a round takes as long as reading memory.
+same kind (`shared_q`). Matrices are stored in float32 and all sums are of float64.
 """
 
 from __future__ import annotations

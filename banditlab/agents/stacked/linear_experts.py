@@ -1,9 +1,17 @@
-r"""The linear experts of StackCB: two AIOLI ones on each of two views, over whole matrices or diagonals.
+r"""The linear experts of StackCB: two AIOLI ones on each of two views, over whole matrices or diagonals, and a ridge expert.
 
 Whole matrices are an `experts.Bank`, whose fifth expert is the ridge expert on the centred view. Diagonals have no ridge
 expert; a view's two experts are one row of models: M with :math:`\lambda`, then M with the larger one.
 
-`read_linear`, `update_linear`, `reset_linear` and `count_linear` choose by the type of `linear` when a kernel is compiled.
+The ridge expert is per class a ridge regression of the bit on standardised columns, without a constant. A round in which the
+class was played adds :math:`x x'` to A and :math:`r x` to b, where :math:`r = 1` for a hit and 0 for a miss (at first less:
+`cold_start`); :math:`h = A^{-1} b`, :math:`A_0 = I`. Classes differ by the directions of their hits; with a constant the
+regression would mostly learn that the class played is often right. As a margin, with :math:`m = h'x`,
+:math:`q = x'A^{-1}x` and w virtual labels in between, yes with probability :math:`\pi` as for the others:
+:math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`; 4 is the slope of the logit at 1/2. At :math:`x = 0` z is 0. Where one
+model serves two classes r is 1/2 or -1/2, and :math:`z = 4 m / (1 + w q)`: swapping the classes turns the sign.
+
+`read_linear`, `update_linear` and `reset_linear` choose by the type of `linear` when a kernel is compiled.
 """
 
 from __future__ import annotations
@@ -15,10 +23,10 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.agents.stacked.experts import CURVATURE, WEIGHT, Bank, bank, read_expert, reset_bank, update_expert
-from banditlab.agents.stacked.ridge_expert import RIDGE, update_ridge
 from banditlab.numerics.contexts import by_type
 from banditlab.numerics.diagonal_inverses import DiagonalInverses, diagonal_inverses, read, read_one, reset, update_one
-from banditlab.numerics.jit import njit
+from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.packed_symmetric import downdate, inner, pad, product, step_along
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
@@ -26,6 +34,9 @@ LINEAR = 4
 VIEWS = 2
 WEAKER = 100.0
 r""":math:`\lambda` of the second expert on each view, in units of the first's."""
+
+SLOPE = 4.0
+RIDGE = 1.0
 
 
 class Diagonals(NamedTuple):
@@ -43,9 +54,6 @@ def linear_experts(regularization: float, n_models: int, m: int, whole: bool) ->
         return bank(np.append(np.tile(lambdas, VIEWS), RIDGE), n_models, m)
     start = np.repeat(1.0 / lambdas, n_models)
     return Diagonals(diagonal_inverses(start, m), diagonal_inverses(start, m), start)
-
-
-# ------------------------------------------------------------------------------------------------------------ read, update
 
 
 def _read_whole(linear, views, size, m, q):
@@ -91,6 +99,31 @@ def update_view(inverses, x, k, y, z, fresh, lifted):
         update_one(inverses, x, k + i * apart, step, weight, down)
 
 
+@inline
+def ridge_margin(lifted_m, q, middle):
+    r"""Return z, where lifted_m is :math:`m + w (\pi - 1/2) q`; middle: 1/2, or 0 where one model serves two classes."""
+    return SLOPE * (lifted_m - middle) / (1.0 + WEIGHT * q) if q > 0.0 else 0.0
+
+
+@njit
+def update_ridge(bank, e, view, k, y, z, fresh, lifted, middle, penalty):
+    """Update class k of expert e with the outcome y = +-1 at its view; return its margin before: z, or its own where fresh.
+
+    penalty: how far the target of a miss is below 0, or below -1/2 of one model for two classes.
+    """
+    own, v = bank.point.x, bank.v
+    pad(view, own)
+    product(bank.P[e, k], own, v)  # v = A^{-1} x
+    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))  # m = h'x, q = x'A^{-1} x
+    if fresh:
+        z = ridge_margin(m + lifted * q, q, middle)
+    down = 1.0 / (1.0 + q)
+    # h += (r - m) v / (1 + q), r as in (1) of `cold_start`; A^{-1} -= v v' / (1 + q)
+    step_along(bank.H[e, k], (0.5 * y + middle - (0.0 if y > 0.0 else penalty) - m) * down, v)
+    downdate(bank.P[e, k], v, down)
+    return z
+
+
 def _reset_whole(linear):
     """Reset all models."""
     reset_bank(linear)
@@ -101,16 +134,6 @@ def _reset_diagonals(linear):
     reset(linear.ranged, linear.start)
 
 
-def _count_whole(linear):
-    """Return the number of experts."""
-    return LINEAR + 1
-
-
-def _count_diagonals(linear):
-    return LINEAR
-
-
 read_linear = by_type("linear", {Bank: _read_whole, Diagonals: _read_diagonals})
 update_linear = by_type("linear", {Bank: _update_whole, Diagonals: _update_diagonals})
 reset_linear = by_type("linear", {Bank: _reset_whole, Diagonals: _reset_diagonals})
-count_linear = by_type("linear", {Bank: _count_whole, Diagonals: _count_diagonals}, inlined=True)

@@ -30,11 +30,7 @@ LEAST = 1e-4
 
 
 class Stack(NamedTuple):
-    r""":math:`\theta` (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss
-    (2,).
-
-    Scratch: v (N + 1,).
-    """
+    r""":math:`\theta` (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss (2,); v."""
 
     theta: NDArray[np.float64]
     thetas: NDArray[np.float64]

@@ -14,18 +14,17 @@ from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import LARGEST_WHOLE
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, add_shared_margin, is_due, target_of_a_miss
+from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, is_due, target_of_a_miss
 from banditlab.agents.stacked.experts import WEIGHT, Bank, bank, read_expert, reset_bank, update_expert
 from banditlab.agents.stacked.linear_experts import (
     LINEAR,
     Diagonals,
-    count_linear,
     linear_experts,
     read_linear,
     reset_linear,
+    ridge_margin,
     update_linear,
 )
-from banditlab.agents.stacked.ridge_expert import ridge_margin
 from banditlab.agents.stacked.stack import Stack, learn_stack, margin, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
@@ -53,12 +52,8 @@ LAST_REBUILD = 512
 r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
 MOST_AFTER_CHANGE = 2000
 """Most of the last rounds that are counted as learnt after a change."""
-ALARM = 14.0
-"""G above which the rounds since it was 0 are read again."""
-CONTRADICTED = 10.0
-"""Their G above which a change is called."""
-MOST_AGAIN = 256
-"""Most of the last rounds that are read again."""
+ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
+"""G above which the rounds since it was 0 are read again, how many at most, and their G above which a change is called."""
 FLOOR = 100
 """No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
@@ -69,10 +64,8 @@ LAMBDA = 0.001
 r""":math:`\lambda` of the first expert on each linear view and of the Fourier experts."""
 LEAST_HOPE = 0.25
 r"""The least :math:`\pi`, the share of yes among the virtual labels."""
-LATELY = 500
-"""Rounds that the share of hits is of, about."""
-AT_FIRST = 100
-"""Pseudo-rounds that it begins with, half of them hits: misses of the first trials carry little information."""
+LATELY, AT_FIRST = 500, 100
+"""Rounds that the share of hits is of, about, and the pseudo-rounds that it begins with, half of them hits."""
 SecondOrder = Literal["auto", "full", "diagonal"]
 
 
@@ -139,7 +132,13 @@ def view_of(views, b, n_blocks, size):
 @inline
 def experts_of(state):
     """Return how many experts there are."""
-    return count_linear(state.linear) + state.fourier.P.shape[0]
+    return state.stack.theta.shape[0] - 1
+
+
+@inline
+def linear_of(state):
+    """Return how many of them are linear."""
+    return experts_of(state) - state.fourier.P.shape[0]
 
 
 @njit
@@ -149,14 +148,11 @@ def act_kernel(state, x, u, p, payload):
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
     read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
-    # zeta_k = theta'(z_1k, ..., z_Ek, 1)
-    for k in range(M):
-        zeta = state.stack.theta[E]
-        for e in range(E):
-            zeta += state.stack.theta[e] * scratch.z[e * M + k]
-        scratch.zeta[k] = zeta
+    for k in range(M):  # zeta_k = theta'(z_1k, ..., z_Ek, 1)
+        scratch.zeta[k] = margin(state.stack.theta, scratch.z[k : E * M : M])
     n = state.counts[ROUNDS] + 1.0
-    begin_cold(state, n, x.shape[0])
+    if state.cold[0]:
+        add_bounds(scratch.m, scratch.q, lift(state), LINEAR, M, n, x.shape[0], scratch.zeta)
     if M < K:
         scratch.zeta[1] = -scratch.zeta[0]
     inverse_gap(scratch.zeta, state.settings[SHARPNESS] * n**GROWTH, p)
@@ -166,17 +162,6 @@ def act_kernel(state, x, u, p, payload):
     for e in range(E):
         payload[1 + e] = scratch.z[e * M + (action if M == K else 0)]
     return action, False
-
-
-@inline
-def begin_cold(state, n, d):
-    """Add the ridge expert's confidence bounds to the logits of round n, if it is one of the first."""
-    if state.cold[0]:
-        scratch, M = state.scratch, state.fourier.P.shape[1]
-        if shares_a_model(state):
-            add_shared_margin(scratch.m, LINEAR * M, n, d, scratch.zeta)
-        else:
-            add_bounds(scratch.m, scratch.q, lift(state), LINEAR * M, n, d, scratch.zeta)
 
 
 @inline
@@ -194,7 +179,7 @@ def read_experts(state, views, m, M):
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
-        e = count_linear(state.linear) + b
+        e = linear_of(state) + b
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, b, n_blocks, size)
         read_expert(state.fourier, b, view, scratch.m[row], scratch.q[row], b % 2 == 1, scratch.q[before])
@@ -210,7 +195,7 @@ def margins_of(state):
     # z = m + w q (pi - sigmoid(z)), in m the term w (pi - 1/2) q of `lift`
     aioli_roots(scratch.m, scratch.q, WEIGHT, scratch.z)
     M, middle = state.fourier.P.shape[1], middle_of(state)
-    for i in range(LINEAR * M, count_linear(state.linear) * M):
+    for i in range(LINEAR * M, linear_of(state) * M):
         scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], middle)
 
 
@@ -251,7 +236,8 @@ def learn_kernel(state, x, action, p, payload, correct):
     if payload[0] == state.counts[EPOCH]:
         predicted = update_models(state, payload[read:], payload[1:read], action, correct, False)
     else:  # the action was taken under another scale, or (NaN) put in the place of the one drawn
-        predicted = learn_late(state, x, action, correct)
+        read_again(state, x, action)
+        predicted = update_models(state, state.scratch.views, state.scratch.margins, action, correct, False)
     remember(state, x, action, correct)
     # Page's test (`stacked.change`), then a new scale where one is due.
     state.G[0] = cusum(state.G[0], predicted, correct)
@@ -281,19 +267,12 @@ def update_models(state, views, z, action, correct, fresh):
     y = 1.0 if right else -1.0
     update_linear(state.linear, views, m, k, y, z, fresh, lifted, middle_of(state), miss_penalty(state))
     for b in range(n_blocks):
-        e = count_linear(state.linear) + b
+        e = linear_of(state) + b
         view, shared_q = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
         z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, lifted)
     predicted = sigmoid(margin(state.stack.theta, z))
     learn_stack(state.stack, z, 1.0 if right else 0.0)
     return predicted if right == correct else 1.0 - predicted
-
-
-@njit
-def learn_late(state, x, action, correct):
-    """Update with the outcome of a context that was played under another scale; return the p predicted under this one."""
-    read_again(state, x, action)
-    return update_models(state, state.scratch.views, state.scratch.margins, action, correct, False)
 
 
 @njit
@@ -343,7 +322,7 @@ def rebuild(state):
     measure(state.scale, state.W, state.by_rank, memory.X, first, n)
     reset_linear(state.linear)
     reset_bank(state.fourier)
-    reset(state.stack, LINEAR if count_linear(state.linear) > LINEAR else -1)
+    reset(state.stack, LINEAR if linear_of(state) > LINEAR else -1)
     for i in range(n):
         t = (first + i) % N
         write_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
@@ -358,48 +337,33 @@ class StackCB(KernelAgent):
 
     Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two experts,
     with :math:`\lambda` and :math:`100 \lambda`, read standardised columns; two read columns scaled by their range; `blocks`
-    read random Fourier features of all columns or of half of them, standardised or by rank. One more is a ridge regression
-    of the bit (`stacked.ridge_expert`).
+    read random Fourier features. One more is a ridge regression of the bit (`stacked.linear_experts`).
 
-    AIOLI's margin is the root of :math:`z_{ek} = m + w q (\pi - \mathrm{sigmoid}(z_{ek}))`, :math:`m = x_e'h_{ek}`,
-    :math:`q = x_e'P_{ek} x_e`. Every second Fourier expert uses the q of the one before. :math:`\pi` is the share of hits of
-    about the last 500 rounds (1/2 at first), at least 1/4 and at most 1/2, AIOLI's. So the prior mean of an untried
-    class is the recent hit rate instead of 1/2, which is too optimistic where there are many classes.
-
-    The logit is :math:`\zeta_k = \theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two stacks
-    (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for
-    :math:`k \ne \text{best}`,
+    A model without rounds is right with the probability of a recent hit, between 1/4 and 1/2. The logit :math:`\zeta_k` is
+    :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two online logistic regressions (`stacked.stack`).
+    With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
-    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, :math:`n - 1` the number of outcomes
-    learnt. Then the played class's models are updated with the bit. The stacks are updated by online Newton on the log loss,
-    by which they are also weighted.
+    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, :math:`n - 1` the number of outcomes learnt. Then
+    the played class's models and the stack are updated with the bit.
 
-    Two classes: exactly one class is right, so a bit gives the label whichever was played. With `complement` one
-    model serves both, :math:`z_{e1} = -z_{e0}` and :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Exploration
-    then has no use, and only its floor :math:`1 / (2 (n + 100))` is left. Leave it off where both of two actions may be
-    wrong, or both right.
+    Two classes: exactly one class is right, so a bit gives the label whichever was played. With `complement` one model serves
+    both, :math:`\zeta_1 = -\zeta_0`, is updated in every round, and only the floor :math:`1 / (2 (n + 100))` explores.
 
-    Columns' means, spreads and ranges and the median distance are estimated from the contexts so far at
-    :math:`n = 2, 4, 8, \dots, 512`. Each time all models are reset, and updated again under the new scale with
-    the rounds since the last change. After :math:`n = 512` the scale is fixed.
-
-    With :math:`d \ge 4 K`, in the first d rounds a miss counts against its class, confidence bounds of the
-    ridge expert are added to :math:`\zeta`, and scales are estimated more often (`stacked.cold_start`).
+    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time all models are reset and learn again what
+    is stored. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations: docs/theory/stackcb.md.
 
     With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14, the
     models, which have learnt the rounds since it was 0, predict the last 256 of these again. Where the CUSUM of that passes
-    10, the models are reset and updated with the rounds since it was 0, at most 2,000, and n counts from there. So contexts of
-    a new kind, which are predicted badly only until they are learnt, do not count as a change.
+    10, the models are reset and learn the rounds since it was 0, at most 2,000, and n counts from there. Contexts of a new
+    kind are predicted badly only until they are learnt, and do not count as a change.
 
-    Guarantee: none on regret, as with `fastcb`, whose per-class models are misspecified for :math:`K > 2`; `bound` is
-    None. What holds for every stream, adversarial ones included, is that every class is played infinitely often:
+    Guarantee: none on regret; `bound` is None. For every stream every class is played infinitely often:
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
-    Borel-Cantelli lemma). That floor alone costs at most :math:`\ln(1 + T/100)` rounds in T as long as no change is
-    detected. It does not bound how long a wrong class may be the best.
+    Borel-Cantelli lemma). That floor alone costs at most :math:`\ln(1 + T/100)` rounds in T while no change is detected.
 
     Units: a column in another unit or with another zero, :math:`x_j \to a_j x_j + b_j`, :math:`a_j > 0`, gives the
     same play, to rounding, from the first estimate of the scale on. Before it contexts are not used. R is not used.
@@ -407,11 +371,9 @@ class StackCB(KernelAgent):
     Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
     :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to predict with all,
     :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that is updated, :math:`\text{blocks}\, F d / 2` for the features,
-    :math:`(4 + \text{blocks}) M` roots. A round at :math:`n = 2, 4, \dots, 512`, with :math:`d \ge 4 K` at 3, 6, 12, ... up
-    to d, too, and one that detects a change take as long as n updates. Memory:
-    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
-    In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and :math:`8 M m` numbers of eight
-    bytes.
+    :math:`(4 + \text{blocks}) M` roots. A round that estimates the scale, or detects a change, takes as long as n updates.
+    Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
+    In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and numbers of eight bytes.
 
     Parameters
     ----------
@@ -425,7 +387,7 @@ class StackCB(KernelAgent):
     changes
         Whether to reset the models when the agent is right much less often than it predicts.
     complement
-        For :math:`K = 2`: whether a miss of one class is a hit of the other, as it is where exactly one is right.
+        For :math:`K = 2`: whether exactly one class is right, so that a miss of one is a hit of the other.
     second_order
         What is stored of each linear expert's matrices: "full", or their "diagonal", without the ridge expert. "auto" is
         "full" where :math:`K d^2` is at most 4,194,304, else "diagonal".
@@ -480,6 +442,7 @@ class StackCB(KernelAgent):
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
         self.payload_size = 1 + E + size
+        m, q, z = (zeros(width(E * M)) for _ in range(3))
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
         self.state = State(
             linear=linear_experts(LAMBDA, M, d + 1, whole),
@@ -489,7 +452,7 @@ class StackCB(KernelAgent):
             scale=empty_scale(d, MEMORY, self.blocks, F),
             stack=stack(E, LINEAR if whole else -1),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            scratch=_scratch(K, E * M, E, size),
+            scratch=Scratch(m, q, z, np.zeros(K), np.zeros(E), np.zeros(size)),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.sharpness * (K - 1) if M == K else GREEDY, ALARM if self.changes else math.inf]),
@@ -546,8 +509,3 @@ def _resolved(second_order: Any, problem: Problem) -> Any:
     if second_order != "auto":
         return second_order
     return "full" if problem.n_classes * problem.n_features**2 <= LARGEST_WHOLE else "diagonal"
-
-
-def _scratch(n_classes: int, n_margins: int, n_experts: int, size_of_views: int) -> Scratch:
-    m, q, z = (zeros(width(n_margins)) for _ in range(3))
-    return Scratch(m, q, z, np.zeros(n_classes), np.zeros(n_experts), np.zeros(size_of_views))

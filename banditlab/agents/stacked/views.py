@@ -5,18 +5,15 @@ over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
 * by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, r the root of n; or, where the memory's rows are
-  sparse (seven entries of eight are 0), what makes their mean square 1: rows of few words of many are not short in it;
+  sparse (seven entries of eight are 0), what makes their mean square 1;
 * centred, where there is a ridge expert: as standardised, but with 0 behind it;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
   :math:`t_i = w_i'v / m`.
 
-In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in
-units of it). Some blocks read ranks in place of v: the place of :math:`x_j` among 17 quantiles of the column, between
-two of them in proportion, standardised as v is; few large entries then do not press the others together. A column that
-does not vary is 0 in all. So a column in another unit or with another zero gives the same views.
-
-The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds what its entries other than 0 change: features of
-sparse rows cost what these cost.
+In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks read ranks in
+place of v: the place of :math:`x_j` among 17 quantiles of the column, between two of them in proportion, standardised as v
+is. A column that does not vary is 0 in all. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds what
+its entries other than 0 change, so that features of sparse rows cost what these cost.
 """
 
 from __future__ import annotations
@@ -48,9 +45,8 @@ LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
 SPARSE = 8
 """Rows of which less than one entry in so many is not 0 are sparse."""
-LEAST_MEDIAN = 1e-6
-LEAST_SCALE = 1e-290
-"""Largest entry, up to which a column counts as 0: quotients by it must stay finite."""
+LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
+"""The second: largest entry up to which a column counts as 0, as quotients by it must stay finite."""
 
 
 class Scale(NamedTuple):
@@ -119,9 +115,6 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
     return W
 
 
-# ------------------------------------------------------------------------------------------------------- scale of a memory
-
-
 @njit
 def measure(scale, W, by_rank, X, first, n):
     """Take the scale of n contexts, rows first, first + 1, ... of X (N, d), after the last the first."""
@@ -154,7 +147,6 @@ def measure_columns(scale, X, first, n):
     N, d = X.shape
     varying = 0
     for j in range(d):
-        # Mean and extremes, then the deviations in units of the largest entry, whose squares do not underflow.
         low[j] = high = X[first % N, j]
         total = 0.0
         for i in range(n):
@@ -196,12 +188,8 @@ def rank_column(scale, X, j, first, n):
 def rank(quantiles, j, x):
     """Return x's place among the quantiles of column j, in [0, QUANTILES]: the middle of those it equals."""
     quantiles = borrow(quantiles)
-    first, second, last = (
-        eight(quantiles, j * QUANTILES),
-        eight(quantiles, j * QUANTILES + WIDTH),
-        quantiles[j, 2 * WIDTH],
-    )
-    # Counted, not searched for: a column's next entry may lie anywhere, and no branch would be foreseen.
+    first, second = eight(quantiles, j * QUANTILES), eight(quantiles, j * QUANTILES + WIDTH)
+    last = quantiles[j, 2 * WIDTH]
     below = how_many_below(first, x) + how_many_below(second, x) + (last < x)
     equal = how_many(first, x) + how_many(second, x) + (last == x)
     if equal > 0 or below == 0 or below == QUANTILES:
@@ -266,15 +254,9 @@ def ranked(scale, x, j):
     return max(-CLIP, min(CLIP, (rank(scale.quantiles, j, x) - scale.mean_rank[j]) * scale.per_sd_rank[j]))
 
 
-# ------------------------------------------------------------------------------------------------------------------- views
-
-
 @njit
 def write_views(scale, W, by_rank, size, x, views):
-    """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), one behind the other; see the module.
-
-    by_rank (n_blocks,): whether a block reads ranks; size: F. V: 2, or 3 where views includes the centred one.
-    """
+    """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), V = 2, or 3 with the centred one; size: F."""
     n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
     start = views.shape[0] - n_blocks * size
     write_linear_views(scale, x, views[:start])
@@ -314,10 +296,7 @@ def write_changes(scale, x):
 
 @inline
 def turns_of(scale, W, group, kind, n):
-    """Return :math:`w'v` of eight frequencies, kind 1: of ranks: those of the context 0, and what its n other entries change.
-
-    Entries of even and odd number are added apart.
-    """
+    """Return :math:`w'v` of eight frequencies, kind 1: of ranks: those of the context 0, and what n other entries change."""
     W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
     even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d
     for i in range(0, n - 1, 2):

@@ -162,18 +162,20 @@ class Schedule:
         self.feedback, self.env, self.done = feedback, env, 0
         self.columns = columns_of(feedback, env)
         self.rules = rules_of(feedback, rounds, env.problem.n_classes)
+        self.kinds = _sides(feedback, "delay")
         self.window = window_of(feedback, rounds, self.columns)
         self.streams = {name: generator_for(int(seed), "feedback", name) for name in ("delay", "answered", "flip")}
         self.too_late = np.zeros(1, np.int64)
 
     def draws(self, n: int) -> Draws:
         """Return what is drawn for the next n rounds."""
-        u, answer, flip = (stream.random(n) for stream in self.streams.values())
+        drawn = self.feedback.keys() - ({"delay"} if all(isinstance(kind, int) for kind in self.kinds) else set())
+        u, answer, flip = (s.random(n) if name in drawn else np.zeros(n) for name, s in self.streams.items())
         if self.columns and self.done == 0:
             self._rows = self.env.row_order(self.rules.rounds)
         given = {name: values[self._rows[self.done : self.done + n]] for name, values in self.columns.items()}
         self.done += n
-        delays = [_delays(kind, u, _column(kind, given)) for kind in _sides(self.feedback, "delay")]
+        delays = [_delays(kind, u, _column(kind, given)) for kind in self.kinds]
         return Draws(np.stack(delays, axis=1), answer, flip < self.feedback.get("flip", 0.0))
 
     def latest(self) -> float:

@@ -51,8 +51,9 @@ class Ring(NamedTuple):
     """The pending rounds: C slots, and for the L rounds to come the slots whose bits arrive at the end of each.
 
     A slot has the context, p (K,), payload, action and bit of a round, and `following`, the next slot of the same arrival
-    or -1. `first` and `last` (L,) hold the ends of these lists, -1 where one is empty, at the arrival's round modulo L.
-    `free` (C,) begins with the `spare` (1,) slots that are not in use.
+    or -1. `place` is the context's row in the block where the bit arrives within it, -1 where `x` holds a copy. `first` and
+    `last` (L,) hold the ends of these lists, -1 where one is empty, at the arrival's round modulo L. `free` (C,) begins with
+    the `spare` (1,) slots that are not in use; the last of these is the next to be used.
     """
 
     x: Any
@@ -60,6 +61,7 @@ class Ring(NamedTuple):
     payload: Floats
     action: Whole
     bit: NDArray[np.bool_]
+    place: Whole
     following: Whole
     free: Whole
     spare: Whole
@@ -73,7 +75,7 @@ def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
     sparse = SparseSlots(np.zeros((0, 0), np.uint32), np.zeros((0, 0)), none)
     x = sparse if isinstance(X, CSR) else np.zeros((0, X.shape[1]))
     p, payload, bit = np.zeros((0, n_classes)), np.zeros((0, payload_size)), np.zeros(0, np.bool_)
-    return Ring(x, p, payload, none, bit, none, none, np.zeros(1, np.int64), ends, ends.copy())
+    return Ring(x, p, payload, none, bit, none, none, none, np.zeros(1, np.int64), ends, ends.copy())
 
 
 def with_room(ring: Ring, X: Any) -> Ring:
@@ -110,7 +112,10 @@ def arrival(rules, draws, t, now, hit, action, too_late):
     if delay > rules.timeout:
         too_late[0] += delay < NEVER
         delay, bit = rules.timeout, False
-    return ((now + delay) // rules.batch + 1) * rules.batch - 1, bit
+    arrives = now + delay
+    if rules.batch > 1:
+        arrives = (arrives // rules.batch + 1) * rules.batch - 1
+    return arrives, bit
 
 
 def _store(slots, slot, x):
@@ -140,15 +145,11 @@ stored = by_context(_stored, _stored_sparse, kind=SparseSlots, name="slots", inl
 
 
 @inline
-def put(ring, arrives, x, action, p, payload, bit):
-    """Keep a round until the end of round `arrives`, behind those that arrive then, too."""
+def put(ring, end, slot, action, bit, place):
+    """Keep the next slot until the end of a round, behind those that arrive then, too; `end` is that round modulo L."""
     ring = borrow(ring)
     ring.spare[0] -= 1
-    slot, end = ring.free[ring.spare[0]], arrives % ring.first.shape[0]
-    store(ring.x, slot, x)
-    overwrite(ring.p[slot], p)
-    overwrite(ring.payload[slot], payload)
-    ring.action[slot], ring.bit[slot], ring.following[slot] = action, bit, -1
+    ring.action[slot], ring.bit[slot], ring.place[slot], ring.following[slot] = action, bit, place, -1
     if ring.first[end] < 0:
         ring.first[end] = slot
     else:
@@ -157,13 +158,12 @@ def put(ring, arrives, x, action, p, payload, bit):
 
 
 @inline
-def taken(ring, now):
-    """Return the slot of the first round whose bit arrives at the end of round `now`, and make it free; -1 if none is left.
+def taken(ring, end):
+    """Return the slot of the first bit that arrives at the end of a round, and make it free; -1 if none is left.
 
-    Its content stays as it is until the next `put`.
+    `end` is that round modulo L. The slot's content stays as it is until the next decision.
     """
     ring = borrow(ring)
-    end = now % ring.first.shape[0]
     slot = ring.first[end]
     if slot >= 0:
         ring.first[end] = ring.following[slot]

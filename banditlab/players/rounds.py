@@ -11,7 +11,7 @@ from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import is_valid_decision
 from banditlab.numerics.jit import borrow
-from banditlab.numerics.pending import arrival, put, stored, taken
+from banditlab.numerics.pending import arrival, put, store, stored, taken
 from banditlab.numerics.right_actions import is_right, probability_right
 
 
@@ -72,23 +72,33 @@ def play_rounds_late(
         borrow(payload),
         borrow(ring),
     )
+    L = ring.first.shape[0]
+    here = start % L
     for t in range(y.shape[0]):
-        a, e = act_kernel(state, row(X, t), U[t], p, payload)
+        slot = ring.free[ring.spare[0] - 1]
+        p_t, payload_t = ring.p[slot], ring.payload[slot]
+        a, e = act_kernel(state, row(X, t), U[t], p_t, payload_t)
         hit = is_right(y, t, a)
         action[t] = a
         correct[t] = hit
-        p_true[t] = probability_right(y, t, p)
+        p_true[t] = probability_right(y, t, p_t)
         explored[t] = e
-        if not is_valid_decision(a, p):
+        if not is_valid_decision(a, p_t):
+            overwrite(p, p_t)
             return t
         arrives, bit = arrival(rules, draws, t, start + t, hit, a, too_late)
-        if arrives < rules.rounds:
-            put(ring, arrives, row(X, t), a, p, payload, bit)
-        slot = taken(ring, start + t)
+        if arrives < rules.rounds:  # less than L rounds from here
+            end, within = here + arrives - (start + t), arrives < start + y.shape[0]
+            put(ring, end if end < L else end - L, slot, a, bit, t if within else -1)
+            if not within:
+                store(ring.x, slot, row(X, t))
+        slot = taken(ring, here)
         while slot >= 0:
-            x = stored(ring.x, slot)
+            place = ring.place[slot]
+            x = row(X, place) if place >= 0 else stored(ring.x, slot)
             learn_kernel(state, x, ring.action[slot], ring.p[slot], ring.payload[slot], ring.bit[slot])
-            slot = taken(ring, start + t)
+            slot = taken(ring, here)
+        here = here + 1 if here + 1 < L else 0
     return y.shape[0]
 
 

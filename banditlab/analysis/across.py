@@ -17,8 +17,8 @@ from banditlab.analysis.statistics import LEVEL, Floats, Interval, difference, l
 from banditlab.analysis.summary import differences, standings
 from banditlab.analysis.tables import Results, once
 
-LEAST_DATA = 5
-"""Data sets from which on agents are compared over them."""
+LEAST_DATA, LEAST_FAMILIES = 5, 3
+"""Data sets, and families of them, from which on agents are compared over them."""
 BINS = {"classes": (2, 5), "features": (10, 50), "rows": (1_000, 5_000)}
 """Upper ends of all groups of data sets but the last, by what they are grouped by."""
 SIGNS = {"classes": "K", "features": "d", "rows": "n"}
@@ -31,10 +31,11 @@ class Pair:
     Attributes
     ----------
     wins, ties, losses
-        Data sets on which the first is significantly better, neither is, the second is (95 %, all pairs of a data set at once).
+        Data sets on which the first is significantly better, neither is, the second is (95 %, all pairs of a data set
+        at once).
     ratio
-        Geometric mean of the first's mistakes divided by the second's, over families, with an interval that covers those of all
-        pairs at once in 95 of 100 comparisons.
+        Geometric mean of the first's mistakes divided by the second's, over families, with an interval that covers
+        those of all pairs at once in 95 of 100 comparisons.
     """
 
     first: str
@@ -62,8 +63,8 @@ class Across:
     ranks
         Mean rank of each agent over families.
     critical
-        The difference of mean ranks that is significant (Nemenyi's test at 5 %; Demsar: Statistical comparisons of classifiers
-        over multiple data sets, JMLR 7, 2006).
+        The difference of mean ranks that is significant (Nemenyi's test at 5 %; Demsar: Statistical comparisons of
+        classifiers over multiple data sets, JMLR 7, 2006).
     pairs
         Every ordered pair of agents.
     left_out
@@ -90,9 +91,7 @@ class Across:
         return len(set(self.families))
 
     def ahead(self, first: str, second: str) -> bool:
-        """Return whether `first` is significantly better: the interval of the ratio lies below 1, and the mean ranks differ by
-        more than `critical`.
-        """
+        """Return whether `first` is significantly better: by the interval of the ratio and by the mean ranks."""
         gap = self.ranks[self.agents.index(second)] - self.ranks[self.agents.index(first)]
         return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
 
@@ -108,7 +107,7 @@ class Across:
         return f"{best} has the lowest mean rank over {len(self.arenas)} data sets; {told}."
 
     def groups(self) -> pd.DataFrame:
-        """Return geometric means of every agent's mistakes divided by the first agent's, by K, d and n, without intervals."""
+        """Return geometric means of every agent's mistakes divided by the first agent's, by K, d and n."""
         rows, logs = [], _logs(self.shares, self.arenas)
         for name, ends in BINS.items():
             size = np.array([arena.results.data[arena.environment][name] for arena in self.arenas])
@@ -148,10 +147,10 @@ class Across:
 
 @once
 def across(results: Results) -> Across | None:
-    """Return the agents of a results folder over its data sets; None with fewer than `LEAST_DATA` of them, or two agents.
+    """Return the agents of a results folder over its data sets; None where there are too few of either.
 
-    Data sets on which runs of some agent are missing do not count. An agent that cannot play one of them (`skipped`) is not
-    compared.
+    Data sets on which runs of some agent are missing do not count. An agent that cannot play one of them (`skipped`) is
+    not compared.
     """
     every = [arena for arena in arenas(results) if arena.kind == "bit" and arena.environment in results.data]
     titles = [data_title(arena.environment) for arena in every]
@@ -163,16 +162,15 @@ def across(results: Results) -> Across | None:
         label for label in results.labels() if label not in unable and any(label in each for each in rows.values())
     ]
     whole = [arena for arena in every if set(labels) <= set(rows[arena.environment])]
-    if len(whole) < LEAST_DATA or len(labels) < 2:
+    patterns = dict(results.spec.get("families", {}))
+    families = [_family(data_title(arena.environment), patterns) for arena in whole]
+    if len(whole) < LEAST_DATA or len(set(families)) < LEAST_FAMILIES or len(labels) < 2:
         return None
     lacking = [data_title(arena.environment) for arena in every if arena not in whole]
     left_out = [f"{label}: cannot play all data sets" for label in sorted(unable)]
     left_out += [f"{title}: runs are missing" for title in lacking]
     shares = np.array([[rows[arena.environment][label].mistakes.mean for arena in whole] for label in labels])
-    patterns = dict(results.spec.get("families", {}))
-    return _compared(
-        whole, [_family(data_title(arena.environment), patterns) for arena in whole], labels, shares, left_out
-    )
+    return _compared(whole, families, labels, shares, left_out)
 
 
 def _names(player: str, label: str) -> bool:

@@ -13,7 +13,7 @@ import pandas as pd
 from banditlab.analysis.joins import has_own_comparator, own_relative
 from banditlab.analysis.matrices import groups_of, matrix
 from banditlab.analysis.statistics import Floats, choose, first_half, moving_blocks
-from banditlab.analysis.tables import Results
+from banditlab.analysis.tables import Results, once
 
 VARIANT = ["label", "settings"]
 REFERENCE = "reference"
@@ -193,6 +193,7 @@ def deviations(losses: bytes) -> Floats:
     return np.asarray((sums - counts * (sums.sum() / n)) / n)
 
 
+@once
 def arenas(results: Results) -> list[Arena]:
     """Return what may be ranked together: each environment's "bit" players, then its "label" players.
 

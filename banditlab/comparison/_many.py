@@ -49,7 +49,7 @@ class _Prepared(NamedTuple):
 
 
 def is_many(data: Sequence[Any]) -> bool:
-    """Return whether what is to be compared is more than one file: several, a folder, a pattern, or OpenML's numbers."""
+    """Return whether more than one file is to be compared: several, a folder, a pattern, or OpenML's numbers."""
     first = str(data[0])
     several = len(data) > 1 or Path(first).is_dir() or first.startswith(PREFIX)
     return several or (glob.has_magic(first) and not Path(first).exists())
@@ -144,16 +144,16 @@ def prepared_many(
 ) -> Comparisons:
     """Return the spec of a comparison over many tables, and what is to be said of them.
 
-    An agent plays if the comparison of each table alone would play it. There are no comparators, and a run takes `passes` over
-    the rows, at most `rounds`.
+    An agent plays if the comparison of each table alone would play it. There are no comparators, and a run takes
+    `passes` over the rows, at most `rounds`.
 
     Parameters
     ----------
     data
         Files, folders, patterns, "openml:ID" or "openml:ID,ID".
     exceptions
-        A TOML file: `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them out),
-        `[families]` lists of names that count as one table in means. Names may be patterns.
+        A TOML file: `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them
+        out), `[families]` lists of names that count as one table in means. Names may be patterns.
     table
         Settings of all tables, `feedback` and `change`; see `comparison`.
 
@@ -241,7 +241,7 @@ def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents that every table's comparison plays, and those left out; the plan leaves out pairs that cannot meet."""
+    """Return the agents that every table's comparison plays, and those left out; the plan skips pairs that cannot meet."""
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))

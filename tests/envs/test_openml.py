@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
+from banditlab.comparison import prepared_many
+from banditlab.engine.plan import make_plan
 from banditlab.envs import OpenML
 from banditlab.envs.openml import DATA_HOME_VARIABLE
 from banditlab.errors import UsageError
@@ -101,6 +103,19 @@ def test_check_env_and_stream(home):
 def test_the_variable_names_the_cache(home, monkeypatch):
     monkeypatch.setenv(DATA_HOME_VARIABLE, str(home))
     assert OpenML(data_id=7, missing="drop_rows").n_rows == 3
+
+
+def test_numbers_are_compared_as_many_tables(home, monkeypatch):
+    monkeypatch.setenv(DATA_HOME_VARIABLE, str(home))
+    cache(home, 8, rows=["1,red,1,plum", "2,blue,2,pear", "3,red,3,plum", "3,blue,4,pear", "1,blue,5,plum"])
+    made = prepared_many(["openml:7,8,9"], missing="mean", agents="uniform", repetitions=1)
+    runs = make_plan(made.spec).runs
+    assert [run.environment_label for run in runs] == [
+        f"banditlab/OpenML-v0(data_id={i}, missing=mean)" for i in (7, 8)
+    ]
+    assert [run.rounds for run in runs] == [4, 5]
+    assert made.n_faulty == 1
+    assert made.faults[0].startswith("OpenML data set 9 is not cached")
 
 
 def test_other_label_and_dropped_columns(home):

@@ -21,69 +21,95 @@ Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "row
 class TableOptions(NamedTuple):
     """How a table is read: each field is an option, and a setting of `Table` of the same name; None is its default."""
 
-    label: Annotated[str | None, typer.Option("--label", help="The column to predict.")]
+    label: Annotated[str | None, typer.Option("--label", help="Column of the right actions.")]
     arms: Annotated[
         str | None,
-        typer.Option(
-            help="In the place of a label: columns of 0 and 1, one per action, such as gpt,llama; 1 is right."
-        ),
+        typer.Option(help="Instead of --label: a column per action, such as gpt,llama, with 1 for right, 0 for wrong."),
     ]
     right_above: Annotated[
-        float | None, typer.Option(help="Arms are scores, and an action is right where its score is at least this.")
+        float | None,
+        typer.Option(help="The columns of --arms are scores: an action is right if its score is at least this."),
     ]
     costs: Annotated[
         str | None,
-        typer.Option(help="Columns of what each arm costs, in the order of --arms; reported, not learnt from."),
+        typer.Option(
+            help="Columns of the actions' costs, in the order of --arms. They are only reported, unless --worth is given."
+        ),
     ]
     worth: Annotated[
-        float | None, typer.Option(help="An arm is right where score - WORTH * cost is at least --right-above; 0.")
+        float | None,
+        typer.Option(help="An action is right if score - WORTH * cost is at least --right-above. Default: 0."),
     ]
     per: Annotated[
         str | None,
-        typer.Option(help="A text column: what the best arm per value of it reaches, and beta-ts per value."),
+        typer.Option(
+            help="A text column: adds the best action per value (in hindsight) and beta-ts per value to the comparison."
+        ),
     ]
     text: Annotated[
-        list[str] | None, typer.Option("--text", help="A column of texts: its words are features; repeatable.")
+        list[str] | None, typer.Option("--text", help="A column of texts whose words become features. May be repeated.")
     ]
     text_features: Annotated[
-        str | None, typer.Option(help="Of text columns: words:N, or svd:N for N numbers; words:1000.")
+        str | None,
+        typer.Option(
+            help="Features of text columns: words:N for the N most frequent words, or svd:N. Default: words:1000."
+        ),
     ]
     roles: Annotated[
         list[str] | None,
-        typer.Option("--role", metavar="COLUMN=ROLE", help="numeric, nominal, time or drop; repeatable."),
+        typer.Option(
+            "--role", metavar="COLUMN=ROLE", help="Read a column as numeric, nominal, time or drop. May be repeated."
+        ),
     ]
     header: Annotated[
         bool | None,
-        typer.Option("--header/--no-header", help="Whether a CSV file's first line has names; else detected."),
+        typer.Option(
+            "--header/--no-header", help="Whether the first line of a CSV file has the column names. Default: detected."
+        ),
     ]
-    format: Annotated[Format | None, typer.Option(help="Of the file; by default by its ending.")]
+    format: Annotated[Format | None, typer.Option(help="Format of the file. Default: by its ending.")]
     encoding: Annotated[
-        str | None, typer.Option(help="Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says.")
+        str | None,
+        typer.Option(
+            help="Encoding of a CSV or ARFF file, such as cp1252. Default: UTF-8, or as the byte order mark says."
+        ),
     ]
-    separator: Annotated[str | None, typer.Option(help="Column separator; by default detected.")]
-    decimal: Annotated[str | None, typer.Option(help="Decimal separator, . or a comma; by default the point.")]
-    thousands: Annotated[str | None, typer.Option(help="What groups the digits of numbers, such as a comma; nothing.")]
+    separator: Annotated[str | None, typer.Option(help="Column separator. Default: detected.")]
+    decimal: Annotated[str | None, typer.Option(help="Decimal separator, . or a comma. Default: a point.")]
+    thousands: Annotated[
+        str | None, typer.Option(help="Thousands separator of numbers, such as a comma. Default: none.")
+    ]
     comments: Annotated[
         list[str] | None,
-        typer.Option("--comment", help="Leave out lines of a CSV file that begin with this, such as #; repeatable."),
+        typer.Option(
+            "--comment", help="Leave out lines of a CSV file that begin with this, such as #. May be repeated."
+        ),
     ]
     na_values: Annotated[
         list[str] | None,
-        typer.Option("--na-values", help="An entry that counts as missing, such as 9999; repeatable."),
+        typer.Option("--na-values", help="Treat this entry as missing, such as 9999. May be repeated."),
     ]
     drop_rows: Annotated[
-        list[int] | None, typer.Option("--drop-row", help="A data row to leave out, counted from 0; repeatable.")
+        list[int] | None, typer.Option("--drop-row", help="Leave out this row, counted from 0. May be repeated.")
     ]
-    drop_columns: Annotated[list[str] | None, typer.Option("--drop-column", help="A column to leave out; repeatable.")]
-    max_categories: Annotated[int | None, typer.Option(help="Most categories of a text column; 100.")]
+    drop_columns: Annotated[
+        list[str] | None, typer.Option("--drop-column", help="Leave out this column. May be repeated.")
+    ]
+    max_categories: Annotated[
+        int | None, typer.Option(help="Largest number of categories of a text column. Default: 100.")
+    ]
     order: Annotated[
-        str | None, typer.Option(help="Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle.")
+        str | None,
+        typer.Option(help="Order of the rows: shuffle, file (as in the file) or time:COLUMN. Default: shuffle."),
     ]
     group: Annotated[
-        str | None, typer.Option(help="A column: rows with one value belong together, and the first of each counts.")
+        str | None,
+        typer.Option(
+            help="A column: rows with the same value belong together, and only the first of each group is ranked."
+        ),
     ]
-    missing: Annotated[Missing | None, typer.Option(help="What is done about missing entries; error.")]
-    scaling: Annotated[Scaling | None, typer.Option(help="Of numeric columns; auto.")]
+    missing: Annotated[Missing | None, typer.Option(help="What to do with missing entries. Default: error.")]
+    scaling: Annotated[Scaling | None, typer.Option(help="Scaling of numeric columns. Default: auto.")]
 
     def settings(self) -> dict[str, Any]:
         """Return the settings that were given, as `Table` takes them."""

@@ -300,7 +300,7 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
     if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
         several = getattr(env.unwrapped, "several_right", False)
         raise IncompatibleError(
-            "it observes one label a round, and several actions may be right in this environment"
+            "it observes one label per round, and several actions may be right in this environment"
             if several
             else "it observes the label, and the environment has none"
         )

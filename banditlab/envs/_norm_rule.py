@@ -37,7 +37,7 @@ class NormRule(NamedTuple):
 
     @classmethod
     def of(cls, raw: Floats, recipe: Recipe, source: str) -> Self:
-        """Return the rule that the transformer's output (n, d') has; a UsageError where it is all zeros."""
+        """Return the rule fitted to the transformer's output (n, d'); a UsageError if it is all zeros."""
         e = 0 if recipe.scaling == "rowwise" else int(exponent(np.abs(raw).max()))
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
@@ -54,11 +54,11 @@ class NormRule(NamedTuple):
 
     @classmethod
     def bare(cls, recipe: Recipe) -> Self:
-        """Return the rule of rows without numbers, of which the constant is all there is."""
+        """Return the rule for rows without features: only the constant."""
         return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
 
     def rows(self, raw: Floats) -> Floats:
-        """Return the contexts (n, d) of the transformer's output (n, d'), which is not kept."""
+        """Return the contexts (n, d) of the transformer's output (n, d'), which is overwritten."""
         Y = divided(raw, self.exponent)
         with np.errstate(over="ignore"):
             norms = np.sqrt((Y * Y).sum(axis=1))
@@ -76,7 +76,7 @@ class NormRule(NamedTuple):
         return np.ascontiguousarray(X * JUST_BELOW_ONE)
 
     def row(self, raw: Floats) -> Floats:
-        """Return the context (d,) of one row (d',), by the same operations; the caller gives its array away."""
+        """Return the context (d,) of one row (d',), by the same operations; the array is overwritten."""
         if self.exponent:
             return np.asarray(self.rows(raw[None])[0])
         with np.errstate(over="ignore"):

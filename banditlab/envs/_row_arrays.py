@@ -1,4 +1,4 @@
-"""What the encoding of one row needs of the fitted transformer, as arrays; and the rows of plain values, encoded at once."""
+"""Encode one row quickly: the fitted transformer as arrays, and a direct path for rows of plain values."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MARGIN = 1e-9
 
 
 class RowArrays:
-    """Places of columns among the features, fills, scales, and what the norm rule multiplies by."""
+    """Positions of columns among the features, fill values, scales, and the factor of the norm rule."""
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
         indicator = recipe.missing == "indicator"
@@ -87,9 +87,9 @@ class RowArrays:
         return (numbers - self.centers) / self.scales
 
     def quick(self, row: Mapping[str, object]) -> Floats | None:
-        """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.
+        """Return the context (d,) of a row of finite numbers and known categories; None for other rows.
 
-        The operations are those of `scaled` and `NormRule.row`, each entry's the same and in the same order.
+        The operations are those of `scaled` and `NormRule.row`, in the same order.
         """
         if not self._plain or type(row) is not dict:
             return None
@@ -114,7 +114,7 @@ class RowArrays:
         return x if fill(numbers, self.centers, self.scales, self.places, *self._scale, x) else None
 
     def _by_numpy(self, numbers: Floats, x: Floats) -> Floats | None:
-        """Return the context of numbers (p,) and the nominal features that stand in x (d',) already; None where not finite."""
+        """Return the context of numbers (p,), with nominal features already in x (d',); None if it is not finite."""
         if not np.isfinite(numbers).all():
             return None
         with np.errstate(over="ignore"):
@@ -134,7 +134,7 @@ class RowArrays:
 
 
 def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives a row's values under these names as a tuple, or raises a KeyError."""
+    """Return a function that returns a row's values under these names as a tuple, or raises a KeyError."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda row: tuple(row[name] for name in names)

@@ -1,4 +1,4 @@
-"""What a fitted recipe does to each column, as plain data: what is saved, and what one row is encoded by."""
+"""The steps of a fitted recipe by column, as plain data that is saved."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 
 class Step(NamedTuple):
-    """What the transformer does to one column, to be saved and to be built anew from."""
+    """The transformer's step for one column, from which it can be rebuilt."""
 
     name: str
     role: str
@@ -31,7 +31,7 @@ class Step(NamedTuple):
 
 
 def varying_names(steps: list[Step]) -> list[str]:
-    """Return the names of the numeric columns that are not made 0."""
+    """Return the names of the numeric columns that vary."""
     return [s.name for s in steps if s.role != "nominal" and not s.constant]
 
 
@@ -45,7 +45,8 @@ def feature_names(steps: list[Step], missing: str, intercept: bool) -> list[str]
 
 
 def output_order(steps: list[Step], missing: str) -> np.ndarray:
-    """Return where in the transformer's output each feature stands, (d,): features are in the order of the columns."""
+    """Return the position (d,) of each feature in the transformer's output; features are in the order of the
+    columns."""
     indicators = [s.name for s in steps if s.role != "nominal" and s.gaps] if missing == "indicator" else []
     numbers = varying_names(steps) + [s.name for s in steps if s.role != "nominal" and s.constant]
     place = {name: j for j, name in enumerate(numbers)}

@@ -1,7 +1,7 @@
-"""The recipe as a ColumnTransformer of scikit-learn's parts, and the arrays that say what it does to a column.
+"""The recipe as a scikit-learn ColumnTransformer, and as arrays.
 
 Numeric columns that vary: SimpleImputer, then a scaler. Constant ones become 0 where columns are scaled. Nominal ones:
-OneHotEncoder, categories it has not seen all zeros. What is missing has a MissingIndicator beside it where the recipe says so.
+OneHotEncoder, categories it has not seen all zeros. A MissingIndicator is added if the recipe asks for it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ STATISTICS = {
 
 
 class UnitRange(MinMaxScaler):
-    """MinMaxScaler, fitted as it is, that divides by the range; its parent multiplies by the rounded reciprocal.
+    """A MinMaxScaler that divides by the range; scikit-learn's multiplies by the rounded reciprocal.
 
     So a column's largest entry becomes 1 and not 1 - 1e-16, and recorded streams stay what they are to the last bit.
     """
@@ -46,7 +46,7 @@ class UnitRange(MinMaxScaler):
 
 
 class SharesForGaps(OneHotEncoder):
-    """OneHotEncoder that puts the frequencies of a column's categories for a missing entry: the mean of its columns."""
+    """A OneHotEncoder that encodes a missing entry as the frequencies of the column's categories."""
 
     shares_: list[np.ndarray]
 
@@ -71,7 +71,7 @@ class SharesForGaps(OneHotEncoder):
 
 
 def known_mean(known: np.ndarray) -> float:
-    """Return the mean of a column's known entries, 0 if there is none; the sum of large ones may be beyond floats."""
+    """Return the mean of a column's known entries, 0 if there are none, without overflow."""
     if not len(known):
         return 0.0
     e = exponent(np.abs(known).max())
@@ -163,7 +163,7 @@ def _learn_alone(scaler: Any, j: int, known: np.ndarray) -> None:
 
 
 def read_out(transformer: ColumnTransformer, steps: list[Step], scaling: str, missing: str) -> list[Step]:
-    """Return the steps with what the transformer has learnt."""
+    """Return the steps with the fitted values of the transformer."""
     parts: Any = transformer.named_transformers_
     learnt = {s.name: s for s in steps}
     if missing not in ("error", "drop_rows") and "numbers" in parts:
@@ -182,7 +182,7 @@ def read_out(transformer: ColumnTransformer, steps: list[Step], scaling: str, mi
 
 
 def rebuilt(steps: list[Step], scaling: str, missing: str) -> ColumnTransformer:
-    """Return the transformer that `read_out` was given: one fitted to two rows, in which its numbers are then put."""
+    """Rebuild the transformer that `read_out` read: fit one to two rows, then set its numbers."""
     witness = [
         np.array([s.categories[0], s.categories[-1]], dtype=object) if s.role == "nominal" else np.array([0.0, 1.0])
         for s in steps

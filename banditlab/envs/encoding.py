@@ -1,4 +1,5 @@
-"""The recipe, fitted: from a table, or from one row of it, to contexts. Made of scikit-learn's parts, saved without pickle."""
+"""The fitted recipe: encodes a table, or one row, as contexts. Built from scikit-learn's parts, saved without
+pickle."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ NOTHING = object()
 
 
 class EncodedColumn(NamedTuple):
-    """What a row has to bring under one name."""
+    """What a row must have under one name."""
 
     name: str
     role: str
@@ -61,7 +62,7 @@ class EncodedColumn(NamedTuple):
 
 
 class Encoder:
-    """A fitted recipe: what turned a table into contexts, for the rows that come after it.
+    """A fitted recipe: encodes new rows as contexts like those of the table it was fitted to.
 
     Made by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
 
@@ -176,7 +177,7 @@ class Encoder:
 
     @cached_property
     def transformer(self) -> ColumnTransformer:
-        """The fitted ColumnTransformer; of a loaded encoder, built when it is first asked for. It takes `mapped` columns."""
+        """The fitted ColumnTransformer, which takes `mapped` columns; a loaded encoder builds it on first use."""
         from banditlab.envs._transformer import rebuilt
 
         return rebuilt(self.steps, self.recipe.scaling, self.recipe.missing)
@@ -211,7 +212,7 @@ class Encoder:
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
-        """Return contexts (n, d) of those of the other columns and the texts (n,) of each text column."""
+        """Return contexts (n, d) from those of the other columns and the texts (n,) of each text column."""
         if not self.texts:
             return X
         parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]
@@ -228,13 +229,13 @@ class Encoder:
         return ""
 
     def _with_words(self, x: Floats, row: Mapping[str, object]) -> Floats:
-        """Return the context of a row, of that of its other columns."""
+        """Return a row's context from that of its other columns."""
         if not self.texts:
             return x
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
-        """Return a column as the transformer takes it, (n,): floats with NaN, or known spellings and texts with NaN."""
+        """Return a column for the transformer, (n,): floats, or known spellings and other texts, NaN for gaps."""
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -254,8 +255,8 @@ class Encoder:
     def encode(self, row: Mapping[str, object]) -> Floats:
         """Return the context (d,) of one row, as `transform` gives it for a table of that row, in microseconds.
 
-        None, NaN and infinite numbers are missing, and so is a key that the row does not have; keys that are no column are
-        left aside. A category that the table did not have becomes all zeros.
+        None, NaN and infinite numbers are missing, and so is a key that the row lacks; keys that are no column are
+        ignored. A category that the table did not have becomes all zeros.
 
         Raises
         ------
@@ -268,7 +269,7 @@ class Encoder:
         return self._with_words(self._encoded(row) if x is None else x, row)
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
-        """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
+        """Return one row's context, the columns that were filled in, and those with an unknown category."""
         row = self._known(row)
         x = self._row.quick(row)
         empty = [text.name for text in self.texts if is_gap(row.get(text.name))]
@@ -285,12 +286,12 @@ class Encoder:
         return self._with_words(self._encoded(row), row), gaps, unknown
 
     def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a row with None in the place of what counts as missing."""
+        """Return a row with None for missing entries."""
         codes = self.recipe.na_values
         return {name: None if is_one_of(value, codes) else value for name, value in row.items()} if codes else row
 
     def warm(self) -> None:
-        """Compile what `encode` calls, which its first row would have to wait for."""
+        """Compile the kernels of `encode` before the first row."""
         self._row.warm()
         for text in self.texts:
             text.rows([""])
@@ -327,7 +328,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature of a value that is no known text as it stands: -1 for an unknown one, None for a gap."""
+        """Return the feature of a value that is not a known text: -1 if unknown, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -337,7 +338,7 @@ class Encoder:
 
     @property
     def imputes(self) -> bool:
-        """Whether something is put in the place of missing values."""
+        """Whether missing values are filled in."""
         return self.recipe.missing in IMPUTING
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
@@ -393,7 +394,7 @@ class Encoder:
 
 
 def check_roles(roles: Mapping[str, str], names: list[str], source: str) -> None:
-    """Raise a UsageError for a role that is none, or of a column that does not exist."""
+    """Raise a UsageError for an unknown role, or for a column that does not exist."""
     for name, role in roles.items():
         if name not in names:
             raise UsageError(
@@ -447,7 +448,7 @@ def ranges_differ(columns: list[Column]) -> bool:
 
 
 def _step(column: Column, recipe: Recipe) -> Step:
-    """Return what is known of a column before the transformer is fitted: role, categories, gaps, constancy, shift."""
+    """Return the description of a column before the transformer is fitted: role, categories, gaps, constancy, shift."""
 
     gaps = column.gaps
     some = bool(gaps.any())
@@ -471,7 +472,7 @@ def _step(column: Column, recipe: Recipe) -> Step:
 
 
 def _array(column: Column) -> NDArray[Any]:
-    """Return a column as the transformer takes it, (n,): floats, or categories' names, NaN for gaps."""
+    """Return a column for the transformer, (n,): floats, or category names, NaN for gaps."""
     if column.n_categories:
         return np.array([*column.names, math.nan], dtype=object)[column.values]
     values = column.values.astype(np.float64)

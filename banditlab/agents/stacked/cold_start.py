@@ -1,7 +1,8 @@
-r"""How StackCB begins: its first rounds, fewer than the contexts have columns. Not from a paper.
+r"""StackCB's first rounds, when there are fewer rounds than columns. Not from a paper.
 
 There every linear model fits every outcome, likelihoods distinguish experts by chance only, and the stack is a mean of margins
-that differ by little. What is known lies in directions: those of the hits, and those of the misses. On five clusters in 400
+that differ by little. The information is in directions: those of the hits, and those of the misses. On five clusters
+in 400
 columns half of all mistakes were made there. Three things are done, which end after d rounds:
 
 * **The target of a miss.** Exactly one of K classes is right. Coded by the corners of a simplex (Y. Mroueh, T. Poggio, L.
@@ -59,8 +60,8 @@ def target_of_a_miss(n, d, K):
 
 @inline
 def is_due(n, d):
-    r"""Return whether the scale is taken anew after n rounds, 2 or more: at powers of two, while :math:`n \le d`
-    between them, too.
+    r"""Return whether the scale is estimated again after n rounds, 2 or more: at powers of two, and more often while
+    :math:`n \le d`.
     """
     power = 1
     while 2 * power <= n:

@@ -1,7 +1,8 @@
-r"""StackCB's third stack: a softmax over the classes, of what weights of the experts' margins make of each. Ours.
+r"""StackCB's third stack: a softmax over the classes, of a weighted sum of each class's margins. Not from a paper.
 
-The other two (`stack`) ask of one class at a time whether it would be right. Part of the answer is how sure the experts are at
-this context at all, which is the same for every class and ranks none, and weights that predict it well rank worse. Here
+The other two (`stack`) ask of one class at a time whether it would be right. Part of that probability is the experts'
+overall confidence at this context, which is the same for all classes. Weights that predict it well rank the classes
+worse. Here
 classes compete: with :math:`\theta` (N,) and :math:`s_k = \theta'z_k`,
 
 .. math::
@@ -63,7 +64,7 @@ class SoftmaxStack(NamedTuple):
 
 
 def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
-    """Return one that begins where the other two do."""
+    """Return a third stack that starts like the other two."""
     N, K = n_experts, n_classes
     made = SoftmaxStack(np.zeros(N), np.zeros((N, N)), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(N), np.zeros(N))
     begin(made, stack)
@@ -72,7 +73,7 @@ def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
 
 @njit
 def begin(softmax, stack):
-    """Begin where the other two are now."""
+    """Reset to the current state of the other two."""
     if softmax is None:  # known when a kernel is compiled
         return
     N = softmax.theta.shape[0]
@@ -85,7 +86,7 @@ def begin(softmax, stack):
 
 @inline
 def share(softmax, stack):
-    r"""Return its weight, of 1: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum of all three's."""
+    r"""Return its share of the weight: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum of all three's."""
     # The other two, relative to the better one.
     others = math.log1p(math.exp(-RATE * abs(stack.loss[0] - stack.loss[1])))
     return sigmoid(-RATE * softmax.behind[0] - others)
@@ -104,7 +105,8 @@ def write_scores(softmax, z, K):
 
 @njit
 def compete(softmax, stack, z, K, zeta):
-    r"""Make :math:`\zeta` (K,), of the other two, that of all three, in proportion to their weights; z as in `write_scores`."""
+    r"""Combine :math:`\zeta` (K,) of the other two with this stack's scores, by their weights; z as in
+    `write_scores`."""
     if softmax is None:
         return
     write_scores(softmax, z, K)
@@ -131,10 +133,10 @@ def log_rest(s, a, K):
 
 @njit
 def rivals(softmax, z, a, K, out):
-    r"""Write what is to learn of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
+    r"""Write the input for learning class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
     :math:`\zeta_a - \theta'f_a`.
 
-    The scores are those of the last context.
+    It uses the scores of the last context.
     """
     if softmax is None:
         return
@@ -152,7 +154,8 @@ def rivals(softmax, z, a, K, out):
 
 @njit
 def logit(softmax, stack, read, N):
-    """Return the three stacks' logit of what was played; read (N,), its margins, or (2 N + 1,), `rivals` behind them."""
+    """Return the logit of the played class over all three stacks; read: its margins (N,), or these and `rivals` (2 N +
+    1,)."""
     zeta = margin(stack.theta, read[:N])
     if softmax is None or read.shape[0] == N:
         return zeta

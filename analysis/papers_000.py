@@ -211,7 +211,7 @@ keep(pd.DataFrame(exponents(name) for name in TIMED), "papers-000-time-exponents
 #
 # The theory's step leaves ONS's W so near 0 that the ball never binds. Here labels are the argmax of a random W, B = 1,
 # $\lambda = 1$ and the step 10: the ball binds in nearly every round, and the projection's Newton steps of order $(K d)^3$
-# are the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps a round.
+# are the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps per round.
 
 
 # %%
@@ -254,7 +254,7 @@ def figure_time():
         ax.plot(d, 0.02 * d**2, color=FAINT, lw=1.0, ls=(0, (4, 3)), label="_")
         ax.set(xscale="log", yscale="log", xlabel="d", title=f"K = {K}")
         name_ticks(ax, DIMENSIONS)
-    axes[0].set(ylabel="microseconds a round; dashed: $d^2$")
+    axes[0].set(ylabel="microseconds per round; dashed: $d^2$")
     legend(figure, axes)
     return figure
 

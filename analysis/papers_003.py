@@ -109,7 +109,7 @@ def summary(name):
                 "early .5": curve.loc[first, 0.5],
                 "rounds": last,
                 **{f"average loss {str(q).lstrip('0')}": curve.loc[last, q] for q in QUANTILES},
-                "microseconds a round": 1e6 * mine.loc[mine["round"] == last, "seconds"].median() / last,
+                "microseconds per round": 1e6 * mine.loc[mine["round"] == last, "seconds"].median() / last,
             }
         )
     return pd.DataFrame(rows)

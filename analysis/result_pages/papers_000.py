@@ -101,10 +101,10 @@ def exponents(fitted: pd.DataFrame) -> str:
 
 
 def projection(times: pd.DataFrame) -> str:
-    """Return microseconds a round of ONS without and with its projection."""
+    """Return microseconds per round of ONS without and with its projection."""
     rows = [
         [f"{row['d']:.0f}", f"{row['K']:.0f}", f"{row['unprojected us']:.2f}"]
         + [f"{row['us']:.2f}" if row["us"] < 10 else f"{row['us']:.0f}", f"{row['factorisations']:.1f}"]
         for row in times.to_dict("records")
     ]
-    return markdown_table(["d", "K", "unprojected, µs", "projected, µs", "factorisations a round"], rows, align="r")
+    return markdown_table(["d", "K", "unprojected, µs", "projected, µs", "factorisations per round"], rows, align="r")

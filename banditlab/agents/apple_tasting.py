@@ -20,10 +20,10 @@ REJECT, ACCEPT = 0, 1
 
 
 class AppleTasting(AroundForecaster, RoundAgent):
-    r"""Any forecaster as an agent for two classes of which only action 1, "accept", shows whether it was right.
+    r"""Any forecaster as an agent for two classes where only action 1, "accept", gives feedback.
 
     Problem: two classes; the bit of action 0, "reject", is never used, so it need not arrive (`[feedback]` with
-    `answered = [0, 1]`). Examples are fraud and moderation: what was blocked never shows what it was.
+    `answered = [0, 1]`). Examples are fraud and moderation: a blocked item never reveals its label.
 
     Update rule: f is the forecast that the item is good, :math:`g = 1 - 2 f`. Accept for certain if :math:`g \le 0`, else
     with probability :math:`1/(1 + \gamma g)`. After accepting, pass :math:`(x_t, y_t)` to the forecaster. This is inverse
@@ -33,7 +33,7 @@ class AppleTasting(AroundForecaster, RoundAgent):
     beyond those of the best action in each round are at most :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, Reg the
     forecaster's regret bound in nats. Against an adversary nothing is proved, and `bound` is None.
 
-    Cost: a forecast a round, and an update for each accepted item. Memory: the forecaster's.
+    Cost: a forecast per round, and an update for each accepted item. Memory: the forecaster's.
 
     Parameters
     ----------

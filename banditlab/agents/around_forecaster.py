@@ -1,4 +1,4 @@
-"""What agents that wrap a forecaster share."""
+"""Base of agents that wrap a forecaster."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings under the forecaster's names, or raise a UsageError that names an unknown one."""
+    """Return the forecaster's settings under its own names, or raise a UsageError that names an unknown one."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():
@@ -67,7 +67,7 @@ class AroundForecaster(Player):
 
     @property
     def bound_unit(self) -> str:  # type: ignore[override]
-        """ "nats" for a draw, else the part of a bit that the decoding makes of the comparator's loss: "0.5 bits"."""
+        """The unit of the bound: "nats" for a draw, else the decoding's factor in bits, such as "0.5 bits"."""
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @classmethod

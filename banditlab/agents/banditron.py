@@ -64,7 +64,7 @@ class Banditron(LinearScores, KernelAgent):
     of order :math:`(K D / T)^{1/3}` gives :math:`T^{2/3}` mistakes beyond L, and of order :math:`\sqrt{K D / T}`
     gives :math:`\sqrt{T}` where :math:`L = 0`.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
     :math:`K d` numbers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""Thompson sampling with a Beta law for every action (Agrawal and Goyal, COLT 2012), which looks at no context."""
+"""Thompson sampling with a Beta posterior per action (Agrawal and Goyal, COLT 2012), without context."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class BetaTS(KernelAgent):
-    r"""Play the action with the largest draw from Beta laws of how often each is right, whatever the context.
+    r"""Play the action with the largest draw from Beta posteriors of its success rate, whatever the context.
 
     Problem: bandit with one bit of feedback; any number of actions may be right in a round. A control: an agent that learns
     from contexts should make fewer mistakes.

@@ -107,7 +107,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
     and the constants are ours: docs/theory/half-log.md.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
     exponentials, :math:`K d` numbers.
 
     Parameters

@@ -78,7 +78,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedy(KernelAgent):
-    r"""Play the class a softmax regression likes best, now and then any; learn from hits, weighted by 1/probability.
+    r"""Play the most likely class of a softmax regression, sometimes a uniform one; learn from hits, weighted by
+    1/probability.
 
     Problem: bandit multiclass.
 
@@ -95,7 +96,7 @@ class EpsilonGreedy(KernelAgent):
     out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
     :math:`\ln 2`, plus :math:`\gamma T`. `bound` returns None.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
     :math:`2 K d` numbers.
 
     Parameters

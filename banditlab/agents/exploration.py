@@ -132,7 +132,7 @@ class Exploration(AroundForecaster, RoundAgent):
     their weighted sum. Beginning anew at :math:`T = 1, 2, 4, \dots` would give
     :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
 
-    Cost: one forecast a round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands
+    Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands
     still, and forecasts are made in batches where it offers them. Memory: the forecaster's.
 
     Parameters
@@ -187,7 +187,7 @@ class Exploration(AroundForecaster, RoundAgent):
         self.acted, self.rate = 0, 1.0
 
     def limits(self) -> Limits:
-        """Return the ranges of what a schedule has come to."""
+        """Return the ranges of the state of a schedule."""
         return {"acted": COUNT, "rate": (0.0, 1.0)}
 
     def _resolved(self, gamma: float | str) -> float | str:
@@ -205,7 +205,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return "anytime" if gamma == "anytime" else float(self._known(self._theory_rate(T, regret)))
 
     def _known(self, rates: Any) -> Any:
-        """Return rates, or raise a UsageError where the forecaster's bound, from which they come, is NaN or negative."""
+        """Return rates computed from the forecaster's bound, or raise a UsageError if that is NaN or negative."""
         if np.isnan(rates).any():
             raise UsageError(
                 f"gamma = 'theory' and 'anytime' need a bound that is 0 or above, and {self.forecaster}'s is not at these "
@@ -282,8 +282,8 @@ class Exploration(AroundForecaster, RoundAgent):
         r"""Return :math:`\gamma (1 - 1/K) t` plus :math:`(1 - \gamma) f (K/\gamma)` times the forecaster's own
         certificate, t the rounds so far.
 
-        Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates, as it came out, in the
-        place of the worst it may be. A single run's value is no bound by itself. NaN where :math:`\gamma` is 0 or
+        Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates in this run instead of
+        its worst case. A single run's value is no bound by itself. NaN where :math:`\gamma` is 0 or
         moves, where the forecaster has none, and at `decoding = "sample"`.
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":

@@ -152,7 +152,7 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(InFrobeniusBall, KernelAgent):
-    r"""Randomise exactly as much as the gap between the surrogate and the mistake pays for.
+    r"""Randomise exactly as much as the gap between the surrogate loss and the mistake rate allows.
 
     Problem: bandit multiclass, adversarial stream. Losses, :math:`m = z_y - \max_{k \ne y} z_k` the margin of the
     label at :math:`z = W x`:
@@ -194,7 +194,7 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     `template_fixed`: steps to :math:`2 c \gamma (\ln 2)/(K R^2)`, :math:`1.70 R D \sqrt{K T}` with half-log (ours:
     docs/theory/half-log.md).
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
     exponentials, :math:`K d` numbers.
 
     Parameters

@@ -95,5 +95,5 @@ class LabelEfficient(Sampled):
         return decoded_forecast(label_efficient(regret, self.query_rate), self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return NaN: regret over queried rounds says nothing certain of the others."""
+        """Return NaN: regret over queried rounds does not bound the regret over the others."""
         return math.nan

@@ -1,4 +1,4 @@
-"""What agents with linear scores show of their state."""
+"""Attributes of agents with linear scores."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.validation import number, positive
 
 
 class LinearScores:
-    """What agents whose state holds W show of it."""
+    """Attributes of agents whose state has W."""
 
     state: Any
 
@@ -26,7 +26,7 @@ class LinearScores:
 
 
 class ScaledScores:
-    """What agents show whose weights are a scale times V (see `banditlab.numerics.running_norm`)."""
+    """Attributes of agents whose weights are a scale times V (see `banditlab.numerics.running_norm`)."""
 
     state: Any
 
@@ -37,7 +37,7 @@ class ScaledScores:
 
 
 class InFrobeniusBall(ScaledScores):
-    """What agents have whose comparators are those of a Frobenius ball around the row ball B."""
+    """Attributes of agents whose comparators lie in the Frobenius ball around the row ball B."""
 
     problem: Problem
     norm_bound: float

@@ -1,4 +1,4 @@
-"""Newtron (Hazan and Kale, NIPS 2011), exact, :math:`O(K d^2)` a round."""
+"""Newtron (Hazan and Kale, NIPS 2011), exact, :math:`O(K d^2)` per round."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    r"""Online Newton steps on gradient estimates that learn from hits and from errors; our re-implementation.
+    r"""Online Newton steps on gradient estimates from hits and from errors; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
@@ -101,9 +101,9 @@ class Newtron(KernelAgent):
     below :math:`l_t` in conditional expectation on the Frobenius ball (:math:`\gamma = 0`; small-step limit,
     supported by a numerical search, not proved).
 
-    Cost: :math:`O(K d^2)` a round, a few passes over :math:`K d \times d` matrices where the ball binds;
+    Cost: :math:`O(K d^2)` per round, a few passes over :math:`K d \times d` matrices where the ball binds;
     :math:`K d^2` numbers. Where a set takes 1.5 MiB or more, :math:`O(t d)` in the first rounds t until the ball
-    binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps diagonals, :math:`O(K d)` a round.
+    binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps diagonals, :math:`O(K d)` per round.
 
     Parameters
     ----------
@@ -180,7 +180,7 @@ class Newtron(KernelAgent):
         return view
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the solver did: solves, binding ones, applications of G, moves of nu0, largest drift."""
+        """Return the solver's counts: solves, binding ones, applications of G, moves of nu0; and the largest drift."""
         programme = self.state.programme
         solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)
         return {

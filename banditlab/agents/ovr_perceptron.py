@@ -70,7 +70,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
-    r"""K binary perceptrons, "class k or not", that learn from the one bit without importance weights.
+    r"""K binary perceptrons, "class k or not", that learn from the bit without importance weights.
 
     Problem: bandit multiclass, adversarial stream, strongly separable: some U has
     :math:`\langle U_y, x \rangle \ge \gamma/2` for the label y and :math:`\langle U_i, x \rangle \le -\gamma/2` for
@@ -87,7 +87,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     banditlab.bounds. The comparator's loss is no logistic loss, so `bound` returns None. They hold for every setting
     below.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
     :math:`K d` numbers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""The multiclass perceptron, with full information: the scale on which Banditron is read."""
+"""The multiclass perceptron with full information, a reference for Banditron."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class Perceptron(LinearScores, KernelLabelAgent):
     :math:`\sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. The comparator's loss is the hinge, not the logistic
     loss, so `bound` returns None; `banditlab.bounds` has the formula as "perceptron".
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
     :math:`K d` numbers.
 
     Raises

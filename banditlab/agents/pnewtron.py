@@ -98,7 +98,7 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    r"""The Newtron its paper runs: a diagonal matrix, learning from hits and from errors; our re-implementation.
+    r"""The diagonal Newtron of the paper's experiments, which learns from hits and from errors; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.
@@ -134,7 +134,7 @@ class PNewtron(KernelAgent):
     grows to other actions within a thousand rounds, so two correct implementations agree in distribution, not action
     by action.
 
-    Cost: :math:`O(K d)` a round, :math:`O(K\, \mathrm{nnz}(x))` where contexts come sparse, with as many quotients and
+    Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and
     K exponentials; :math:`3 K d` numbers.
 
     Parameters

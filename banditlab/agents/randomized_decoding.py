@@ -68,7 +68,7 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Gradient descent on the logistic loss, played greedily but for the draws its surrogate gap pays for.
+    r"""Gradient descent on the logistic loss, played greedily except for the randomness that its surrogate gap allows.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
     for scale, never ranked with agents that see one bit: what the same decoding costs where nothing is hidden. The
@@ -93,7 +93,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     rule's constant c: steps to :math:`2 c (\ln 2) / R^2`, and at that one :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log
     :math:`0.72 K B^2 R^2` (ours: docs/theory/half-log.md).
 
-    Cost: :math:`O(K d)` a round, K exponentials, :math:`K d` numbers.
+    Cost: :math:`O(K d)` per round, K exponentials, :math:`K d` numbers.
 
     Parameters
     ----------

@@ -78,7 +78,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RDUE(ScaledScores, KernelAgent):
-    r"""Decode the scores at random by just as much as the surrogate loss pays for, and explore uniformly.
+    r"""Decode the scores with as much randomness as the surrogate loss allows, and explore uniformly.
 
     Problem: bandit multiclass, adversarial stream. The surrogate is the base-2 Fenchel-Young loss of the scores
     :math:`\theta = W x`, :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y`, whose gradient is
@@ -112,7 +112,7 @@ class RDUE(ScaledScores, KernelAgent):
     is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two terms equal
     (ours: docs/theory/half-log.md).
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense, K
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
     exponentials, :math:`K d` numbers.
 
     Parameters

@@ -1,4 +1,4 @@
-"""A forecaster that plays: an action drawn from its forecast or by another decoding; it observes the label every round."""
+"""A forecaster as a player: its action is decoded from its forecast; it observes every label."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
     @property
     def bound_adversary(self) -> str:  # type: ignore[override]
-        """The forecaster's: it observes every label, whatever is drawn."""
+        """The forecaster's adversary: it observes every label, whatever is drawn."""
         return self._inner.bound_adversary
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
@@ -143,8 +143,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return f times the forecaster's certificate: expected mistakes so far are at most f times any comparator's
-        loss plus this.
+        """Return f times the forecaster's certificate: expected mistakes are at most this plus f times any
+        comparator's loss.
 
         NaN at `decoding = "sample"`.
         """

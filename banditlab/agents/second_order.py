@@ -72,7 +72,5 @@ def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) 
 
 
 def sketch_diagnostics(sketch: Directions) -> dict[str, Any]:
-    r"""Return how often the basis was turned, and the share of :math:`\|x\|^2` that lay outside of it, over the rounds
-    learnt.
-    """
+    r"""Return the number of basis rotations and the share of :math:`\|x\|^2` outside of the sketch over all updates."""
     return {"sketch_shrinks": int(sketch.counts[SHRINKS]), "sketch_outside": share_outside(sketch)}

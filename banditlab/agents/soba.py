@@ -99,7 +99,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    r"""The perceptron of one bit with second-order steps and a budget for updates on rounds it got right.
+    r"""The bandit perceptron with second-order steps and a budget for updates on correct rounds.
 
     Problem: bandit multiclass, adversarial stream.
 

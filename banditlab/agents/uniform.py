@@ -1,4 +1,4 @@
-"""Uniform guessing."""
+"""Uniform choice."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """K, in an array because named tuples of a kernel hold arrays."""
+    """K as an array, because kernels take named tuples of arrays."""
 
     K: NDArray[np.int64]
 
@@ -37,9 +37,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Uniform(KernelAgent):
-    r"""Play uniformly at random: the baseline of every agent.
+    r"""Choose uniformly at random, the baseline for every agent.
 
-    Update rule: none. Expected mistakes :math:`(1 - 1/K) T` on any stream. Cost :math:`O(K)` a round, no memory.
+    Update rule: none. Expected mistakes :math:`(1 - 1/K) T` on any stream. Cost :math:`O(K)` per round, no memory.
     """
 
     id = "uniform"

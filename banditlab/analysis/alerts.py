@@ -1,4 +1,4 @@
-"""What keeps the numbers of a results folder from being complete or trusted, a line each."""
+"""Warnings about a results folder: missing, failed, unreadable or untrustworthy runs."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def alerts(results: Results) -> list[str]:
 
 
 def incomplete(results: Results) -> list[str]:
-    """Return a line for each kind of runs that are not there."""
+    """Return a line for each kind of missing runs."""
     failed = len(results.failures)
     streams = sum(failure.is_comparator for failure in results.failures)
     last = results.final

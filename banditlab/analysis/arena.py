@@ -1,4 +1,4 @@
-"""What may be ranked together, and at which settings."""
+"""Which runs are ranked together, and at which settings."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Arena:
 
     @cached_property
     def made(self) -> dict[object, Any]:
-        """What functions that work `once` have made of this arena (see `tables.once`)."""
+        """Cached results of functions decorated with `tables.once`."""
         return {}
 
     @cached_property
@@ -71,17 +71,17 @@ class Arena:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether rows of a table were shown again; then the ranking takes each row's first round only."""
+        """Whether rows of a table were repeated; then the ranking uses the first pass only."""
         return bool(self.final["repeated"].notna().any())
 
     @cached_property
     def ranked_rounds(self) -> float:
-        """Of how many rounds the ranked shares are: those that showed a row for the first time."""
+        """The number of ranked rounds: those of the first pass."""
         return float(self.final["first_sight_rounds"].max())
 
     @cached_property
     def family(self) -> int:
-        """How many means the ranking compares: the players, or, over one table, every setting of theirs.
+        """The number of means that the ranking compares: the players, or over one table all their settings.
 
         Repetitions over one table share its rows, so that a setting chosen on some repetitions is chosen for the others'
         rows as well: the best of k settings counts as k.
@@ -117,7 +117,7 @@ class Arena:
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
-        """The norm bounds, per player, that no comparator has: these settings meet every ball."""
+        """The norm bounds, per player, without a comparator: these settings are compared with every ball."""
         rows = self._mine(self.results.runs[~has_own_comparator(self.results)])
         rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
         return {str(label): sorted(set(group)) for label, group in rows.groupby("label", sort=False)["norm_bound"]}
@@ -144,7 +144,7 @@ class Arena:
 
     @cached_property
     def paired(self) -> bool:
-        """Whether all runs of a repetition met the same stream."""
+        """Whether all runs of a repetition had the same stream."""
         return bool((self.final.groupby("repetition")["stream_id"].nunique() == 1).all())
 
     @cached_property

@@ -112,7 +112,7 @@ def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
 
 
 def board_data(sweeps: Sequence[Results]) -> dict[str, Any]:
-    """Return what the board's script reads: sweeps with their specs, names, and columns of aggregated rows."""
+    """Return the data for the board's script: sweeps with their specs, names, and columns of aggregated rows."""
     columns, curves, places = Columns(), [], []
     for i, sweep in enumerate(sweeps):
         for row, rounds, mean in _aggregated(sweep):
@@ -157,7 +157,7 @@ def _name(sweep: Results) -> str:
 
 
 def _titles(sweeps: Sequence[Results]) -> list[str]:
-    """Return the sweeps' names, with the folder, or all of its path, where two would be alike."""
+    """Return the sweeps' names, with the folder or its path where two names are equal."""
     names = [_name(sweep) for sweep in sweeps]
     for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
         more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]

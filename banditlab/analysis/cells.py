@@ -1,4 +1,4 @@
-"""Tables as CSV files that spreadsheets show and do not run."""
+"""Write tables as CSV files in which spreadsheets run no formula."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
-    """Write a table without its index; texts that begin like a formula get an apostrophe in front, numbers stay numbers."""
+    """Write a table without its index, with an apostrophe before texts that begin like a formula."""
     safe = table.copy()
     for i in range(len(safe.columns)):
         if not pd.api.types.is_numeric_dtype(safe.iloc[:, i].dtype):

@@ -1,4 +1,4 @@
-"""What the figures show, as plain data: quantities against rounds, and settings over γ and B."""
+"""The data of the figures: quantities against rounds, and settings over γ and B."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scripts and data inside a page that loads nothing and runs nothing but them.
+"""Embed scripts and data in a page that loads and runs nothing else.
 
 Names of tables, agents and labs come from users. They reach a page in three ways, none of which can become code: as text that
 jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as HTML. The page's
@@ -61,7 +61,7 @@ def render(template: str, **values: Any) -> str:
 
 
 def json_text(data: Any) -> Markup:
-    """Return data as JSON that may stand inside an element of a page; what is no finite number becomes null."""
+    """Return data as JSON that is safe inside an element of a page; numbers that are not finite become null."""
     text = json.dumps(_plain(data), ensure_ascii=True, allow_nan=False, separators=(",", ":"))
     for sign, escape in ESCAPES.items():
         text = text.replace(sign, escape)
@@ -94,7 +94,7 @@ def _rounded(value: float) -> float | int | None:
 
 
 def script_of(*names: str) -> Markup:
-    """Return scripts of `templates/` as one, each in the order given; none of them may end the element it stands in."""
+    """Return scripts of `templates/` as one text, in this order; none may contain the end tag of its element."""
     text = "\n".join(asset(name).strip() for name in names)
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("a script that ends its own element")

@@ -1,6 +1,6 @@
-"""What the script of a report needs, as plain data: curves, every setting over gamma and B, differences of pairs.
+"""The data for a report's script: curves, every setting over gamma and B, differences of pairs.
 
-Numbers that are read stand here as text, made by the same functions as the tables of the page; arrays are what is drawn.
+Numbers to read are texts, made by the same functions as the page's tables; numbers to draw are arrays.
 """
 
 from __future__ import annotations
@@ -150,7 +150,7 @@ def _curves_and_calls(
 
 
 def _thinned(n: int, settings: int) -> list[int]:
-    """Return which of n checkpoints are embedded for so many settings: all, or evenly fewer with the last."""
+    """Return which of n checkpoints to embed for this many settings: all, or an even selection with the last."""
     room = max(6, MOST_POINTS // max(1, 4 * settings))
     return sorted(set(np.linspace(0, n - 1, min(n, room)).round().astype(int).tolist()))
 

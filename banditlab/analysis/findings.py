@@ -1,4 +1,4 @@
-"""The sentences of a report: fixed texts, each shown where a comparison of numbers of the tables beside it holds."""
+"""The sentences of a report: fixed texts, each with a condition on the numbers of the tables."""
 
 from __future__ import annotations
 
@@ -80,12 +80,12 @@ class Facts:
 
     @property
     def beaten(self) -> int:
-        """To how many others the difference of the first is significant."""
+        """The number of others that differ significantly from the first."""
         return sum(leads(row.behind_first) for row in self.others)
 
     @property
     def widest(self) -> Standing | None:
-        """Of the rows that share a rank with one before them, the one with the largest difference to that rank's first."""
+        """Among rows that share a rank, the one with the largest difference to the first of its rank."""
         tied = [row for row in self.rows if "=" in row.rank and not row.opens_rank]
         return max(tied, key=lambda row: row.behind_group.mean, default=None)
 
@@ -101,7 +101,7 @@ class Facts:
 
 @dataclass(frozen=True)
 class Sentence:
-    """A text and the condition it is shown under."""
+    """A text and the condition for showing it."""
 
     name: str
     holds: Callable[[Facts], bool]

@@ -38,7 +38,7 @@ def is_number(text: str) -> bool:
 def environment_title(label: str) -> str:
     """Return an environment's label with the file it reads first: "wine.csv · banditlab/Table-v0(label=target)".
 
-    A path with folders stays in the brackets too, so that nothing is lost.
+    A path with folders is also shown in the brackets.
     """
     found = re.search(r"(?<=[(\s])path=(.*?)(?=, \w+=|\)$)", label)
     if found is None:

@@ -1,4 +1,4 @@
-"""The page that shows a sweep while it plays: progress, and the ranking so far, said to be so far."""
+"""The live page of a running sweep: progress and the ranking so far."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ def live_policy() -> str:
 
 
 def live_page(name: str, part: str) -> str:
-    """Return the page around `part`, which it asks for anew every two seconds."""
+    """Return the page around `part`, which it fetches again every two seconds."""
     return render("live.html.j2", name=name, part=Markup(part), script=script_of("live.js"))
 
 
 def live_part(*, said: str, done: tuple[int, int], ended: str, ranking: str, error: str, notices: Sequence[str]) -> str:
-    """Return what changes: where the sweep stands, what came up, and the ranking so far (HTML of `ranking_so_far`)."""
+    """Return the changing part: progress, messages, and the ranking so far (HTML of `ranking_so_far`)."""
     return render(
         "live_part.html.j2", said=said, done=done, ended=ended, ranking=Markup(ranking), error=error, notices=notices
     )
 
 
 def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> str:
-    """Return the ranked tables of a sweep that is not done, as HTML.
+    """Return the ranked tables of an unfinished sweep as HTML.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""How figures look: size, colours, dashes, markers; and how they become files.
+"""The style of figures: size, colours, dashes, markers; and how they are saved.
 
 matplotlib is imported where it draws: a report or a board needs the colours only. Ten inches wide, so that one inch is
 100 px in a page of 1,000. A player keeps its colour, dash and marker in every figure. Ink, faint ink and grid have colours
@@ -77,7 +77,7 @@ P = ParamSpec("P")
 
 
 class Style(NamedTuple):
-    """How one player is drawn."""
+    """The style of one player."""
 
     colour: str
     dash: Any
@@ -102,7 +102,7 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
 
 
 def _free_number(label: str, taken: Container[int]) -> int:
-    """Return a number by the label's hash, or the next that is free; beyond every colour and dash with another marker."""
+    """Return a number by the label's hash, or the next free one; large numbers get another marker."""
     n = len(COLOURS) * len(DASHES)
     number = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
     numbers = ((number + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
@@ -129,7 +129,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Make a function draw in this look, and lay its figure out."""
+    """Make a function draw in this style, with its layout computed."""
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:

@@ -1,4 +1,4 @@
-"""Long tables as arrays: what pandas' pivot and groupby do, for the hundreds of small groups a report asks for."""
+"""Fast pivot and groupby for the hundreds of small groups of a report."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def complete(values: Floats) -> Floats:
 
 
 def mean_of(values: ArrayLike) -> float:
-    """Return the mean of the values that are there, NaN where none is."""
+    """Return the mean without NaN, NaN if there is no other value."""
     x = np.asarray(values, dtype=np.float64)
     x = x[~np.isnan(x)]
     return float(x.sum() / len(x)) if len(x) else float("nan")

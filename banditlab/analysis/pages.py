@@ -1,4 +1,4 @@
-"""Pages whose prose is written by hand and whose tables are written by a notebook, between markers.
+"""Fill the tables of hand-written pages between markers.
 
     <!-- table: accuracy -->
     | set | ours |
@@ -69,7 +69,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
 
 
 def page_parts(page: str) -> dict[str, str]:
-    """Return what stands between the markers of a page's text, by name, without the line breaks at a table's ends."""
+    """Return the texts between the markers of a page, by name, without the line breaks at a table's ends."""
     return {name: page[start:end].strip() for name, (_, start, end) in _spans(page).items()}
 
 

@@ -1,6 +1,7 @@
 """Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures whose text is text.
 
-Captions say the protocol: rounds, repetitions, how settings were chosen, what the intervals are. LaTeX tables have settings by
+Captions state the protocol: rounds, repetitions, how settings were chosen, what the intervals are. LaTeX tables have
+settings by
 their symbols, CSV and Parquet as the constructor's arguments, `fastcb(norm_bound=3)`, which build the player again.
 """
 
@@ -178,7 +179,8 @@ SHARES = {"ranking": {"mistakes", "behind_first"}, "settings": {"mistakes", "exp
 
 
 def latex_table(name: str, table: pd.DataFrame, arena: Arena, label: str) -> str:
-    """Return a table with booktabs and a caption that says the protocol; `\\usepackage{booktabs,textcomp}` is all it needs."""
+    """Return a table with booktabs and a caption that states the protocol; `\\usepackage{booktabs,textcomp}` is all it
+    needs."""
     columns = [(key, head) for key, head in COLUMNS[name] if not _all_missing(table, key)]
     align = "".join("l" if key in ("rank", "player", "setting", "unit") else "r" for key, _ in columns)
     lines = [" & ".join(_cell(name, row, key) for key, _ in columns) + r" \\" for row in table.to_dict("records")]
@@ -214,7 +216,7 @@ def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
 
 
 def tex(text: str) -> str:
-    """Return a text as LaTeX that prints it, whatever a user wrote in it."""
+    """Return a text escaped for LaTeX."""
     return "".join(SPECIAL.get(sign, sign) for sign in " ".join(text.split()))
 
 

@@ -1,4 +1,4 @@
-"""Where notebooks find results and keep pictures and tables, which environment variables may change.
+"""Where notebooks read results and write pictures and tables; environment variables change it.
 
 `BANDITLAB_RESULTS` names the folder of results folders (`runs/results` where unset), `BANDITLAB_FIGURES` the folder whose
 `images/` and `results/` take what a notebook makes (`docs`). A notebook server starts in the notebook's folder, so that a
@@ -29,7 +29,8 @@ def results_folder() -> Path:
 
 
 def stored(name: str) -> Results | None:
-    """Return the results folder NAME and print how many of its runs are there; None, with a line, where it has not been run."""
+    """Return the results folder NAME and print how many of its runs have finished; None, with a line, if it was not
+    run."""
     folder = results_folder() / name
     if not (folder / "spec.toml").is_file():
         print(f"left out, not run yet: {name}")
@@ -40,7 +41,7 @@ def stored(name: str) -> Results | None:
 
 
 def kept(name: str) -> Path:
-    """Return where a picture or table is kept ("images/x.png", "results/x.csv"), its folder made."""
+    """Return the path for a picture or table ("images/x.png", "results/x.csv"), and create its folder."""
     path = place("BANDITLAB_FIGURES", "docs") / name
     path.parent.mkdir(parents=True, exist_ok=True)
     return path

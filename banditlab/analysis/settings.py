@@ -1,4 +1,4 @@
-"""How a player's settings are named: those that differ, as they were written."""
+"""The names of a player's settings: those that differ, as they were written."""
 
 from __future__ import annotations
 
@@ -90,5 +90,5 @@ def varied(runs: pd.DataFrame) -> str:
 
 
 def is_absent(value: object) -> bool:
-    """Return whether a stored setting is not there: None, NA or NaN."""
+    """Return whether a stored setting is missing: None, NA or NaN."""
     return value is None or value is pd.NA or (isinstance(value, float) and math.isnan(value))

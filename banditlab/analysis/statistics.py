@@ -77,7 +77,7 @@ def leads(gap: Interval) -> bool:
 
 
 def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: float = math.inf) -> Interval:
-    """Return the mean of the values that are there with its interval.
+    """Return the mean of the values without NaN, with its interval.
 
     NaN is a missing value and left out; an infinite value is one, and makes the mean infinite without an interval.
 
@@ -99,7 +99,7 @@ def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: floa
 
 @dataclass(frozen=True)
 class _Spread:
-    """A mean with the variance of it, that variance's degrees of freedom, and how many repetitions it stands on."""
+    """A mean with its variance, the variance's degrees of freedom, and the number of repetitions."""
 
     mean: float
     variance: float
@@ -141,7 +141,7 @@ def _binomial(shares: Floats, rounds: float) -> float:
 
 
 def moving_blocks(deviations: Floats) -> Floats:
-    """Return what `mean_interval` takes as rows where the m rows of deviations (R, m) stand in an order: (R, b, -1).
+    """Return deviations (R, m) of ordered rows as blocks (R, b, -1) for `mean_interval`.
 
     Rows near one another may depend on one another, so that blocks of l of them are what varies: the sum of squares of all m
     block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary observations, Annals of

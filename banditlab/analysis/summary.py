@@ -1,4 +1,4 @@
-"""What the tables of a report show, as plain data: rankings, differences, comparators, bounds, every setting."""
+"""The data of a report's tables: rankings, differences, comparators, bounds, every setting."""
 
 from __future__ import annotations
 
@@ -159,7 +159,7 @@ def constant_share(arena: Arena) -> Interval:
 
 
 def constant_name(arena: Arena) -> str:
-    """Return what always playing one action is called in an arena."""
+    """Return the name of the constant reference in an arena."""
     return SINGLE if f"anchor.{SINGLE}" in arena.results.data.get(arena.environment, {}) else CONSTANT
 
 
@@ -348,7 +348,7 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
 
 @once
 def diagnostics_table(arena: Arena) -> pd.DataFrame:
-    """Return what players count of themselves at the last round: label, settings, name, mean, least, most, repetitions."""
+    """Return the players' diagnostics at the last round: label, settings, name, mean, least, most, repetitions."""
     stored = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
     names = [name.removeprefix("diagnostic.") for name in stored]
     values = arena.final[stored].to_numpy(dtype=float, na_value=np.nan)

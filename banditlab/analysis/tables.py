@@ -41,7 +41,7 @@ T = TypeVar("T")
 
 
 class Remembers(Protocol):
-    """What keeps what was made of it."""
+    """An object with a cache for `once`."""
 
     @property
     def made(self) -> dict[Any, Any]: ...
@@ -51,9 +51,9 @@ H = TypeVar("H", bound=Remembers)
 
 
 def once(make: Callable[[H], T]) -> Callable[[H], T]:
-    """Make a function of a `Results` or an arena work once for each: tables, figures and sentences of a page ask alike.
+    """Cache a function of a `Results` or an arena: tables, figures and sentences of a page share its result.
 
-    What it returns is shared, so nobody may change it.
+    The result is shared: do not modify it.
     """
 
     @functools.wraps(make)
@@ -68,7 +68,7 @@ def once(make: Callable[[H], T]) -> Callable[[H], T]:
 
 @dataclass(frozen=True)
 class Results:
-    """What a results folder holds of its current spec; runs of earlier specs are left out.
+    """The results of a folder's current spec; runs of earlier specs are left out.
 
     Attributes
     ----------

@@ -79,7 +79,7 @@ class Booster(RoundLabelAgent):
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         written = state["_written"]  # those of the settings that were not left out when the booster was made
         if not isinstance(written, dict) or not all(same(self._written.get(name), v) for name, v in written.items()):
             raise UsageError(f"state._written must be some of the settings {self._written}")

@@ -39,7 +39,7 @@ class OnlineMBBM(Booster):
     unknown here, so `bound` returns None. Sampled and remembered potentials (whose costs may be negative) and raw
     costs are outside the theorem.
 
-    Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms a round at
+    Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms per round at
     :math:`N = 100`, :math:`k = 8` for one label, 55 ms for the costs of all labels, less where vote counts recur (they
     are remembered). Sampled ones take :math:`O(\text{draws}\, k N)` a label, remembered ones about 10 us for each state
     that is new. The weak learners come on top. Memory: theirs, and up to 10 MB of exact potentials, :math:`N k` draws

@@ -121,7 +121,7 @@ class AdaBoostOLMPlus(ExpertBooster):
         return state | {"regression_states": self._regressions.states}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         self.regression_states = self._regressions.states
         super().set_state(state)
         self._regressions.states = self.__dict__.pop("regression_states")

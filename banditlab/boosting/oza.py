@@ -29,7 +29,7 @@ class Oza(Booster):
 
     Guarantee: none; `bound` returns None.
 
-    Cost: two predictions and an update of every weak learner a round.
+    Cost: two predictions and an update of every weak learner per round.
 
     Parameters
     ----------

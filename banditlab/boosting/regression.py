@@ -200,7 +200,7 @@ class BoostingRegression:
     Both forecasters have the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
     steps of a round (`STEPS`) keep the softmax of the votes in place of the votes.
 
-    Cost: :math:`O(K)` a round, an exponential, a logarithm and a root; five floats for each copy.
+    Cost: :math:`O(K)` per round, an exponential, a logarithm and a root; five floats for each copy.
 
     Parameters
     ----------

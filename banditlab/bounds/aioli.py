@@ -74,7 +74,7 @@ def aioli_inexact(
 
 @_theorem(
     source="Jézéquel, Gaillard and Rudi, COLT 2020, Theorem 4",
-    assumes="as Theorem 1 with $1/(2c) = 1 + B R$, `aioli_steps` gradient steps a round on the two-dimensional problem",
+    assumes="as Theorem 1 with $1/(2c) = 1 + B R$, `aioli_steps` gradient steps per round on the two-dimensional problem",
     printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:

@@ -261,7 +261,7 @@ def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> fl
 
 @within(beyond=math.inf)
 def gaf_samples(rounds: float, probability: float) -> float:
-    r"""Return Proposition 3's number of samples a round, :math:`n^3 \ln(n/\delta)` rounded up, 1 or more."""
+    r"""Return Proposition 3's number of samples per round, :math:`n^3 \ln(n/\delta)` rounded up, 1 or more."""
     n = max(rounds, 1.0)
     return max(1.0, float(math.ceil(n**3 * math.log(n / probability))))
 

@@ -1,4 +1,4 @@
-"""Checks of an agent: true probabilities, exactly two uniforms a round, one bit of feedback (or, for scale, the label)."""
+"""Checks of an agent: true probabilities, exactly two uniforms per round, one bit of feedback (or, for scale, the label)."""
 
 from __future__ import annotations
 

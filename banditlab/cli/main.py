@@ -19,22 +19,23 @@ from banditlab.errors import BanditlabError, UsageError
 
 app = typer.Typer(
     name="banditlab",
-    help="Contextual bandits with one bit of feedback: sweeps, certified comparators, reports.",
+    help="Compare, train and serve agents for contextual bandits with one bit of feedback.",
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # help without rich answers in half the time
 )
-new = typer.Typer(help="Make a lab folder, a first agent or environment.", no_args_is_help=True)
+new = typer.Typer(help="Create a lab folder, an agent or an environment to start from.", no_args_is_help=True)
 app.add_typer(new, name="new")
-log_ = typer.Typer(help="Remove old events from a policy's log, or what it says of one person.", no_args_is_help=True)
+log_ = typer.Typer(help="Prune or export a policy's log, or remove one person's data from it.", no_args_is_help=True)
 app.add_typer(log_, name="log")
-LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="A policy's log: a file, or postgresql://...")]
+LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="The policy's log: a file, or postgresql://...")]
 
 Lab = Annotated[
     list[str] | None,
     typer.Option(
-        "--lab", help="Lab folder whose agents/ and envs/ are loaded; by default the one you are in (lab.toml)."
+        "--lab",
+        help="Load agents/ and envs/ of this lab folder. Default: the lab that you are in. May be repeated.",
     ),
 ]
 Data = Annotated[
@@ -45,23 +46,37 @@ Data = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
-UnansweredOption = Annotated[str | None, typer.Option(help="Decisions without an answer are: ignored, or wrong.")]
-AfterOption = Annotated[str | None, typer.Option(help='How long an answer may take, such as "30 min" or "2 days".')]
-PLACES = "tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, local:N"
+UnansweredOption = Annotated[str | None, typer.Option(help="How decisions without an answer count: ignored or wrong.")]
+AfterOption = Annotated[
+    str | None,
+    typer.Option(help='With --unanswered wrong: how long to wait for an answer, such as "30 min" or "2 days".'),
+]
+PLACES = "tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N"
 SWEEP: dict[str, tuple[Any, Any]] = {
-    "out": (Path | None, typer.Option(None, "-o", "--out", help="Results folder.")),
-    "jobs": (int | None, typer.Option(None, "-j", "--jobs", min=1, help="Worker processes; by default one a core.")),
-    "dry_run": (bool, typer.Option(False, help="Print runs, skips, what is done, an estimate; then stop.")),
+    "out": (Path | None, typer.Option(None, "-o", "--out", help="Write the results to this folder.")),
+    "jobs": (
+        int | None,
+        typer.Option(None, "-j", "--jobs", min=1, help="Number of worker processes. Default: one per core."),
+    ),
+    "dry_run": (
+        bool,
+        typer.Option(
+            False, help="Print the planned, skipped and finished runs and an estimate of the time; play nothing."
+        ),
+    ),
     "lab": (Lab, None),
     "cluster": (str | None, typer.Option(None, help=f"Play on a Dask cluster: {PLACES}.")),
-    "patience": (float, typer.Option(120.0, min=1, help="Seconds a cluster may do nothing before the sweep gives up.")),
+    "patience": (
+        float,
+        typer.Option(120.0, min=1, help="End the sweep when the cluster has made no progress for this many seconds."),
+    ),
     "live": (
         bool,
-        typer.Option(False, "--live", help="Show the sweep while it plays, on a page for this machine only."),
+        typer.Option(False, "--live", help="Show the progress on a web page that only this machine can open."),
     ),
     "live_port": (
         int | None,
-        typer.Option(None, min=1, max=65535, help="The live page's port; by default a free one."),
+        typer.Option(None, min=1, max=65535, help="Port of the live page. Default: a free port."),
     ),
 }
 """The options of a sweep that is played, each with its type and default."""
@@ -84,25 +99,27 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
-    """Contextual bandits with one bit of feedback: sweeps, certified comparators, reports."""
+    """Compare, train and serve agents for contextual bandits with one bit of feedback."""
 
 
 @app.command()
 @takes(sweep=SWEEP)
 def run(
-    spec: Annotated[Path, typer.Argument(help="Sweep specification (TOML).")],
-    overrides: Annotated[list[str] | None, typer.Option("--set", help="Replace a key: key=value.")] = None,
+    spec: Annotated[Path, typer.Argument(help="The sweep's specification, a TOML file.")],
+    overrides: Annotated[
+        list[str] | None, typer.Option("--set", help="Replace a key of the specification: key=value. May be repeated.")
+    ] = None,
     report: Annotated[
-        bool, typer.Option("--report/--no-report", help="Write report.html and print the ranking.")
+        bool, typer.Option("--report/--no-report", help="Write report.html and print the ranked table.")
     ] = True,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", help="Only part i of n, as i/n: whole streams; `merge` puts parts together."),
+        typer.Option("--shard", help="Play only part i of n, written i/n; `banditlab merge` joins the parts."),
     ] = None,
     *,
     sweep: dict[str, Any],
 ) -> None:
-    """Run a sweep, or what is missing of it, and report."""
+    """Run a sweep, or only its missing runs, and write a report."""
     _open_labs(sweep["lab"])
     from banditlab.engine import read_spec
 
@@ -117,22 +134,25 @@ def compare(
     data: Data,
     passes: Annotated[
         int | None,
-        typer.Option(min=1, help="How often a run is shown all rows; 1. Ranked is the first time each row is shown."),
+        typer.Option(min=1, help="Play every row this many times; the ranking uses the first pass only. Default: 1."),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Rounds a run, instead of rows times passes; fewer leave rows out.")
+        int | None, typer.Option(min=1, help="Rounds per run. Default: rows times passes. Fewer rounds leave rows out.")
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions.")] = 10,
+    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions, each with another order of the rows.")] = 10,
     agents: Annotated[
-        str | None, typer.Option(help="Ids, such as stackcb,fastcb, or all; by default those of practice.")
+        str | None,
+        typer.Option(
+            help="Ids of the agents, such as stackcb,fastcb, or all. Default: the agents of the group practice."
+        ),
     ] = None,
     feedback: Annotated[
         list[str] | None,
-        typer.Option(help="When bits arrive, as in a spec's [feedback]: key=value, such as delay=100; repeatable."),
+        typer.Option(help="Late or missing feedback: a key of [feedback], such as delay=100. May be repeated."),
     ] = None,
     change: Annotated[
         list[str] | None,
-        typer.Option(help="How labels change, as in a spec's [change]: key=value, such as at=1000; repeatable."),
+        typer.Option(help="Changing labels: a key of [change], such as at=1000. May be repeated."),
     ] = None,
     exceptions: Annotated[
         Path | None,
@@ -142,7 +162,7 @@ def compare(
     sweep: dict[str, Any],
     table: dict[str, Any],
 ) -> None:
-    """Rank agents and exploration rates on your own table, or over many tables."""
+    """Rank agents on your own table, or over many tables."""
     _open_labs(sweep["lab"])
     from banditlab.cli.table_view import comparison_lines, many_lines
     from banditlab.comparison import default_folder, is_many, name_of_many, plain_name, prepared, prepared_many
@@ -208,10 +228,10 @@ def _part(text: str | None) -> tuple[int, int] | None:
 
 @app.command()
 def merge(
-    parts: Annotated[list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="Folders that `run --shard i/n` made.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="Results folder of the whole sweep.")],
+    parts: Annotated[list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="Results folders of `run --shard i/n`.")],
+    out: Annotated[Path, typer.Option("-o", "--out", help="Write the whole sweep's results to this folder.")],
 ) -> None:
-    """Put the parts of a sweep together, each run exactly once; missing parts are named."""
+    """Merge the parts of a sweep and name the missing ones."""
     from banditlab.cli.console import print_merge
 
     raise typer.Exit(print_merge(parts, out))
@@ -223,24 +243,26 @@ def train(
     data: Annotated[
         Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")
     ] = None,
-    out: Annotated[Path, typer.Option("-o", "--out", help="Where to write the policy.")] = Path("my.policy"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="Write the policy to this file.")] = Path("my.policy"),
     agent: Annotated[str, typer.Option(help="The agent's id. Default: stackcb.")] = "",
-    settings: Annotated[list[str] | None, typer.Option("--set", help="A setting of the agent: key=value.")] = None,
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", help="A setting of the agent: key=value. May be repeated.")
+    ] = None,
     best_of: Annotated[
         Path | None,
-        typer.Option("--best-of", help="Results folder of a comparison: its first agent and setting, its recipe."),
+        typer.Option("--best-of", help="Train the first-ranked agent of a comparison: its results folder."),
     ] = None,
     other_table: Annotated[
         bool,
-        typer.Option("--other-table", help="With --best-of: a table with other columns or classes is meant."),
+        typer.Option("--other-table", help="With --best-of: accept a table with other columns or classes."),
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Of the rows' order and the agent's draws.")] = 0,
-    floor: Annotated[float, typer.Option(help="The policy's least probability of any allowed action.")] = 0.0,
+    seed: Annotated[int, typer.Option(min=0, help="Seed of the order of the rows and of the agent's draws.")] = 0,
+    floor: Annotated[float, typer.Option(help="Smallest probability of each allowed action.")] = 0.0,
     schema: Annotated[
-        Path | None, typer.Option(help="JSON file of columns and actions, where there are no labelled rows yet.")
+        Path | None, typer.Option(help="Without a table: a JSON file that describes columns and actions.")
     ] = None,
     from_log: Annotated[
-        str, typer.Option(help="A policy's log to learn from in the place of a table; its last fifth evaluates.")
+        str, typer.Option(help="Instead of a table: learn from a policy's log. Its last fifth evaluates the result.")
     ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
@@ -248,7 +270,7 @@ def train(
     *,
     table: dict[str, Any],
 ) -> None:
-    """Play your table's rows once and write the agent that learnt from them: a policy that decides."""
+    """Train an agent on your table and write it as a policy."""
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
@@ -258,38 +280,32 @@ def train(
 
 @app.command()
 def serve(
-    policy: Annotated[Path, typer.Argument(help="A policy that `train` wrote.")],
+    policy: Annotated[Path, typer.Argument(help="The policy file, as `banditlab train` writes it.")],
     log: Annotated[
         str,
-        typer.Option(
-            "--log", help="Where decisions and answers go: a file, or postgresql://...; none is kept without."
-        ),
+        typer.Option("--log", help="Log decisions and answers to a file or postgresql://... Default: no log."),
     ] = "",
     host: Annotated[
-        str, typer.Option(help="Address to listen on; any but this machine's own needs a token.")
+        str, typer.Option(help="Address to listen on. Other than 127.0.0.1 it needs a token.")
     ] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="Port; 0 takes a free one.")] = 8080,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8080,
     token_file: Annotated[
-        Path | None, typer.Option(help="File whose first line is the token; or the variable BANDITLAB_TOKEN.")
+        Path | None, typer.Option(help="File whose first line is the token. Alternative: the variable BANDITLAB_TOKEN.")
     ] = None,
-    person: Annotated[
-        str, typer.Option(help="Key of the rows that says whose decision it is; `log forget` finds the value.")
-    ] = "",
+    person: Annotated[str, typer.Option(help="Key of a row that names the person, for `banditlab log forget`.")] = "",
     extra: Annotated[
-        str, typer.Option(help="What happens to a key of a row that is no column: refuse the row, or ignore the key.")
+        str, typer.Option(help="What to do with a key of a row that is no column: refuse the row, or ignore the key.")
     ] = "refuse",
     floor: Annotated[
-        float | None, typer.Option(help="The least probability of any allowed action, from now on.")
+        float | None, typer.Option(help="Smallest probability of each allowed action. Default: as in the policy.")
     ] = None,
-    holdback: Annotated[
-        float | None, typer.Option(help="Share of decisions, from now on, that --holdback-policy takes.")
-    ] = None,
-    holdback_policy: Annotated[str, typer.Option(help="uniform, or a policy's file.")] = "uniform",
+    holdback: Annotated[float | None, typer.Option(help="Share of decisions that the holdback policy makes.")] = None,
+    holdback_policy: Annotated[str, typer.Option(help="The holdback policy: uniform, or a policy file.")] = "uniform",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
 ) -> None:
-    """Serve a policy over HTTP: POST /decide, POST /feedback."""
+    """Serve a policy over HTTP (POST /decide, POST /feedback)."""
     _open_labs(lab)
     from banditlab.cli.policies import serve as serve_
 
@@ -301,28 +317,29 @@ def serve(
 @app.command()
 def evaluate(
     log: Annotated[
-        str, typer.Argument(metavar="LOG", help="A policy's log, a CSV or Parquet file of decisions, or dsjson.")
+        str, typer.Argument(metavar="LOG", help="A policy's log, or a CSV, Parquet or dsjson file of decisions.")
     ],
     policy: Annotated[
         str,
         typer.Option(
-            help="uniform, best-single, trained (on earlier rounds), an agent's id (learns by rejection), a policy's file; of "
-            "a table also column:NAME (an action a row) and probabilities:PREFIX (columns called PREFIX and an action)."
+            help="The other policy: uniform, best-single, trained (on earlier rounds), an agent's id (which learns by "
+            "rejection) or a policy file; for a table also column:NAME (its actions) or probabilities:PREFIX (columns "
+            "named PREFIX and an action)."
         ),
     ] = "uniform",
-    action: Annotated[str, typer.Option(help="Column of the actions; by default found by its name.")] = "",
-    reward: Annotated[str, typer.Option(help="Column of the reward bits; by default found by its name.")] = "",
+    action: Annotated[str, typer.Option(help="Column of the actions. Default: detected by its name.")] = "",
+    reward: Annotated[str, typer.Option(help="Column of the rewards, 0 or 1. Default: detected by its name.")] = "",
     propensity: Annotated[
-        str, typer.Option(help="Column of the actions' probabilities; estimated where there is none.")
+        str, typer.Option(help="Column of the logged actions' probabilities. Without one they are estimated.")
     ] = "",
-    id_: Annotated[str, typer.Option("--id", help="Column in which no entry may stand twice.")] = "",
+    id_: Annotated[str, typer.Option("--id", help="Column of unique ids: duplicates are an error.")] = "",
     logger: Annotated[
         Literal["fixed", "learning"] | None,
-        typer.Option(help="Whether probabilities depend on earlier rounds; learning for a policy's log."),
+        typer.Option(help="Whether the probabilities depend on earlier rounds. Default for a policy's log: learning."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a file: .svg, .png, .pdf.")] = None,
+    picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a .svg, .png or .pdf file.")] = None,
 ) -> None:
-    """Estimate what another policy would have earned on a log, with an interval."""
+    """Estimate from a log how well another policy would have done."""
     from banditlab.cli.policies import evaluate as evaluate_
 
     evaluate_(log, policy, logger, picture, action=action, reward=reward, propensity=propensity, id=id_)
@@ -331,9 +348,9 @@ def evaluate(
 @log_.command()
 def prune(
     log: LogArgument,
-    before: Annotated[str, typer.Option(help="Date, or date and time (ISO 8601); UTC where it names no zone.")],
+    before: Annotated[str, typer.Option(help="Date, or date and time (ISO 8601). Without a time zone it is UTC.")],
 ) -> None:
-    """Remove the events of a log before a date. The policy's state and the counts of decisions and feedback stay.
+    """Remove the events before a date from a log. The policy's state and the counts of decisions and feedback stay.
 
     Feedback on a decision that was removed is refused as unknown. Stop the server first.
     """
@@ -357,14 +374,12 @@ def export_log(
 @log_.command()
 def forget(
     log: LogArgument,
-    person: Annotated[
-        str, typer.Argument(metavar="KEY=VALUE", help="Whose decisions, by the key of `serve --person`.")
-    ],
+    person: Annotated[str, typer.Argument(metavar="KEY=VALUE", help="The person, by the key of `serve --person`.")],
 ) -> None:
     """Blank the contexts of one person's decisions in a log. Actions, distributions and feedback stay.
 
     What the agent learnt from them stays in the policy's state. The decisions cannot be played again, so a snapshot
-    that covers all events is written first. Later feedback on them is counted and not learnt from. Stop the server first.
+    that covers all events is written first. Later feedback on them is counted, not learnt from. Stop the server first.
     """
     from banditlab.cli.policies import forget as forget_
 
@@ -374,12 +389,14 @@ def forget(
 @app.command()
 def status(
     out: Annotated[str, typer.Argument(metavar="FOLDER|LOG", help="A results folder, or a policy's log.")],
-    watch: Annotated[bool, typer.Option("--watch", help="Say it again and again, until all is done.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks, with --watch.")] = 5.0,
-    picture: Annotated[Path | None, typer.Option(help="Draw a log's status into a file: .svg, .png, .pdf.")] = None,
-    verify: Annotated[bool, typer.Option("--verify", help="Check a log whole, every event by its checksum.")] = False,
+    watch: Annotated[bool, typer.Option("--watch", help="Repeat until the sweep has finished.")] = False,
+    every: Annotated[float, typer.Option(min=0.1, help="With --watch: seconds between updates.")] = 5.0,
+    picture: Annotated[
+        Path | None, typer.Option(help="Draw the status of a log into a .svg, .png or .pdf file.")
+    ] = None,
+    verify: Annotated[bool, typer.Option("--verify", help="Verify the checksum of every event of a log.")] = False,
 ) -> None:
-    """Say what a results folder holds and what is missing; of a policy's log, whether the policy is still good."""
+    """Show a sweep's progress, or whether a policy's mistake rate has increased."""
     if "://" in out or Path(out).is_file():
         from banditlab.cli.policies import print_log_status
 
@@ -398,7 +415,7 @@ def status(
 
 @app.command()
 def report(out: Folder) -> None:
-    """Write report.html anew and print the ranked table."""
+    """Write report.html again and print the ranked table."""
     from banditlab.cli.console import Console
 
     Console().report(out)
@@ -407,9 +424,9 @@ def report(out: Folder) -> None:
 @app.command()
 def board(
     outs: Annotated[list[Path], typer.Argument(metavar="OUT...", help="Results folders.")],
-    out: Annotated[Path, typer.Option("-o", "--out", help="The page to write.")] = Path("board.html"),
+    out: Annotated[Path, typer.Option("-o", "--out", help="Write the page to this file.")] = Path("board.html"),
 ) -> None:
-    """Write one offline page over many sweeps: overlay, filters, specs compared."""
+    """Write one page that compares several sweeps."""
     from banditlab.analysis.board import write_board
 
     typer.echo(f"board written: {write_board(outs, out, lambda line: typer.echo(plain(line), err=True))}")
@@ -418,13 +435,13 @@ def board(
 @app.command()
 def export(
     out: Folder,
-    latex: Annotated[bool, typer.Option("--latex", help="Tables as LaTeX with booktabs; the default.")] = False,
-    csv: Annotated[bool, typer.Option("--csv", help="Tables as CSV.")] = False,
-    parquet: Annotated[bool, typer.Option("--parquet", help="Tables as Parquet.")] = False,
-    png: Annotated[bool, typer.Option("--png", help="Figures as PNG, too, beside their PDF.")] = False,
-    to: Annotated[Path | None, typer.Option("-o", "--out", help="Folder to write to; OUT/export.")] = None,
+    latex: Annotated[bool, typer.Option("--latex", help="Write tables as LaTeX with booktabs (the default).")] = False,
+    csv: Annotated[bool, typer.Option("--csv", help="Write tables as CSV.")] = False,
+    parquet: Annotated[bool, typer.Option("--parquet", help="Write tables as Parquet.")] = False,
+    png: Annotated[bool, typer.Option("--png", help="Write figures as PNG and PDF.")] = False,
+    to: Annotated[Path | None, typer.Option("-o", "--out", help="Write to this folder. Default: OUT/export.")] = None,
 ) -> None:
-    """Write tables and PDF figures for a paper, their captions saying the protocol."""
+    """Write tables and figures for a paper; captions state the protocol."""
     from banditlab.analysis.papers import export as write
 
     wanted = [name for name, on in (("latex", latex), ("csv", csv), ("parquet", parquet)) if on]
@@ -434,11 +451,11 @@ def export(
 @app.command("list")
 def list_(
     kind: Annotated[
-        str, typer.Argument(help="agents, forecasters, boosters, weak_learners, envs or bounds.")
+        str, typer.Argument(help="What to list: agents, forecasters, boosters, weak_learners, envs or bounds.")
     ] = "agents",
     lab: Lab = None,
 ) -> None:
-    """List what is there, a line each; in a lab's folder, what the lab has, too."""
+    """List agents, environments and other things, including those of the lab."""
     _open_labs(lab, _lab_here())
     from banditlab.cli.listing import print_list
 
@@ -452,7 +469,7 @@ def describe(
     ],
     lab: Lab = None,
 ) -> None:
-    """Describe one thing: rule, guarantee, cost, settings."""
+    """Describe an agent, environment or bound: update rule, guarantee, cost, settings."""
     _open_labs(lab)
     from banditlab.cli.listing import print_description
 
@@ -462,15 +479,16 @@ def describe(
 @app.command()
 def check(
     subject: Annotated[
-        str, typer.Argument(metavar="ID|FILE|MODULE:ENV", help="An id, a lab file, or an environment of Gymnasium.")
+        str,
+        typer.Argument(metavar="ID|FILE|MODULE:ENV", help="An id, a file of a lab, or an environment of Gymnasium."),
     ],
-    every: Annotated[bool, typer.Option("--all", help="Go on behind the first broken contract.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Continue after the first failed check.")] = False,
     settings: Annotated[
-        list[str] | None, typer.Option("--set", help="A setting to check it at: key=value (TOML); repeatable.")
+        list[str] | None, typer.Option("--set", help="Check it with this setting: key=value (TOML). May be repeated.")
     ] = None,
     lab: Lab = None,
 ) -> None:
-    """Check a player or environment against its contract; stop at the first one that is broken."""
+    """Check an agent or environment against its contract; stop at the first failure."""
     _open_labs(lab)
     from banditlab.cli.checking import print_checks
 
@@ -479,13 +497,13 @@ def check(
 
 @app.command()
 def notebook(
-    name: Annotated[str, typer.Argument(help="Which: quickstart.")] = "quickstart",
-    folder: Annotated[
-        Path, typer.Option("-o", "--out", help="Where it is written; by default the folder you are in.")
-    ] = Path(),
-    open_: Annotated[bool, typer.Option("--open/--no-open", help="Open it when it has been executed.")] = True,
+    name: Annotated[str, typer.Argument(help="Name of the notebook: quickstart.")] = "quickstart",
+    folder: Annotated[Path, typer.Option("-o", "--out", help="Write the notebook to this folder.")] = Path(),
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open the notebook after it has been executed.")
+    ] = True,
 ) -> None:
-    """Write a notebook, execute it, and open it (extra: notebooks)."""
+    """Write, execute and open a notebook (extra: notebooks)."""
     from banditlab.cli.notebooks import make_notebook, open_file
 
     made = make_notebook(name, folder)
@@ -496,7 +514,7 @@ def notebook(
 
 @new.command("lab")
 def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
-    """Make a lab: agents/, envs/, runs/ and analysis/ with a first example of each."""
+    """Create a lab: agents/, envs/, runs/ and analysis/ with an example in each."""
     from banditlab.cli.scaffold import new_lab as make
     from banditlab.cli.scaffold import next_steps
 
@@ -508,10 +526,10 @@ def new_lab(folder: Annotated[Path, typer.Argument(metavar="DIR")]) -> None:
 def new_agent(
     name: str,
     compiled: Annotated[
-        bool, typer.Option("--compiled", help="Made of compiled kernels instead of plain Python.")
+        bool, typer.Option("--compiled", help="Write an agent of compiled kernels instead of plain Python.")
     ] = False,
 ) -> None:
-    """Make a first agent in one file."""
+    """Write an agent to start from, one file."""
     from banditlab.cli.scaffold import new_agent as make
 
     _print_made(make(name, compiled=compiled))
@@ -519,7 +537,7 @@ def new_agent(
 
 @new.command("env")
 def new_env(name: str) -> None:
-    """Make a first environment in one file."""
+    """Write an environment to start from, one file."""
     from banditlab.cli.scaffold import new_env as make
 
     _print_made(make(name))

@@ -57,16 +57,14 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 def print_across(out: Console, made: Across) -> None:
     """Print the first agents of a comparison over many data sets, against the one of the lowest mean rank."""
     best = made.agents[0]
-    rows = [("", "player", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse", "")]
+    rows = [("", "player", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
     for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):
         pair = made.pairs.get((agent, best))
         sign = "*" if pair and made.ahead(best, agent) else ""
         ratio = f"{pair.ratio.mean:.3f} ({pair.ratio.low:.3f} to {pair.ratio.high:.3f})" if pair else "1"
         counts = f"{pair.wins}, {pair.ties}, {pair.losses}" if pair else ""
-        rows.append((sign, agent, f"{mean_rank:.2f}", ratio, counts, ""))
-    widths = [max(cell_len(row[i]) for row in rows) for i in range(len(rows[0]))]
-    for row in rows:
-        say(out, _joined(row, widths, left=2), "bold" if row is rows[0] else None)
+        rows.append((sign, agent, "", f"{mean_rank:.2f}", ratio, counts))
+    out.print(ranked_table(rows, out.width))
     if len(made.agents) > MOST_AGENTS:
         say(out, f"and {len(made.agents) - MOST_AGENTS} agents more")
     out.print()

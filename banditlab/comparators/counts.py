@@ -72,7 +72,7 @@ def _fill_table(rows, size, table):
 class StreamCounts:
     """Label counts of the unique contexts of a stream that arrives in blocks.
 
-    Contexts are one when all their float64 values have equal bytes, -0.0 counting as 0.0. Cost :math:`O(d)` a round,
+    Contexts are one when all their float64 values have equal bytes, -0.0 counting as 0.0. Cost :math:`O(d)` per round,
     whatever came before; memory is that of the unique contexts.
 
     Parameters

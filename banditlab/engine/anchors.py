@@ -1,4 +1,4 @@
-"""What choices that know all bits of a table reach, where several actions may be right: shares for reports."""
+"""References in hindsight for tables with several right actions, for reports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much memory this process can have."""
+"""The memory available to this process."""
 
 from __future__ import annotations
 

@@ -432,7 +432,7 @@ def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, ro
 def _why_no_comparator(env: Any) -> str:
     """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense, as it needs them."""
     if getattr(env.unwrapped, "several_right", False):
-        return "no single label a round to be computed from, as several actions may be right"
+        return "no single label per round to be computed from, as several actions may be right"
     if not getattr(env.unwrapped, "labelled", True):
         return "no labels to be computed from"
     if getattr(env.unwrapped, "sparse", False):

@@ -1,4 +1,4 @@
-"""Questions to a worker process before a sweep begins: those that run a lab's or a plug-in's code."""
+"""Calls in a worker process before a sweep begins, which run a lab's or a plug-in's code."""
 
 from __future__ import annotations
 

@@ -267,9 +267,10 @@ def play(
     rounds = horizon if rounds is None else rounds
     if rounds is None or rounds < 1 or (horizon is not None and rounds > horizon):
         raise UsageError(f"rounds must lie between 1 and the environment's horizon {horizon}, got {rounds}")
-    stops = sorted({*(checkpoints or []), rounds})
+    wanted = [] if checkpoints is None else [int(at) for at in checkpoints]
+    stops = sorted({*wanted, rounds})
     if stops[0] < 1 or stops[-1] > rounds:
-        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {list(checkpoints or [])}")
+        raise UsageError(f"checkpoints must lie between 1 and {rounds}, got {wanted}")
     schedule = Schedule(feedback, base, seed, rounds) if feedback else None
     loop = block_loop(player) if schedule is None else late_loop(player, schedule)
     loop = loop if steps_equal_blocks(env, rounds) else None
@@ -299,7 +300,7 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
     if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
         several = getattr(env.unwrapped, "several_right", False)
         raise IncompatibleError(
-            "it observes one label a round, and several actions may be right in this environment"
+            "it observes one label per round, and several actions may be right in this environment"
             if several
             else "it observes the label, and the environment has none"
         )

@@ -1,4 +1,5 @@
-"""What a worker does: build from descriptions, play, store results. A failure is recorded and does not end the sweep."""
+"""The work of a worker: build from descriptions, play, store results. A failure is recorded and does not end the
+sweep."""
 
 from __future__ import annotations
 

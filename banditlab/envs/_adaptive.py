@@ -11,7 +11,7 @@ from banditlab.envs._base import BanditEnv, Floats, Streams
 class AdaptiveEnv(BanditEnv):
     """Base of environments whose context and label at t may depend on the actions before t, never on the action at t.
 
-    They have only the step path; what a player meets belongs to its own run, and so does the comparator. Bounds of theorems
+    They are played step by step; each run has its own stream and comparator. Bounds of theorems
     that take a comparator fixed beforehand are not recorded (`Player.bound_adversary`). A subclass
     implements `_begin` (forget the last episode, draw what is planted), `_next` (the context and label of the next
     round, fixed before the action is known) and `_played` (take note of the action).
@@ -21,7 +21,7 @@ class AdaptiveEnv(BanditEnv):
 
     @abstractmethod
     def _begin(self, streams: Streams) -> None:
-        """Start an episode: all randomness comes from `streams`, all memory of earlier episodes goes."""
+        """Start an episode: reset all memory; all randomness comes from `streams`."""
 
     @abstractmethod
     def _next(self) -> tuple[Floats, int]:
@@ -29,4 +29,4 @@ class AdaptiveEnv(BanditEnv):
 
     @abstractmethod
     def _played(self, context: Floats, action: int, label: int) -> None:
-        """Take note of the action that was played on this context."""
+        """Record the action played on this context."""

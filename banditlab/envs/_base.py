@@ -1,4 +1,4 @@
-"""What every environment shares: Gymnasium's contract, the label kept aside, settings and identity."""
+"""The base class of environments: Gymnasium's contract, the hidden label, settings and identity."""
 
 from __future__ import annotations
 
@@ -99,15 +99,15 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @property
     def row_bytes(self) -> int:
-        """The memory a round's context takes in a block: what decides whether a stream is kept."""
+        """Bytes of a round's context in a block, which decide whether a stream is stored."""
         return 8 * self.problem.n_features
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return what of the settings enters a run's identity (a hook; by default all of them, as they are).
+        """Return the settings that enter a run's identity: by default all of them.
 
-        Override it where a setting only says where something lies: `Table` puts the file's content hash in the place of
-        its path, so that an edited file is another environment and a moved one is not. The answer must be JSON-able.
+        Override it for a setting that is a location: `Table` replaces its path by the file's content hash, so that an
+        edited file is another environment and a moved one is not. The result must be JSON-able.
         """
         return dict(settings)
 
@@ -117,10 +117,10 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @abstractmethod
     def _next(self) -> tuple[Floats, Any]:
-        """Return the next round's context (d,), which the environment will not write to again, and its label or its bits."""
+        """Return the next round's context (d,), which is not modified later, and its label or bits."""
 
     def _played(self, context: Floats, action: int, label: int) -> None:
-        """Take note of a finished round (adaptive environments)."""
+        """Record a finished round (adaptive environments)."""
 
     # -------------------------------------------------------------------------------------------------------- Gymnasium
 
@@ -163,7 +163,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return shown, reward, terminated, False, {}
 
     def _take(self) -> tuple[Floats, Any]:
-        """Return the next round, its label checked: a wrong one would make every action a mistake, silently."""
+        """Return the next round with its label checked: an invalid label would silently make every action a mistake."""
         context, label = self._next()
         if not self.several_right and not 0 <= label < self.problem.n_classes:
             self._refuse_label(label)

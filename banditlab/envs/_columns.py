@@ -1,4 +1,4 @@
-"""A table's columns as the recipe takes them: numbers with NaN for gaps, or category codes with -1 for gaps."""
+"""A table's columns before encoding: numbers with NaN for gaps, or category codes with -1 for gaps."""
 
 from __future__ import annotations
 
@@ -92,7 +92,7 @@ class Column(NamedTuple):
     """0 for a numeric column."""
     categories: tuple[str, ...] = ()
     """The names of codes 0, 1, ...; by default "0", "1", ..."""
-    role: str = "numeric"
+    role: Literal["numeric", "time", "nominal"] = "numeric"
     """"numeric", or "time": days since 1970-01-01. Nominal columns are told by their categories."""
     knots: tuple[float, ...] = ()
     """Of the map to [0, 1] that made its values, where some were far out: see `_outliers.mapped`."""
@@ -158,7 +158,8 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
 def check_nominal(
     text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool = False
 ) -> None:
-    """Refuse a numeric column with slips and an identifier before they become thousands of one-hot columns."""
+    """Reject a numeric column with typing errors, and an identifier, which would become thousands of one-hot
+    columns."""
     import pandas as pd
 
     known, name = text.dropna(), str(text.name)
@@ -197,7 +198,7 @@ def check_nominal(
 
 
 def are_dates(known: pd.Series) -> bool:
-    """Return whether all texts are dates in ISO 8601, the first one first: most columns are not."""
+    """Return whether all texts are dates in ISO 8601."""
     import pandas as pd
 
     if not len(known) or not ISO.match(str(known.iloc[0])):
@@ -206,7 +207,7 @@ def are_dates(known: pd.Series) -> bool:
 
 
 def _numbers(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of texts or objects as numbers (N,), or raise for the first that is none."""
+    """Return a column of texts or objects as numbers (N,), or raise for the first entry that is no number."""
     import pandas as pd
 
     numbers = pd.to_numeric(series.astype("str"), errors="coerce")
@@ -221,7 +222,7 @@ def _numbers(series: pd.Series, source: str) -> np.ndarray:
 
 
 def _days(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of dates, or of texts in ISO 8601, as days since 1970 (N,), or raise for the first that is none."""
+    """Return a column of dates, or texts in ISO 8601, as days since 1970 (N,), or raise for the first invalid entry."""
     import pandas as pd
 
     if isinstance(series.dtype, pd.PeriodDtype):
@@ -258,7 +259,7 @@ def is_gap(value: object) -> bool:
 
 
 def number_of(key: str, value: object, role: str) -> float:
-    """Return a row's value as a number, times as days since 1970; a text counts as the number that it spells.
+    """Return a row's value as a number, times as days since 1970; texts are parsed.
 
     Raises
     ------
@@ -290,7 +291,7 @@ def _day(key: str, value: object) -> float:
 
 
 def category_text(value: object) -> str:
-    """Return how a number or a truth value is written as a category: "True", "3", "0.5"."""
+    """Return the category name of a number or truth value: "True", "3", "0.5"."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, Integral):
@@ -302,7 +303,7 @@ def category_text(value: object) -> str:
 
 
 def spellings(key: str, value: object) -> tuple[str, ...]:
-    """Return the ways in which a value may be written among a column's categories, the likeliest first.
+    """Return the possible spellings of a value among a column's categories, the likeliest first.
 
     A text may be in either normal form of Unicode; a truth value may be 1 or 0, and the other way round.
 

@@ -18,10 +18,9 @@ from banditlab.problem import Problem
 
 
 class DataSetEnv(StreamEnv):
-    r"""Shows the rows of a table in a fresh seeded order per pass, for as many passes as the rounds need.
+    r"""Base of environments that show the rows of a table in a new seeded order per pass, for as many passes as needed.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; their own names, or those of the actions of which several
-    may be right, are in `classes`.
+    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` has their names, or those of the actions.
     """
 
     in_order: bool = False
@@ -38,11 +37,11 @@ class DataSetEnv(StreamEnv):
 
     @abstractmethod
     def _load(self) -> Rows:
-        """Return the prepared rows (cached where reading them is slow)."""
+        """Return the prepared rows; cached if reading is slow."""
 
     @property
     def encoder(self) -> Encoder | None:
-        """The fitted recipe that made the contexts, for rows that come later; None where rows are sparse."""
+        """The fitted recipe that made the contexts, for new rows; None for sparse rows."""
         return self._table.encoder
 
     @property
@@ -90,18 +89,18 @@ class DataSetEnv(StreamEnv):
 
     @property
     def action_costs(self) -> NDArray[np.float64] | None:
-        """What each action costs in each row, (N, K); None where it is not known. No player sees it."""
+        """The cost of each action in each row, (N, K), or None. Players do not see it."""
         return self._table.costs
 
     @property
     def ranked_rows(self) -> Rows:
-        """The first row of each unit, which are what is ranked: for what is known in hindsight; no player sees them."""
+        """The first row of each unit, which the ranking uses; for references in hindsight. Players do not see them."""
         (X, y), costs = self._table.alone(), self._table.costs
         return self._table._replace(X=X, y=y, costs=None if costs is None else costs[self._table.first])
 
     @property
     def row_bytes(self) -> int:
-        """The memory a round's context takes in a block, and its bits where several actions may be right, a byte each."""
+        """Bytes per round in a block: the context, and a byte per action if several may be right."""
         X, bits = self._table.X, self.problem.n_classes if self.several_right else 0
         return bits + (12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes)
 

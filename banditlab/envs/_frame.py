@@ -1,4 +1,4 @@
-"""From a pandas table to prepared rows: which columns are nominal, which labels are classes, which actions are right."""
+"""Prepare the rows of a pandas table: nominal columns, classes, right actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHOWN_COLUMNS = 30
 
 
 class Arms(NamedTuple):
-    """The columns of a table with one action each, as `Table` has them."""
+    """The settings of a table with a column per action, as in `Table`."""
 
     names: Sequence[str] = ()
     right_above: float | None = None
@@ -35,7 +35,7 @@ class Arms(NamedTuple):
     worth: float = 0.0
 
     def refuse(self, label: str, source: str) -> None:
-        """Raise a UsageError where no actions can be played on these columns."""
+        """Raise a UsageError if these columns cannot be actions."""
         names, columns = self.names, [*self.names, *self.costs]
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if label and names:
@@ -59,7 +59,7 @@ class Arms(NamedTuple):
             )
 
     def read(self, frame: pd.DataFrame, source: str, drop_missing: bool) -> tuple[Bits, Floats | None, Bits]:
-        """Return bits (N, K), costs (N, K), None without any, and the rows in which neither is missing, (N,)."""
+        """Return bits (N, K), costs (N, K) or None, and the complete rows (N,)."""
         any_number = self.right_above is not None
         allowed = "a finite number" if any_number else "0 or 1; for scores give right_above"
         scores = _numbers(
@@ -89,7 +89,7 @@ def table_rows(
     arms: Arms = NO_ARMS,
     bare: bool = False,
 ) -> Rows:
-    """Return the prepared rows of a table; `roles` as `Encoder.fit` takes them.
+    """Return the prepared rows of a table; `roles` as in `Encoder.fit`.
 
     Row numbers in errors are those of the frame's index.
 
@@ -213,7 +213,7 @@ def _is_cost(numbers: Floats) -> Any:
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
-    """Return label values to be sorted, numbers as numbers, the rest as text; and False if some are fractions."""
+    """Return label values for sorting, numbers as numbers, others as text; and whether no number is a fraction."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(known):
@@ -229,7 +229,7 @@ def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
 
 
 def _columns(name: str, columns: list[str]) -> str:
-    """Return the hint of `nearest`, in the file's order; of a wide table the columns that are likest, or the first."""
+    """Return the hint of `nearest` with the columns in the file's order, limited for wide tables."""
     columns = [str(column) for column in columns]
     if len(columns) <= SHOWN_COLUMNS:
         return nearest(name, columns, keep_order=True)

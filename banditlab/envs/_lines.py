@@ -1,4 +1,4 @@
-"""The lines of a CSV file: which separator they have, and which of them are no rows of a table."""
+"""Lines of a CSV file: find the separator, and lines that are not rows of the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SNIFFED = 2**16
 
 
 def without_comments(data: bytes, marks: Sequence[str]) -> bytes:
-    """Return a text without the lines that begin with one of these marks, outside quotes."""
+    """Return a text without lines that begin with one of these marks outside of quotes."""
     data, kept, quoted = data.removeprefix(codecs.BOM_UTF8), [], 0
     for line in data.splitlines(keepends=True) if marks else ():
         if quoted or not line.startswith(tuple(mark.encode() for mark in marks)):
@@ -28,7 +28,7 @@ def without_comments(data: bytes, marks: Sequence[str]) -> bytes:
 
 
 def sniff_separator(path: str, data: bytes) -> str:
-    """Return the separator by which most of the first 20 lines have one number of fields."""
+    """Return the separator that splits most of the first 20 lines into the same number of fields."""
     head = data[:SNIFFED]
     head = head[: head.rfind(b"\n") + 1 or None] if len(data) > SNIFFED else head
     shares = {}
@@ -54,7 +54,8 @@ def records(path: str, data: bytes, separator: str) -> Iterator[tuple[list[str],
 
 
 def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
-    """Raise an error where a line begins with # and differs from most in its number of fields, or has more than the first.
+    """Raise an error for a line that begins with # and has an unusual number of fields, or has more fields than the
+    first.
 
     A line with fewer fields lacks the last entries.
     """

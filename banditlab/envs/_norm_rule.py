@@ -55,7 +55,7 @@ class NormRule(NamedTuple):
 
     @classmethod
     def bare(cls, recipe: Recipe) -> Self:
-        """Return the rule of rows without numbers, of which the constant is all there is."""
+        """Return the rule for rows without features: only the constant."""
         return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
 
     def rows(self, raw: Floats) -> Floats:

@@ -1,4 +1,4 @@
-"""Numbers far from the others of their column, and the map by which scaling "auto" brings such a column to [0, 1]."""
+"""Outliers of a column, and the map by which scaling "auto" brings it to [0, 1]."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ EXTREME = 1e300
 
 
 def bounds(numbers: Floats) -> tuple[float, float]:
-    """Return the median less and plus `FAR` spreads of numbers (n,), beyond which they are far out; gaps are left aside.
+    """Return the median minus and plus `FAR` spreads of numbers (n,), the limits beyond which they are outliers; NaN
+    is ignored.
 
     The spread is the median distance from the median of the numbers that differ from it: positive for counts and 0/1 columns,
     too, and infinite where all numbers are the same.
@@ -32,7 +33,7 @@ def bounds(numbers: Floats) -> tuple[float, float]:
 
 
 def mapped(column: Column, *, ranks: bool = True) -> Column:
-    """Return a column brought to [0, 1], with the knots of its map, or the column itself where no number is far out.
+    """Return a column mapped to [0, 1] with the knots of the map, or the column itself if it has no outliers.
 
     Few numbers far out: the map's knots are the least and the largest of the others, between which it is linear. More, with
     `ranks`: the different quantiles, so that the map is the rank but for ties. Beyond the knots it is 0 or 1.
@@ -52,5 +53,5 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
 
 
 def bent(numbers: Any, knots: tuple[float, ...]) -> Any:
-    """Return a number or numbers (n,) as the map with these knots takes them, linear between two; as they are without knots."""
+    """Return the piecewise linear map with these knots at numbers (n,) or a number; the identity without knots."""
     return np.interp(numbers, knots, LEVELS[len(knots)]) if knots else numbers

@@ -37,7 +37,7 @@ def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
 def noisy_labels(rng: np.random.Generator, y: Labels, n_classes: int, rate: float, law: str = "other") -> Labels:
     """Return y with each label replaced with probability `rate`: by one of the others or by any class, uniformly.
 
-    Two uniforms a round at any rate, so that environments which differ in the rate alone share their noise.
+    It draws two uniforms per round at every rate, so that environments that differ only in the rate share their noise.
     """
     u = rng.random((len(y), 2))
     if law == "other":

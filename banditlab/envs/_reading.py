@@ -1,4 +1,4 @@
-"""How a text file writes its numbers, and which of its entries are missing."""
+"""Parse the numbers of a text file, and find missing entries."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Reading(NamedTuple):
     na_values: tuple[str, ...] = ()
 
     def plain(self, text: pd.Series) -> pd.Series:
-        """Return texts with a decimal point and no thousands separator, NaN where that does not group three digits each."""
+        """Return texts with a decimal point and without thousands separators, NaN if these do not group three
+        digits."""
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
             grouped = text.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({sign}\d{{3}})+({point}\d*)?")
@@ -48,7 +49,7 @@ class Reading(NamedTuple):
 
     @property
     def options(self) -> tuple[str, ...]:
-        """The options of the command line that say how numbers are written."""
+        """The command line's options for this notation."""
         thousands = ("--thousands", self.thousands) if self.thousands else ()
         return (*thousands, *(("--decimal", self.decimal) if self.decimal != "." else ()))
 
@@ -61,16 +62,17 @@ READINGS = [Reading(decimal, sign) for decimal in ".," for sign in ("", ",", "."
 
 
 def numbers_in(text: pd.Series) -> pd.Series:
-    """Return texts as floats, NaN where one is no number."""
+    """Return texts as floats, NaN for those that are no number."""
     import pandas as pd
 
     return pd.to_numeric(text, errors="coerce").astype(np.float64)
 
 
 def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return a table of texts with its columns of numbers as floats, and a fault for each that is not written as declared.
+    """Return a table of texts with numeric columns as floats, and a fault for each column in another notation than
+    declared.
 
-    Those with a fault are read for what they are, all in one way.
+    Columns with a fault are parsed in the notation they have.
     """
     import pandas as pd
 
@@ -83,7 +85,8 @@ def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -
 
 
 def _others(text: pd.Series, declared: Reading) -> list[Reading]:
-    """Return how else than declared all entries are numbers, one reading for each result; [] where they are as declared."""
+    """Return the other notations in which all entries are numbers, one per distinct result; [] if the declared one
+    fits."""
     known = text.dropna().drop_duplicates()
     if numbers_in(declared.plain(known)).notna().all():
         return []
@@ -97,7 +100,7 @@ def _others(text: pd.Series, declared: Reading) -> list[Reading]:
 
 
 def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
-    """Return what is to be said of a column whose numbers are written in one of these ways."""
+    """Return the message on a column whose numbers fit these notations."""
     where, shown = f"{path}: column {text.name!r} holds numbers", f"such as {max(text.dropna(), key=len)}"
     if len(found) == 1:
         return FaultError(f"{where} with {found[0]}, {shown}", *found[0].options)
@@ -106,7 +109,7 @@ def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
 
 
 def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
-    """Return a column as floats if all entries but missing words are numbers, in plain spelling if most are, else as it is."""
+    """Return a column as floats if all entries except missing words are numbers, else unchanged."""
     known, plain = bare.dropna(), reading.plain(bare)
     for spelled in (plain, bare):
         numbers = numbers_in(spelled)
@@ -116,7 +119,7 @@ def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
 
 
 def exact(text: pd.Series, numbers: pd.Series) -> bool:
-    """Return whether numbers (n,) say what their texts do: no code loses a leading zero, no two large ones become one."""
+    """Return whether numbers (n,) preserve their texts: no leading zero is lost, no two large numbers become equal."""
     is_code = text.str.fullmatch(WHOLE).all() and text.str.fullmatch(CODE).any()
     large = numbers.abs().between(EXACT, np.finfo(float).max)
     return not is_code and numbers[large].nunique() == text[large].nunique()
@@ -133,12 +136,12 @@ def _numbers(na_values: tuple[str, ...]) -> list[float]:
 
 
 def is_one_of(value: object, na_values: tuple[str, ...]) -> bool:
-    """Return whether a value is one of these texts, or a number that one of them is."""
+    """Return whether a value equals one of these texts, or its number."""
     return str(value) in na_values or (isinstance(value, Real) and float(value) in _numbers(na_values))
 
 
 def without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
-    """Return a table in which entries that are one of these texts, or a number that one of them is, are missing."""
+    """Return a table in which entries equal to one of these texts, or to its number, are missing."""
     import pandas as pd
 
     frame = frame.copy(deep=False)

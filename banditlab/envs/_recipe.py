@@ -43,7 +43,7 @@ class Rows(NamedTuple):
 
     @property
     def first(self) -> Any:
-        """The places of the first row of each unit: the others are known to be like it."""
+        """The positions of the first row of each unit."""
         return slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
 
     def alone(self) -> tuple[Any, Truth]:
@@ -61,7 +61,7 @@ def prepare(
     *,
     bare: bool = False,
 ) -> Rows:
-    """Return the rows that the recipe makes of a table's columns.
+    """Return the rows that the recipe makes from a table's columns.
 
     `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1); `bare` allows no column at all.
 
@@ -97,7 +97,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Leave out rows with gaps, and classes that lose all their rows by it; actions of which several are right stay."""
+    """Drop rows with gaps, and classes that lose all their rows; action columns stay."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

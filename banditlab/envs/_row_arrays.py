@@ -30,7 +30,7 @@ MARGIN = 1e-9
 
 
 class RowArrays:
-    """Places of columns among the features, fills, scales, and what the norm rule multiplies by."""
+    """Positions of columns among the features, fill values, scales, and the factor of the norm rule."""
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule) -> None:
         indicator = recipe.missing == "indicator"
@@ -108,7 +108,7 @@ class RowArrays:
         return X
 
     def quick(self, row: Mapping[str, object]) -> Floats | None:
-        """Return the context (d,) of a row of finite numbers and known categories, as they stand; None for any other row.
+        """Return the context (d,) of a row of finite numbers and known categories; None for other rows.
 
         The operations are those of `scaled` and `NormRule.rows`, each entry's the same and in the same order.
         """
@@ -145,7 +145,7 @@ class RowArrays:
 
 
 def _values_of(names: list[str]) -> Callable[[Any], tuple[Any, ...]]:
-    """Return what gives a row's values under these names as a tuple, or raises a KeyError."""
+    """Return a function that returns a row's values under these names as a tuple, or raises a KeyError."""
     if len(names) > 1:
         return itemgetter(*names)
     return lambda row: tuple(row[name] for name in names)

@@ -1,6 +1,6 @@
-"""Contexts of rows that are played in order: no context depends on the values of a later row.
+"""Scale rows that are played in order: no context depends on a later row.
 
-What is known beforehand is the schema: the columns, their roles and categories, and which of them have gaps.
+The schema is known in advance: columns, roles, categories, and which columns have gaps.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SMALL = 2.0**-30
 
 
 def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[Encoder, Floats]:
-    r"""Return the encoder of the rows that come after a table's, and the contexts (N, d) of its own, in their order.
+    r"""Return the encoder for later rows, and the contexts (N, d) of the table's rows in their order.
 
     A number becomes :math:`(x - l_t) / (h_t - l_t)` with the least and the largest number :math:`l_t` and :math:`h_t` of its
     column up to then, 0 where they are equal; gaps are filled with the mean or the shares up to then. Numbers far out by the
@@ -53,7 +53,7 @@ def _numeric(column: Column, missing: str) -> Floats:
 
 
 def _scaled(x: Floats, start: int) -> Floats:
-    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; what is far out is said by those before."""
+    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; earlier rows define the outliers."""
     least, largest = bounds(x[:start])
     near = np.where((x < least) | (x > largest), math.nan, x)
     low, high, known = np.fmin.accumulate(near), np.fmax.accumulate(near), ~np.isnan(near)

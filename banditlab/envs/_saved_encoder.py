@@ -1,4 +1,4 @@
-"""Reading a saved encoder: JSON, every entry checked before it is used, one line for whatever is wrong."""
+"""Read a saved encoder: JSON, every entry checked before use, one line for any fault."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class _Saved(_Part):
 
 
 def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule, list[TextFeatures]]:
-    """Return what a saved encoder is made of.
+    """Return the parts of a saved encoder.
 
     Raises
     ------
@@ -92,7 +92,7 @@ def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, te
 
 
 def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
-    """Return what is contradictory, "" for nothing."""
+    """Return a contradiction between the parts, or ""."""
     for s in steps:
         nominal = s.role == "nominal"
         if nominal != bool(s.categories) or len(set(s.categories)) < len(s.categories):

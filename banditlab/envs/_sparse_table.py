@@ -1,4 +1,4 @@
-"""A sparse file's rows as they are: what the recipe does to a table, done to the entries that are there."""
+"""Apply the recipe to sparse rows, stored entries only."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SHARE = 0.25
 
 
 def stays_sparse(X: Any) -> bool:
-    """Return whether rows (N, d) in CSR form are worth keeping so."""
+    """Return whether rows (N, d) in CSR form should stay sparse."""
     n, d = X.shape
     return n * d > LARGE and X.nnz <= SHARE * n * d
 
@@ -129,7 +129,7 @@ def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str
 
 
 def frozen(rows: Rows) -> Rows:
-    """Return rows in CSR form that nobody can write to."""
+    """Return rows in CSR form as read-only."""
     for array in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y):
         array.flags.writeable = False
     return rows

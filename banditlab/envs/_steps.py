@@ -1,4 +1,4 @@
-"""What a fitted recipe does to each column, as plain data: what is saved, and what one row is encoded by."""
+"""The steps of a fitted recipe by column, as plain data that is saved."""
 
 from __future__ import annotations
 

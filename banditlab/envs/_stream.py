@@ -32,11 +32,12 @@ class StreamEnv(BanditEnv):
 
     @abstractmethod
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
-        r"""Yield portions of `size` rounds for ever: X (size, d) float64 in C order with :math:`\|x\| \le R`, y (size,)
+        r"""Yield portions of `size` rounds without end: X (size, d) float64 in C order with :math:`\|x\| \le R`, y
+        (size,)
         int64.
 
-        A class that says `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing. One that says
-        `several_right = True` yields the bit of every action, (size, K) bool, in the place of y.
+        A class with `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing. One with
+        `several_right = True` yields the bit of every action, (size, K) bool, instead of y.
 
         All randomness comes from `streams` (contexts, labels, noise, model), which are at their beginning. What is
         planted once per episode is drawn before the first `yield`. An array that was yielded is not written to again.
@@ -46,7 +47,7 @@ class StreamEnv(BanditEnv):
     def rows_per_pass(self) -> int | None:
         """N, where each pass over a table shows each of its N rows once, the first one in rounds 1 ... N; None without one.
 
-        With `row_order` it is what the engine tells a row's first showing from its repeats by. It says nothing of labels.
+        With `row_order` the engine uses it to separate the first pass from repeats. It reveals nothing about labels.
         """
         return None
 
@@ -89,7 +90,7 @@ class StreamEnv(BanditEnv):
             yield parts[0] if len(parts) == 1 else _joined(parts)
 
     def _portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
-        """Yield what `_draw` yields, checked, its labels changed where the sweep says so."""
+        """Yield the checked output of `_draw`, with labels changed as the sweep asks."""
         if self.change is None:
             yield from self._checked_portions(streams)
             return
@@ -99,7 +100,7 @@ class StreamEnv(BanditEnv):
             yield X, self.change.applied(y, i * CHUNK, self.problem.n_classes, rng)
 
     def _checked_portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
-        """Yield what `_draw` yields, checked: a wrong label would be read out of bounds by a compiled kernel."""
+        """Yield the checked output of `_draw`: compiled kernels do not check labels."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
         source, name = self._draw(streams, CHUNK), type(self).__name__

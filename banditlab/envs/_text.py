@@ -1,4 +1,4 @@
-"""The bytes of a text file, in whichever encoding, as UTF-8, which is what the readers of tables read."""
+"""Convert a text file of any encoding to UTF-8 for the table readers."""
 
 from __future__ import annotations
 
@@ -73,12 +73,12 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
 
 
 def in_ascii(text: str) -> str:
-    """Return a text with every other character written in ASCII, for a reader that knows nothing else; see `from_ascii`."""
+    """Return a text with non-ASCII characters escaped; see `from_ascii`."""
     return (
         text if text.isascii() and "\2" not in text else re.sub("[^\0-\1\3-\x7f]", lambda m: f"\2{ord(m[0]):x}\3", text)
     )
 
 
 def from_ascii(text: str) -> str:
-    """Return the text of which `in_ascii` is the writing."""
+    """Return the text that `in_ascii` escaped."""
     return re.sub("\2([0-9a-f]+)\3", lambda m: chr(int(m[1], 16)), text)

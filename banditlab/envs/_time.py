@@ -23,10 +23,10 @@ WINDOWS = (1, 4)
 
 
 def follow_time(X: Floats, y: Truth) -> bool:
-    """Return whether both labels y (N,), or bits (N, K), and contexts X (N, d) are more alike in rows that follow one another.
+    """Return whether both labels y (N,), or bits (N, K), and contexts X (N, d) are autocorrelated along the rows.
 
-    Either has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two of them one after another,
-    was put in that order, which says nothing of time.
+    Either has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two such files in
+    sequence, does not count.
     """
     Y, rng = _indicators(y), np.random.default_rng(0)
     is_sorted = y.ndim == 1 and 1 + np.count_nonzero(np.diff(y[:ROWS])) <= 2 * len(np.unique(y))
@@ -34,7 +34,7 @@ def follow_time(X: Floats, y: Truth) -> bool:
 
 
 def _indicators(y: Truth) -> Floats:
-    """Return what the first rows' labels or bits are in columns of 0 and 1, one a class."""
+    """Return the labels or bits of the first rows as 0/1 columns, one per class."""
     return np.eye(y.max() + 1)[y[:ROWS]] if y.ndim == 1 else y[:ROWS].astype(np.float64)
 
 
@@ -55,7 +55,7 @@ def _standard(Z: Floats) -> Floats:
 
 
 def depend_beyond_time(X: Floats, y: Truth) -> bool:
-    """Return whether labels y (N,), or bits (N, K), depend on contexts X (N, d) more than nearly all shifted in time do."""
+    """Return whether labels y (N,), or bits (N, K), depend on contexts X (N, d) more than time-shifted labels do."""
     from sklearn.metrics.pairwise import linear_kernel, rbf_kernel
     from sklearn.preprocessing import KernelCenterer
 
@@ -68,7 +68,7 @@ def depend_beyond_time(X: Floats, y: Truth) -> bool:
 
 
 def _p_value(alike: Floats, Y: Floats, windows: int) -> float:
-    """Return the share of labels, each window of them shifted in a circle, that are as much alike where contexts are."""
+    """Return the share of circular shifts of the labels whose dependence on the contexts is as strong."""
     rng, parts = np.random.default_rng(0), np.array_split(Y, windows)
     window = np.repeat(np.arange(windows), [len(part) for part in parts])
     alike = np.where(window[:, None] == window, alike, 0.0)

@@ -1,4 +1,4 @@
-"""Rows that belong together: those of one group, exact copies, and near copies that no smooth distribution has.
+"""Rows that belong together: those of one group, copies, and near copies that a smooth distribution would not produce.
 
 Let r_1 <= r_2 <= ... be the distances of a row to its nearest neighbours. Rows drawn from a smooth density in m dimensions have
 j ln(r_{j+1} / r_j) distributed about as an exponential variable of mean 1/m (Facco, d'Errico, Rodriguez, Laio: Estimating the
@@ -26,9 +26,10 @@ FOUND, GROUPED = 1.45, 1.25
 
 
 def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
-    """Return the unit of each row (N,), copies and near copies having one; None where repeats are few, or chance.
+    """Return the unit of each row (N,), one for all copies and near copies; None if repeats are few or explained by
+    chance.
 
-    At most sqrt(N) rows that repeat others are few: what is learnt from them is within the error of any mean.
+    Up to sqrt(N) repeated rows count as few: their effect is within the error of a mean.
 
     Parameters
     ----------

@@ -1,4 +1,4 @@
-"""`[change]`: labels that are permuted from given rounds on, at once, gradually or in turns."""
+"""`[change]`: permute the labels from given rounds on, at once, gradually or in turns."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Change(NamedTuple):
         return np.take_along_axis(y, old, axis=1)
 
     def _moved(self, classes: NDArray[Any], k: NDArray[np.int64], n_classes: int) -> NDArray[Any]:
-        """Return what classes become by k changes, or by -k what they were."""
+        """Return the classes after k changes; for -k, before them."""
         if self.labels == "rotate":
             return (classes + k) % n_classes
         return np.where((k % 2 == 1) & (classes < 2), 1 - classes, classes)

@@ -49,7 +49,7 @@ NOTHING = object()
 
 
 class EncodedColumn(NamedTuple):
-    """What a row has to bring under one name."""
+    """What a row must have under one name."""
 
     name: str
     role: str
@@ -59,7 +59,7 @@ class EncodedColumn(NamedTuple):
 
 
 class Encoder:
-    """A fitted recipe: what turned a table into contexts, for the rows that come after it.
+    """A fitted recipe: encodes new rows as contexts like those of the table it was fitted to.
 
     Made by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
 
@@ -193,7 +193,7 @@ class Encoder:
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
-        """Return contexts (n, d) of those of the other columns and the texts (n,) of each text column."""
+        """Return contexts (n, d) from those of the other columns and the texts (n,) of each text column."""
         if not self.texts:
             return X
         parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]
@@ -210,7 +210,7 @@ class Encoder:
         return ""
 
     def _with_words(self, x: Floats, row: Mapping[str, object]) -> Floats:
-        """Return the context of a row, of that of its other columns."""
+        """Return a row's context from that of its other columns."""
         if not self.texts:
             return x
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
@@ -236,8 +236,8 @@ class Encoder:
     def encode(self, row: Mapping[str, object]) -> Floats:
         """Return the context (d,) of one row, as `transform` gives it for a table of that row, in microseconds.
 
-        None, NaN and infinite numbers are missing, and so is a key that the row does not have; keys that are no column are
-        left aside. A category that the table did not have becomes all zeros.
+        None, NaN and infinite numbers are missing, and so is a key that the row lacks; keys that are no column are
+        ignored. A category that the table did not have becomes all zeros.
 
         Raises
         ------
@@ -248,7 +248,7 @@ class Encoder:
         return self.encode_counted(row)[0]
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
-        """Return the context of one row, the columns that were filled in, and those whose category the table did not have."""
+        """Return one row's context, the columns that were filled in, and those with an unknown category."""
         row = self._known(row)
         x = self._row.quick(row)
         empty = [text.name for text in self.texts if is_gap(row.get(text.name))]
@@ -265,12 +265,12 @@ class Encoder:
         return self._with_words(self._encoded(row), row), gaps, unknown
 
     def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a row with None in the place of what counts as missing."""
+        """Return a row with None for missing entries."""
         codes = self.recipe.na_values
         return {name: None if is_one_of(value, codes) else value for name, value in row.items()} if codes else row
 
     def warm(self) -> None:
-        """Compile what `encode` calls, which its first row would have to wait for."""
+        """Compile the kernels of `encode` before the first row."""
         self._row.warm()
         for text in self.texts:
             text.rows([""])
@@ -307,7 +307,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature of a value that is no known text as it stands: -1 for an unknown one, None for a gap."""
+        """Return the feature of a value that is not a known text: -1 if unknown, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -317,7 +317,7 @@ class Encoder:
 
     @property
     def imputes(self) -> bool:
-        """Whether something is put in the place of missing values."""
+        """Whether missing values are filled in."""
         return self.recipe.missing in IMPUTING
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
@@ -373,7 +373,7 @@ class Encoder:
 
 
 def check_roles(roles: Mapping[str, str], names: list[str], source: str) -> None:
-    """Raise a UsageError for a role that is none, or of a column that does not exist."""
+    """Raise a UsageError for an unknown role, or for a column that does not exist."""
     for name, role in roles.items():
         if name not in names:
             raise UsageError(

@@ -1,4 +1,4 @@
-"""Reading a user's file: CSV, Parquet, LIBSVM or ARFF, plain or gzipped, into a pandas table."""
+"""Read a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, into a pandas table."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MAX_ENTRIES = 2 * 10**8
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a file's content as it lies on disk; one line for a file that is not there, not readable, or empty."""
+    """Return a file's content; a UsageError if it is missing, unreadable or empty."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
@@ -82,7 +82,7 @@ def format_of(path: str, declared: Format) -> str:
 
 
 def unpacked(path: str, data: bytes) -> bytes:
-    """Return the content, gunzipped if it is gzipped (by its first bytes); a name in .gz must be."""
+    """Return the content, unpacked if its first bytes say gzip; a name in .gz must be gzipped."""
     if data.startswith(b"PK\x03\x04"):
         raise UsageError(f"{path}: a zip archive or an Excel file; unpack it, or export the table as CSV or Parquet")
     if not data.startswith(b"\x1f\x8b"):
@@ -123,7 +123,7 @@ def read_csv(
 ) -> tuple[pd.DataFrame, list[FaultError]]:
     """Return the table with numeric columns as floats and all others as text, and faults: see `_reading.with_numbers`.
 
-    Everything is read as text first: a row that is dropped because it is malformed must not decide a column's type.
+    Everything is read as text first, so that a dropped malformed row does not decide a column's type.
     Without a header columns are "0", "1", ...
     """
     import pandas as pd
@@ -210,7 +210,7 @@ def _refuse_duplicates(names: list[str], path: str) -> None:
 
 
 def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
-    """Return the table with the types the file has."""
+    """Return the table with the file's types."""
     import pandas as pd
     import pyarrow.parquet
 
@@ -243,7 +243,7 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
 
 
 def _check_parquet(path: str, data: bytes) -> None:
-    """Read the file once in batches, with one copy of each repeated text, and refuse damage and what unpacks to too much."""
+    """Read the file in batches, with one copy of each repeated text; reject damage and too large contents."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet

@@ -1,4 +1,4 @@
-"""Environments that others wrote for Gymnasium, played with one bit of feedback."""
+"""Play any Gymnasium environment with one bit of feedback."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ class GymnasiumEnv(AdaptiveEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings and what they are played by: another version of the package is another environment."""
+        """Return the settings and the package version: another version is another environment."""
         return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
 
     def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
@@ -153,7 +153,7 @@ class GymnasiumEnv(AdaptiveEnv):
         return super().labels()
 
     def peek(self, rounds: int, seed: int) -> list[tuple[int, float | None, dict[str, Any]]]:
-        """Return what uniform actions show of the environment inside, unread: (action, reward, info) of each step.
+        """Return what uniform actions show of the inner environment: (action, reward, info) of each step.
 
         A reward that is no finite number is None; actions, and labels in `info`, count from 0. For checks; no player sees it.
         """
@@ -182,7 +182,7 @@ class GymnasiumEnv(AdaptiveEnv):
         raise UsageError(f"{self.name}: rounds are played by step")
 
     def _played(self, context: Floats, action: int, label: int) -> None:
-        """Take note of nothing: the environment inside has seen the action."""
+        """Do nothing: the inner environment has seen the action."""
 
     def _first_context(self) -> Floats:
         with self._draws:
@@ -190,7 +190,7 @@ class GymnasiumEnv(AdaptiveEnv):
         return self._shown(observation)
 
     def _inside_step(self, action: int) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Return what the environment inside answers to an action, five values as Gymnasium has them."""
+        """Return the inner environment's answer to an action, Gymnasium's five values."""
         wanted = "step must return (observation, reward, terminated, truncated, info)"
         try:
             answer = self.inside.step(self._first_action + action)
@@ -274,7 +274,7 @@ class GymnasiumEnv(AdaptiveEnv):
 
 
 class _GlobalDraws:
-    """The state that an environment's draws from global generators go on from, put in their place while it runs.
+    """Swap in the environment's own states of the global generators while it runs.
 
     Without it an environment that calls `np.random.randint` could not be played again, and every play of it would change
     the draws of whoever else calls it.
@@ -352,12 +352,12 @@ def _square_norm(space: spaces.Space[Any]) -> float:
 
 
 def _told(answer: Any) -> str:
-    """Return in a few words what was answered."""
+    """Return a short description of an answer."""
     return f"{len(answer)} values" if isinstance(answer, tuple) else f"a {type(answer).__name__}"
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a reward or label as a finite number, None where it is none: a text is none, whatever it says."""
+    """Return a reward or label as a finite number, None if it is not one; texts are not numbers."""
     try:
         told = np.asarray(value)
         number = float(told.reshape(())) if told.dtype.kind in "biuf" else math.nan
@@ -367,7 +367,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _made_by(name: str) -> str:
-    """Return "package version" of where an environment comes from; of a module that no package owns, its content's hash."""
+    """Return "package version" of an environment's package, or the content hash of a module outside of packages."""
     module = name.partition(":")[0].partition(".")[0] if ":" in name else "gymnasium"
     for package in packages_distributions().get(module, []):
         try:

@@ -20,36 +20,52 @@ class Option(NamedTuple):
 
 
 OPTIONS = {
-    "label": Option("--label", "The column to predict."),
+    "label": Option("--label", "Column of the right actions."),
     "arms": Option(
-        "--arms", "In the place of a label: columns of 0 and 1, one per action, such as gpt,llama; 1 is right."
+        "--arms", "Instead of --label: a column per action, such as gpt,llama, with 1 for right, 0 for wrong."
     ),
     "right_above": Option(
-        "--right-above", "Arms are scores, and an action is right where its score is at least this.", float
+        "--right-above", "The columns of --arms are scores: an action is right if its score is at least this.", float
     ),
-    "costs": Option("--costs", "Columns of what each arm costs, in the order of --arms; reported, not learnt from."),
-    "worth": Option("--worth", "An arm is right where score - WORTH * cost is at least --right-above; 0.", float),
-    "per": Option("--per", "A text column: what the best arm per value of it reaches, and beta-ts per value."),
-    "text": Option("--text", "A column of texts: its words are features; repeatable.", list[str]),
-    "text_features": Option("--text-features", "Of text columns: words:N, or svd:N for N numbers; words:1000."),
-    "roles": Option("--role", "numeric, nominal, time or drop; repeatable.", dict[str, str]),
-    "header": Option("--header/--no-header", "Whether a CSV file's first line has names; else detected.", bool),
-    "format": Option("--format", "Of the file; by default by its ending.", Format),
-    "encoding": Option("--encoding", "Of a CSV or ARFF file, such as cp1252; UTF-8, or what a byte order mark says."),
-    "separator": Option("--separator", "Column separator; by default detected."),
-    "decimal": Option("--decimal", "Decimal separator, . or a comma; by default the point."),
-    "thousands": Option("--thousands", "What groups the digits of numbers, such as a comma; nothing."),
+    "costs": Option(
+        "--costs",
+        "Columns of the actions' costs, in the order of --arms. They are only reported, unless --worth is given.",
+    ),
+    "worth": Option(
+        "--worth", "An action is right if score - WORTH * cost is at least --right-above. Default: 0.", float
+    ),
+    "per": Option(
+        "--per", "A text column: adds the best action per value (in hindsight) and beta-ts per value to the comparison."
+    ),
+    "text": Option("--text", "A column of texts whose words become features. May be repeated.", list[str]),
+    "text_features": Option(
+        "--text-features",
+        "Features of text columns: words:N for the N most frequent words, or svd:N. Default: words:1000.",
+    ),
+    "roles": Option("--role", "Read a column as numeric, nominal, time or drop. May be repeated.", dict[str, str]),
+    "header": Option(
+        "--header/--no-header", "Whether the first line of a CSV file has the column names. Default: detected.", bool
+    ),
+    "format": Option("--format", "Format of the file. Default: by its ending.", Format),
+    "encoding": Option(
+        "--encoding", "Encoding of a CSV or ARFF file, such as cp1252. Default: UTF-8, or as the byte order mark says."
+    ),
+    "separator": Option("--separator", "Column separator. Default: detected."),
+    "decimal": Option("--decimal", "Decimal separator, . or a comma. Default: a point."),
+    "thousands": Option("--thousands", "Thousands separator of numbers, such as a comma. Default: none."),
     "comments": Option(
-        "--comment", "Leave out lines of a CSV file that begin with this, such as #; repeatable.", list[str]
+        "--comment", "Leave out lines of a CSV file that begin with this, such as #. May be repeated.", list[str]
     ),
-    "na_values": Option("--na-values", "An entry that counts as missing, such as 9999; repeatable.", list[str]),
-    "drop_rows": Option("--drop-row", "A data row to leave out, counted from 0; repeatable.", list[int]),
-    "drop_columns": Option("--drop-column", "A column to leave out; repeatable.", list[str]),
-    "max_categories": Option("--max-categories", "Most categories of a text column; 100.", int),
-    "order": Option("--order", "Of the rows: shuffle, file (as they stand) or time:COLUMN; shuffle."),
-    "group": Option("--group", "A column: rows with one value belong together, and the first of each counts."),
-    "missing": Option("--missing", "What is done about missing entries; error.", Missing),
-    "scaling": Option("--scaling", "Of numeric columns; auto.", Scaling),
+    "na_values": Option("--na-values", "Treat this entry as missing, such as 9999. May be repeated.", list[str]),
+    "drop_rows": Option("--drop-row", "Leave out this row, counted from 0. May be repeated.", list[int]),
+    "drop_columns": Option("--drop-column", "Leave out this column. May be repeated.", list[str]),
+    "max_categories": Option("--max-categories", "Largest number of categories of a text column. Default: 100.", int),
+    "order": Option("--order", "Order of the rows: shuffle, file (as in the file) or time:COLUMN. Default: shuffle."),
+    "group": Option(
+        "--group", "A column: rows with the same value belong together, and only the first of each group is ranked."
+    ),
+    "missing": Option("--missing", "What to do with missing entries. Default: error.", Missing),
+    "scaling": Option("--scaling", "Scaling of numeric columns. Default: auto.", Scaling),
 }
 """By setting, in the order of the help."""
 

@@ -1,4 +1,4 @@
-"""Sparse documents: power-law words, a topic a class, contexts in CSR form."""
+"""Synthetic sparse documents: power-law words, one topic per class, contexts in CSR form."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class _Words(NamedTuple):
 
 
 class Sparse(StreamEnv):
-    r"""Documents of a few words out of very many, as text classification has them; blocks come in CSR form.
+    r"""Synthetic documents with few of many words, as in text classification; blocks are in CSR form.
 
     Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
     permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
@@ -127,7 +127,7 @@ class Sparse(StreamEnv):
         return _Words(column, weight)
 
     def _share(self, rank: Floats) -> Floats:
-        r"""Return the part of the law's mass before a rank: the integral of
+        r"""Return the share of the power law's mass before a rank: the integral of
         :math:`(r + \text{nonzeros})^{-\text{exponent}}`, normalised.
         """
         n, s, ranks = self.nonzeros, self.exponent, self.n_features // self.n_classes

@@ -1,4 +1,4 @@
-"""What a user's table looks like: every column's role, what in it gives the label away, and all its faults at once."""
+"""Survey a table: the role of each column, columns that reveal the label, and all faults at once."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ TIME_NAME = re.compile(r"date|time|timestamp|(^|_)(day|month|year|ts|at)(_|$)", 
 
 
 class Note(NamedTuple):
-    """One column: its role, what is to be said of it, and the option that changes it."""
+    """One column: its role, a remark, and the option that changes the role."""
 
     name: str
     role: str
@@ -56,7 +56,7 @@ class Note(NamedTuple):
 
 
 class Survey(NamedTuple):
-    """What was found of a table."""
+    """The survey of a table."""
 
     notes: list[Note]
     faults: list[FaultError]
@@ -127,7 +127,7 @@ def survey(
 
 
 def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
-    """Return what a function returns; what it refuses is a fault."""
+    """Return a function's result; record its UsageError as a fault."""
     try:
         return what(*arguments)
     except FaultError as fault:
@@ -164,7 +164,7 @@ def _labels(
 
 
 def about_classes(counts: Mapping[Any, int]) -> list[str]:
-    """Return what is odd about the classes of a table, given the rows of each."""
+    """Return remarks on the classes of a table, given the rows of each."""
     said, alike = [], defaultdict(list)
     for name in counts:
         alike[" ".join(str(name).casefold().split())].append(repr(name))
@@ -184,7 +184,7 @@ def about_classes(counts: Mapping[Any, int]) -> list[str]:
 
 
 def likeliest(label: str, names: list[str]) -> str:
-    """Return the column that a label which does not exist must mean: the same but for case and blanks, or close; or ""."""
+    """Return the column that a misspelt label probably means, or ""."""
     same = [name for name in names if name.strip().casefold() == label.strip().casefold() != ""]
     close = re.search(r"did you mean '(.*?)'\?", nearest(label, names[:SHOWN_COLUMNS])) if label else None
     return same[0] if same else close.group(1) if close else ""
@@ -194,7 +194,7 @@ def likeliest(label: str, names: list[str]) -> str:
 
 
 def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
-    """Return what is to be said of a column whose rows have the labels y (n,); `asked` where the user gave its role."""
+    """Return the remark on a column whose rows have the labels y (n,); `asked` if the user gave its role."""
     import pandas as pd
 
     name = column.name
@@ -230,7 +230,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
 
 
 def range_of(known: NDArray[Any]) -> tuple[str, str]:
-    """Return the range of numbers (n,), a few values far out of it, and the option by which repeated ones are missing."""
+    """Return the range of numbers (n,), a few outliers, and the option that makes repeated ones missing."""
     low, high = bounds(known)
     far = (known < low) | (known > high)
     least, largest = known[~far].min(), known[~far].max()
@@ -248,7 +248,7 @@ def range_of(known: NDArray[Any]) -> tuple[str, str]:
 
 
 def _is_counter(known: NDArray[Any]) -> bool:
-    """Return whether a column counts its rows: 0, 1, 2, ... or the like, in the order of the file."""
+    """Return whether a column numbers the rows: 0, 1, 2, ... or similar, in the order of the file."""
     with np.errstate(over="ignore"):  # a step that overflows is not 1
         return len(known) > 2 and bool((np.diff(known) == 1.0).all())
 
@@ -268,7 +268,7 @@ def _most_frequent(y: Labels) -> float:
 
 
 def told_alone(column: Column, y: Labels) -> float:
-    """Return the share of rows whose labels y (n,) the column tells on its own, each judged by other rows; NaN for gaps only.
+    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if it has gaps only.
 
     A nominal column by the most frequent class of the other rows of a category; numbers by a small decision tree, grown on
     either half of the rows and asked of the other. Of many rows some are drawn, once and for all.
@@ -311,7 +311,7 @@ def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
-    """Return which columns are action, reward and propensity of logged decisions; empty where it is no such table."""
+    """Return the columns of action, reward and propensity; empty if the table is no log of decisions."""
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
         for name in frame.columns:
@@ -328,7 +328,7 @@ def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def logged_column(kind: str, names: Iterable[Any]) -> str:
-    """Return the first of the names that a column of actions, rewards or propensities has, "" for none; p_1 is none."""
+    """Return the first usual name of an action, reward or propensity column that the table has, or ""."""
     plain = ((str(name), _plain(name)) for name in names if not re.search("[0-9]", str(name)))
     return next((name for name, text in plain if text in LOGGED[kind]), "")
 

@@ -26,7 +26,7 @@ _REFERENCE = "Kakade, Shalev-Shwartz, Tewari: Efficient bandit algorithms for on
 
 
 class SynBase(StreamEnv):
-    r"""What both share: 0/1 features as they are (no scaling, no intercept), :math:`35 \le \|x\|^2 \le 55`,
+    r"""Base of both: 0/1 features unscaled (no scaling, no intercept), :math:`35 \le \|x\|^2 \le 55`,
     :math:`R = \sqrt{55}`.
     """
 

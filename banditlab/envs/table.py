@@ -223,7 +223,7 @@ class Table(DataSetEnv):
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings with the file's content hash, and its format, in the place of its path.
 
-        An empty list of rows, columns or roles is as good as none. A header is told where the file has none.
+        An empty list of rows, columns or roles counts as none. `header` is included if the file has none.
         """
         rest = {name: value for name, value in settings.items() if name not in ("path", "per")}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
@@ -302,7 +302,7 @@ class Table(DataSetEnv):
 
     @cached_property
     def follows_time(self) -> bool:
-        """Whether they are, and labels are not shown to depend on the features beyond what time explains."""
+        """Whether they are, and the labels are not shown to depend on the features beyond what time explains."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
     def _frame(self, content: bytes) -> ReadFrame:
@@ -343,7 +343,7 @@ class Table(DataSetEnv):
         return values.to_numpy(np.float64)
 
     def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
-        """Return the column that says the order (as numbers or dates) or the groups of the rows, or raise a UsageError."""
+        """Return the column of the order (as numbers or dates) or of the groups of the rows, or raise a UsageError."""
         import pandas as pd
 
         where = f"{self.path}: {key} (--{key})"
@@ -378,7 +378,7 @@ class Table(DataSetEnv):
 
 
 class ReadFrame(NamedTuple):
-    """A file's table, and what was found out of the file."""
+    """A file's table, and what was detected from the file."""
 
     frame: pd.DataFrame
     separator: str
@@ -403,7 +403,7 @@ def read_frame(
     drop_rows: Sequence[int] | None = None,
     label: str = "",
 ) -> ReadFrame:
-    """Return the table in the bytes of `files.content_of`: CSV, Parquet or ARFF."""
+    """Return the table of a CSV, Parquet or ARFF file's bytes."""
     rows = list(drop_rows or ())
     if format_ in ("parquet", "arff"):
         read = files.read_parquet if format_ == "parquet" else files.read_arff

@@ -111,7 +111,7 @@ class Aggregating(Forecaster):
     possible between nodes, from their losses and slopes. The net's regret is at most :math:`\ln N` against the best
     of its members (`regret_to_net`), which says nothing about the ball: no bound and no certificate, nor for "mala".
 
-    Cost: :math:`O(N K d)` a round and :math:`2 N K d` numbers for "quadrature" and "net". "mala":
+    Cost: :math:`O(N K d)` per round and :math:`2 N K d` numbers for "quadrature" and "net". "mala":
     :math:`O(\text{chains}\,\text{steps}\, m K d)` an update with m distinct contexts so far, memory growing with m;
     :math:`O(\text{chains}\,\text{steps}\, K d)` a forecast.
 
@@ -354,7 +354,7 @@ class Aggregating(Forecaster):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         mine = {"rng": "rng", "stream": "_stream", "round": "_round", "state": "state"}
         super().set_state({attribute: state[name] for name, attribute in mine.items()})
         self._past = Distinct(self.problem.n_features, self.problem.n_classes)

@@ -171,7 +171,7 @@ class AIOLI(KernelForecaster):
     :math:`A^{-1} = C C'` (Potter's update), which loses half as many digits: margins stay right to about 1e-9 up to
     :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
 
-    Cost: :math:`2 d^2` multiplications a round, the forecast's half only for what is not 0 in the context;
+    Cost: :math:`2 d^2` multiplications per round, the forecast's half only for what is not 0 in the context;
     :math:`d^2` numbers. With C half as much again.
 
     Parameters

@@ -138,7 +138,7 @@ class FourierAIOLI(FourierForecaster):
     `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How far the ball is
     from the kernel's own space is not bounded here.
 
-    Cost: :math:`O(D d + D^2)` a round; :math:`D^2 + D d / 2` numbers.
+    Cost: :math:`O(D d + D^2)` per round; :math:`D^2 + D d / 2` numbers.
 
     Parameters
     ----------

@@ -251,7 +251,7 @@ class FTRL(Forecaster):
     suffered less :math:`\min F_T`. A proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in
     T whatever :math:`\lambda`.
 
-    Cost: :math:`O(m K d)` for each of some 2 to 4 steps a round, m the number of distinct contexts so far,
+    Cost: :math:`O(m K d)` for each of some 2 to 4 steps per round, m the number of distinct contexts so far,
     :math:`O(K^2 d^2)` with the factor at hand; a new factor, :math:`O(m K^2 d^2 + K^3 d^3)`, ever more rarely.
     :math:`m (K + d) + K^2 d^2` numbers: m counters are all that repeated contexts need.
 
@@ -329,7 +329,7 @@ class FTRL(Forecaster):
         return {"rng": self.rng, "state": self.state, "past": self._past.arrays()}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         super().set_state({name: state[name] for name in ("rng", "state")})
         self._past = Distinct(self.problem.n_features, self.problem.n_classes)
         self._past.restore(state["past"])

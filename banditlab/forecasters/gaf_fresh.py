@@ -39,7 +39,7 @@ class GAFFresh(Forecaster):
     norm_bound, regularization, curvature, smoothing
         As for `gaf`.
     samples
-        m, the number of samples a round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
+        m, the number of samples per round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
         :math:`\delta = 1/20`, n the horizon: a million at :math:`n = 50`. `smoothing = "theory"` is then its
         :math:`\mu`.
 

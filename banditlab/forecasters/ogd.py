@@ -82,7 +82,7 @@ class OGD(KernelForecaster):
     :math:`\text{step} = D / G` ("theory"). The running certificate is the sum behind it,
     :math:`D^2 / (2 \eta_T) + (1/2) \sum_t \eta_t \|g_t\|^2`.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` a round where contexts come sparse, :math:`O(K d)` where they come dense;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
     :math:`K d` numbers.
 
     Parameters

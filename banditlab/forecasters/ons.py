@@ -127,7 +127,7 @@ class ONS(KernelForecaster):
     :math:`1/(4 G D)` is not needed: :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`, and :math:`\alpha < 1/(4 B R)`
     always. Above :math:`\alpha/2`, or unprojected, nothing is proved: no bound, no certificate.
 
-    Cost: :math:`O(K^2 d^2)` a round, and on rounds where the ball binds some 4 to 7 Newton steps of order
+    Cost: :math:`O(K^2 d^2)` per round, and on rounds where the ball binds some 4 to 7 Newton steps of order
     :math:`|F| d`, F the rows on their spheres: :math:`O((|F| d)^3)`. :math:`3 K^2 d^2` numbers.
 
     Parameters

@@ -127,7 +127,7 @@ def read_one(inverses, x, i):
 @inline
 def update_one(inverses, i, step, s):
     r""":math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'`, :math:`s \ge 0`, :math:`v = P_i x`
-    at the x of `read_one`; once a round at most for each model.
+    at the x of `read_one`; once per round at most for each model.
     """
     if not update_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)

@@ -29,9 +29,8 @@ def by_context(
 ) -> Any:
     """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
 
-    Kernels that read x through such functions only are written once for both kinds of contexts; compiled code contains only
-    the form it needs. Both are plain functions, or such choices themselves, with the same parameters, one of them called
-    `name`; inlined, arrays: see `njit`.
+    Kernels that read x only through such functions are written once for both kinds of contexts. Both functions are
+    plain, or such choices themselves, with the same parameters, one of them called `name`; inlined, arrays: see `njit`.
     """
     return _choice(
         (dense, sparse),

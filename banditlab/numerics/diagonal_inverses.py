@@ -9,7 +9,7 @@ As in AdaGrad (Duchi, Hazan and Singer 2011). The other choice is the diagonal o
 Dredze, Adaptive regularization of weight vectors, NIPS 2009, have both); on streams of low rank and noise it made more
 mistakes.
 
-Cost: :math:`2 M d` multiplications a round, d divisions, :math:`2 M d` numbers.
+Cost: :math:`2 M d` multiplications per round, d divisions, :math:`2 M d` numbers.
 """
 
 from __future__ import annotations

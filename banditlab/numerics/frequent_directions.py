@@ -29,7 +29,7 @@ the eigenvalue :math:`m + 1` is subtracted from all (`shrink`):
 
 :math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates: numbers that are stored in them are rotated between
 `shrink` and `replace_basis`. With :math:`2 m` rows, so that a shrink comes every m rounds at most (E. Liberty's fast
-form), it costs :math:`O(m d + m^2)` a round.
+form), it costs :math:`O(m d + m^2)` per round.
 
 Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`; the accumulated error is counted (DRIFT), and Q is
 orthonormalised again before it reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not buffered, and

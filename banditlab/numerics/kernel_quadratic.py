@@ -1,4 +1,4 @@
-r"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix: it grows with the rounds learnt.
+r"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix, which grows with the updates.
 
 :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, :math:`\phi_s` the feature
 of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, G the Gram matrix and
@@ -10,7 +10,7 @@ of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, G the Gram m
     \phi' A^{-1} b = (k_x' \beta - a'r)/\lambda,
 
 :math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and what completes it, and moves
-r by a :math:`\beta_t`: one triangular solve a round and no matrix but L.
+r by a :math:`\beta_t`: one triangular solve per round and no matrix but L.
 """
 
 from __future__ import annotations

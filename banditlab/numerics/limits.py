@@ -1,4 +1,4 @@
-"""Ranges of the integers of a state, which compiled code indexes with and does not check.
+"""Ranges of a state's integers, which compiled code uses as indices without a check.
 
 A named tuple that kernels read says in which range each of its integer arrays lies:
 
@@ -22,5 +22,5 @@ WORD = (-(2**63), 2**63 - 1)
 
 
 def constant(value: Any) -> tuple[Any, Any]:
-    """Return the limits of what the settings say for good, an array."""
+    """Return the limits of an array that the settings fix."""
     return value.copy(), value.copy()

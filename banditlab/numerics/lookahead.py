@@ -1,5 +1,5 @@
 r"""A stretch of contexts prefetched together: packed matrices :math:`P_i` and vectors :math:`h_i` read once for m
-rounds, not once a round.
+rounds, not once per round.
 
 Problem. Models :math:`i = 1, \dots, M` store :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
 reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all of them, and updates a few: with :math:`v = P_i x_t`
@@ -245,8 +245,8 @@ def append_and_read(P, low, X, ahead, i, n):
 
 @njit
 def complete(P, low, h, X, ahead, i):
-    """Write the :math:`f_a` of model i, (4) and (5), into V, so many rows of zeros after them as make fours, and move h
-    (D,).
+    """Write the :math:`f_a` of model i, (4) and (5), into V, padded with rows of zeros to a multiple of four, and
+    update h (D,).
     """
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]

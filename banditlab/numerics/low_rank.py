@@ -1,4 +1,4 @@
-r"""Matrices :math:`P = p I - F'F` that have learnt little: r rows F (r, D) instead of :math:`D (D + 8)/2` numbers.
+r"""Matrices :math:`P = p I - F'F` after few updates: r rows F (r, D) instead of :math:`D (D + 8)/2` numbers.
 
 Problem. A model begins at :math:`P = p I`, and every update subtracts :math:`s v v'` with :math:`v = P x`. After r
 updates
@@ -88,7 +88,7 @@ def whole(low: LowRank) -> LowRank:
 
 @inline
 def capacity(D):
-    """Return how many rows of length D stand where a D x D matrix is stored."""
+    """Return how many rows of length D fit into the storage of a D x D matrix."""
     return (D + WIDTH) // (2 * WIDTH) * WIDTH
 
 
@@ -258,7 +258,7 @@ def make_whole(P, low, i):
 
 @njit
 def all_whole(P, low):
-    """Make the matrices P (M, S) whole that are rows."""
+    """Convert matrices P (M, S) stored as rows to whole ones."""
     if low is None:
         return
     for i in range(P.shape[0]):
@@ -268,7 +268,7 @@ def all_whole(P, low):
 
 @njit
 def none_as_rows(low):
-    """Have all matrices read as whole ones: they are about to be written over."""
+    """Mark all matrices as whole, before they are overwritten."""
     if low is None:
         return
     low.ranks[:] = WHOLE

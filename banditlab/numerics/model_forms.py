@@ -1,4 +1,4 @@
-"""Models in a row, :math:`P_i = A_i^{-1}` and :math:`h_i`, in any form: whole matrices, diagonals, or blocks in a
+"""An array of models :math:`P_i = A_i^{-1}` and :math:`h_i`, in any form: whole matrices, diagonals, or blocks in a
 sketch, shared or their own.
 
 `read`, `read_one`, `update_one` and `reset` choose their form by the type of `inverses` when a kernel is compiled. Their x is

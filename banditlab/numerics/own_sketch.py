@@ -1,6 +1,6 @@
-"""Models in a row over a sketch of their own: the functions of `class_inverses` for an agent with one set of models.
+"""An array of models over their own sketch: the functions of `class_inverses` for an agent with one set of models.
 
-`read` may be called at any x. `read_one` and `update_one` belong together, at one x, once a round. Where several models are
+`read` may be called at any x. `read_one` and `update_one` belong together, at one x, once per round. Where several models are
 updated at one x, call `begin_context` first, then `sketched_inverses`' `read_one` and `update_one` of each, then `close`.
 """
 

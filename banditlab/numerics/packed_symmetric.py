@@ -1,4 +1,4 @@
-r"""Symmetric matrices, of each of which one half is stored, in an order for eight numbers at a time (see `simd`).
+r"""Packed symmetric matrices, in an order for eight numbers at a time (see `simd`).
 
 A :math:`d \times d` matrix is padded in front to :math:`D \times D`, D the next multiple of eight. Stored are its
 :math:`8 \times 8` blocks up to the diagonal, one block row after the other, each block by columns, so that a column of
@@ -67,7 +67,7 @@ def identities(scales: Floats, d: int) -> Floats:
 
 
 def dense(P: Floats, d: int) -> Floats:
-    """Return the matrices (..., d, d) that P (..., S) keeps."""
+    """Return the matrices (..., d, d) stored in P (..., S)."""
     A = np.empty((*P.shape[:-1], d, d))
     for place in np.ndindex(P.shape[:-1]):
         unpack(P[place], A[place])
@@ -76,7 +76,7 @@ def dense(P: Floats, d: int) -> Floats:
 
 @njit
 def unpack(P, A):
-    """Write the matrix that P (S,) keeps into A (d, d)."""
+    """Write the matrix stored in P (S,) into A (d, d)."""
     d = A.shape[0]
     pad = -d % WIDTH
     i = 0
@@ -91,7 +91,7 @@ def unpack(P, A):
 
 @njit
 def pack(A, P):
-    """Keep the symmetric matrix A (d, d) in P (S,)."""
+    """Store the symmetric matrix A (d, d) in P (S,)."""
     d = A.shape[0]
     pad = -d % WIDTH
     i = 0

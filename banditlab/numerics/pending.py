@@ -1,4 +1,4 @@
-"""Rounds whose bit is still to come: what `learn_kernel` needs of each, in a ring that compiled loops fill and empty."""
+"""Pending rounds: what `learn_kernel` needs of each, in a ring that compiled loops fill and empty."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ NEVER = 2**61
 
 
 class Rules(NamedTuple):
-    """When bits arrive, beside what is drawn: the chance (2, K) that an action that is wrong, or right, is answered, and
+    """The fixed rules for the arrival of bits: the chance (2, K) that an action that is wrong, or right, is answered,
+    and
     in rounds the timeout (or NEVER), the batch and the length of the run.
     """
 
@@ -30,7 +31,7 @@ class Rules(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """What is drawn for the rounds of a block: the delay (n, 2) of the bit if the action is wrong, and if it is right; a
+    """The draws for the rounds of a block: the delay (n, 2) of the bit if the action is wrong, and if it is right; a
     uniform (n,) that decides whether it is answered; whether the agent's bit is wrong (n,).
     """
 

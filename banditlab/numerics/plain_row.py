@@ -1,4 +1,4 @@
-"""A table's row of finite numbers, made a context in one call: the recipe's own steps, entry by entry."""
+"""Encode a table's row of finite numbers in one call, by the recipe's steps."""
 
 from __future__ import annotations
 

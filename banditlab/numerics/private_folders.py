@@ -1,4 +1,4 @@
-"""Folders and files that nobody else may write: stored code is run when it is read back.
+"""Private folders and files, because stored code is executed when it is loaded.
 
 On systems without owners and modes (Windows) there is nothing to ask, and everything is taken to be private.
 """

@@ -1,4 +1,4 @@
-"""Contexts as kernels take them. Nothing here is compiled: who only hands contexts on imports this, not `contexts`."""
+"""Contexts in the form that kernels take, without compiled code: for modules that only pass contexts on."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@ r"""Norms of weights that updates keep up to date, so that a projection onto a b
 
 :math:`W = \text{scale}\, V`: a projection changes the scale, an update the entries of V and :math:`\|V\|^2`, by what
 these entries' squares gain. Rounding gathers in that gain. So :math:`\|V\|^2` is measured anew after as many updates as
-there are features, or once it has fallen to a small part of what it was: :math:`O(K)` a round in the mean. There is one
+there are features, or once it has fallen to a small part of what it was: :math:`O(K)` per round in the mean. There is one
 ball for all of W, or one for each row.
 """
 

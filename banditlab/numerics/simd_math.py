@@ -1,4 +1,4 @@
-"""Functions of eight numbers at a time (see `simd`): the same bits on every processor, because no libm is asked.
+"""Functions of eight numbers at a time (see `simd`): with the same bits on every processor, as no libm is called.
 
 * expm1, near_exp, exp, exponentials: by reduction to a short interval and a polynomial.
 * cosine, sine: of turns, by their series over half a turn to either side.

@@ -1,4 +1,4 @@
-r"""Models in a row as `class_inverses` keeps them, :math:`P_i = A_i^{-1}` and :math:`h_i`, but over a sketch of the
+r"""An array of models as in `class_inverses`, :math:`P_i = A_i^{-1}` and :math:`h_i`, but over a sketch of the
 contexts of all of them.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers and as many multiplications a
@@ -45,7 +45,7 @@ streams of low rank and noise (3) made fewer mistakes than the other consistent 
 every update.
 
 Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for one that learns, and
-:math:`M (d + m)` a round in the mean for (4), beside the sketch's own; :math:`M (d + m^2/2)` numbers.
+:math:`M (d + m)` per round in the mean for (4), beside the sketch's own; :math:`M (d + m^2/2)` numbers.
 
 References
 ----------
@@ -120,7 +120,7 @@ def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedIn
 
 @njit
 def reset(inverses, scales):
-    r"""Bring all models back to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`; the sketch is to have no rows."""
+    r"""Reset all models to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`, for an empty sketch."""
     clear(inverses.B)
     clear(inverses.H)
     clear(inverses.E)
@@ -130,7 +130,7 @@ def reset(inverses, scales):
 
 @njit
 def read(inverses, sketch, m, q):
-    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models, x the context at hand of the sketch."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models, x the current context of the sketch."""
     times(inverses.H, sketch.x, m)
     forms(inverses.B, sketch.point, q)
     rest = sketch.numbers[REST]
@@ -165,7 +165,7 @@ def update_one(inverses, sketch, i, step, weight, down):
 
 @njit
 def widen(inverses, sketch):
-    """Take over a direction that the sketch has just added: it was one of those outside."""
+    """Add a direction that the sketch has just added."""
     place = inverses.places[sketch.counts[ROWS] - 1]
     for i in range(inverses.p.shape[0]):
         inverses.B[i, place] = 0.5 * inverses.p[i]  # diagonal blocks are stored halved
@@ -173,7 +173,7 @@ def widen(inverses, sketch):
 
 @njit
 def rotate(inverses, sketch):
-    """Turn with the basis, between the sketch's `shrink` and `replace_basis`."""
+    """Rotate the models with the basis, between the sketch's `shrink` and `replace_basis`."""
     R, lost, square, turned = sketch.scratch.R, sketch.scratch.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)

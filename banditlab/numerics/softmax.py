@@ -1,4 +1,4 @@
-"""Softmax in kernels: of logits, its logarithm, and added to a running sum.
+"""Softmax kernels: the softmax of logits, its logarithm, and its sum over samples.
 
 The largest logit is subtracted first, so that no exponential overflows and the largest is 1.
 """

@@ -1,4 +1,4 @@
-"""Sparse contexts: rows in CSR form, checked once, as compiled loops take them. No row is made dense unasked.
+"""Sparse contexts: rows in CSR form, checked once, for compiled loops. Rows are made dense only on request.
 
 A kernel that takes both kinds of contexts is written once: it touches x only through functions made by
 `banditlab.numerics.contexts.by_context`. They run one form where x is an array and another where it is a `SparseRow`.

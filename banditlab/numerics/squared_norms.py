@@ -1,4 +1,4 @@
-"""Whether contexts lie in a ball: what every block is checked for before it is played."""
+"""Check that the contexts of a block lie in a ball."""
 
 from __future__ import annotations
 

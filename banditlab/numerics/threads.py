@@ -1,4 +1,4 @@
-"""One thread a task: numba's and BLAS's pools are held to it while a task is done."""
+"""One thread per task: limit numba's and BLAS's pools during a task."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 @contextlib.contextmanager
 def one_thread() -> Iterator[None]:
-    """Do what is inside with one thread."""
+    """Run the block with one thread."""
     import numba
     from threadpoolctl import threadpool_limits
 

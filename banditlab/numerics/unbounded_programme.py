@@ -50,7 +50,7 @@ def learn(qp, i, x, weight, step):
 
 @njit
 def follow(qp, i, x, weight, step):
-    """Do (1): from a minimiser to the next."""
+    """Apply (1): update the minimiser."""
     qp = borrow(qp)
     W, own, u, v = qp.W, qp.scratch.x, qp.scratch.mu, qp.scratch.g
     pad(x, own)

@@ -1,4 +1,5 @@
-"""Verbs of linear learners, in plain loops: sums and steps along a context, dense or sparse, and along a row of numbers.
+"""Kernels of linear learners, in plain loops: sums and steps along a context, dense or sparse, and along a row of
+numbers.
 
 A loop over a context x goes over its `size(x)` entries; `entry(x, i)` is the place of one and its value. So a kernel is
 written once for both kinds of contexts. Weights W (K, d) are as `matrix` makes them; z, r (K,) hold a number a class.

@@ -1,4 +1,4 @@
-"""What a policy answers: one choice, and the record of it that learning needs when feedback comes."""
+"""A policy's choice, and the record of it that learning needs when feedback arrives."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TOLD = 100
 
 
 def as_name(name: Any) -> Name:
-    """Return a name that a class can have, or raise a UsageError: a text, or a number that JSON has."""
+    """Return a valid name of a class, a text or a JSON number, or raise a UsageError."""
     name = name.item() if isinstance(name, np.generic) else name
     if isinstance(name, str):
         if len(name) > LONGEST_NAME or not _is_unicode(name):
@@ -39,12 +39,12 @@ def as_name(name: Any) -> Name:
 
 
 def are_alike(one: Name, other: Name) -> bool:
-    """Return whether two equal names name the same class: 1 and 1.0 do, which JSON does not tell apart, 1 and True do not."""
+    """Return whether two equal values name the same class: 1 and 1.0 do (equal in JSON), 1 and True do not."""
     return type(one) is type(other) or (not isinstance(one, bool) and not isinstance(other, bool))
 
 
 def unknown_class(name: Any, classes: list[Name]) -> UsageError:
-    """Return the error for a name that no class has: one line, however long the names are."""
+    """Return the one-line error for an unknown class name."""
     if (other := next((each for each in classes if str(each) == str(name)), None)) is not None:
         kind = "text" if isinstance(other, str) else "number" if type(other) is not bool else "truth value"
         return UsageError(f"no class is called {short(name)}; did you mean the {kind} {short(other)}?")
@@ -54,7 +54,7 @@ def unknown_class(name: Any, classes: list[Name]) -> UsageError:
 
 
 def short(value: Any) -> str:
-    """Return a value as it is shown in an error: one line of at most 60 characters."""
+    """Return a value for an error message: one line of at most 60 characters."""
     text = repr(value[:60] if isinstance(value, str | bytes) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -96,11 +96,11 @@ class Choice:
 
     @property
     def scores(self) -> dict[Name, float]:
-        """The distribution by the classes' names, made when it is asked for."""
+        """The distribution by class name, computed on first use."""
         return dict(zip(self._classes, self._p.tolist(), strict=False))
 
     def __repr__(self) -> str:
-        """Return one line for any K."""
+        """Return one line, whatever K is."""
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
@@ -108,13 +108,13 @@ class Choice:
         return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the choice as plain data, with its cost where that is known."""
+        """Return the choice as plain data, with its cost if known."""
         found = {"id": self.id, "action": self.action, "probability": self.probability, "scores": self.scores}
         return found if self.cost is None else {**found, "cost": self.cost}
 
 
 class Held(NamedTuple):
-    """How a decision was taken by a policy that leaves a share of its decisions to another one."""
+    """How a decision was made when a holdback policy makes a share of the decisions."""
 
     held: bool
     """Whether the other policy took it."""
@@ -124,11 +124,11 @@ class Held(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A decision as `learn` wants it back: feedback may come at any time, and is exact with it.
+    """A decision as `learn` needs it, so that late feedback is learnt exactly.
 
     An agent's contract is that learning uses its arguments and the agent's state only: what it needs of the state at the
     time of the decision travels in the payload. So late feedback is learnt with the context, action, distribution and
-    payload of its own round, into the state of now.
+    payload of its own round, into the current state.
     """
 
     context: NDArray[np.float64]

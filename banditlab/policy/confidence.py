@@ -1,5 +1,4 @@
-r"""Intervals that hold at every time at once: a share may be looked at as often as one likes, and one may stop when one
-likes.
+r"""Anytime-valid intervals: they hold at all times at once, so a share may be monitored and stopped at any time.
 
 For :math:`X_i` in [0, 1] with conditional means :math:`\mu_i` given the past (they may change), any predictable guess
 :math:`G_i` in [0, 1] and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`, with probability at least :math:`1 - 2 \alpha` for
@@ -61,9 +60,9 @@ def variances(x: Floats) -> Floats:
 
 
 def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
-    """Return mean, low, high after each of x (n,) in [0, 1]; low and high hold at all n times at once.
+    """Return mean, low and high after each of x (n,) in [0, 1]; the intervals hold at all n times at once.
 
-    They are where both intervals agree, each of them given half of 1 - level.
+    They are the intersection of two intervals, each at half of 1 - level.
     """
     x = np.asarray(x, dtype=np.float64)
     t = np.arange(1.0, len(x) + 1.0)

@@ -18,7 +18,7 @@ LIMIT = 5.0
 
 
 def engine_of(address: str, write: bool) -> tuple[sa.Engine, str]:
-    """Return what connects to a log, and the log's name in errors."""
+    """Return a function that connects to a log, and the log's name for errors."""
     if address.startswith(("postgresql://", "postgresql+")):
         return _server(address, write)
     if not address or address.startswith((":", "file:")) or "://" in address:
@@ -57,10 +57,10 @@ def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
     import psycopg
 
     class Punctual(psycopg.Connection[Any]):
-        """A connection that is given up where the server does not answer in time."""
+        """A connection that fails if the server does not answer in time."""
 
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-            """Run psycopg's exchange with the server until it is done or late."""
+            """Run psycopg's exchange with the server until it finishes or times out."""
             return super().wait(self._timed(gen), *args, **options)
 
         def _timed(self, gen: Any) -> Any:
@@ -90,5 +90,5 @@ def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
 
 
 def one_line(error: BaseException) -> str:
-    """Return the first 200 characters of what a database says."""
+    """Return the first 200 characters of a database's error."""
     return " ".join(str(getattr(error, "orig", error)).split())[:200]

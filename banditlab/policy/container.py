@@ -1,4 +1,5 @@
-"""A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it. Nothing in it is ever run.
+"""A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it. Nothing in it is
+executed.
 
 The header holds names, counts, provenance and the agent's own header. Arrays: `state...` the agent's, `encoder` the bytes of
 the encoder, `open...` decisions that wait for feedback, `other` the file of the policy that takes a holdback. Checksums tell
@@ -32,7 +33,7 @@ SQLITE = b"SQLite format 3\0"
 
 
 class Plain(saved.Plain):
-    """Plain data whose types are as said, with no infinite number."""
+    """Plain data, validated by type, without infinite numbers."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -75,7 +76,7 @@ class Waiting(Plain):
 
 
 class Head(Plain):
-    """What stands in a policy's header."""
+    """A policy's header."""
 
     format: Literal[1] = FORMAT
     uid: str = Field(pattern=r"^[0-9a-f]{32}$")
@@ -109,7 +110,7 @@ class Head(Plain):
 
 
 class Parts(NamedTuple):
-    """What a policy is made of."""
+    """The parts of a policy."""
 
     uid: str
     encoder: Any
@@ -228,7 +229,7 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
 
 
 def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
-    """Return a policy that leaves a share of its decisions to another one, uniform choice where that is None."""
+    """Return a policy with a holdback: another policy, or uniform choice for None, makes a share of the decisions."""
     if other is not None:
         refuse_strangers(parts, other, "holdback_policy")
         other.core.set_holdback(0.0)

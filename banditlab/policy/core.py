@@ -56,7 +56,7 @@ SHARES = (0.001, 0.999)
 
 
 class Core:
-    """An agent that plays for named classes, some of them retired.
+    """An agent over named classes, some of them retired.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class Core:
         self._places = {name: k for k, name in enumerate(self.classes)}
 
     def _take(self, agent: Agent) -> None:
-        """Play with this agent. Where its verbs are kernels they are called at once: a context is checked here already."""
+        """Set the agent. Kernels of its methods are called directly, because contexts are checked here."""
         self.agent: Any = agent
         self._quick = is_direct(agent)
         self._direct: Direct | None = None
@@ -91,7 +91,7 @@ class Core:
         self._reach = (agent.problem.radius * (1.0 + TOLERANCE)) ** 2
 
     def copy(self) -> Core:
-        """Return a core that plays on from the same state and shares nothing that changes."""
+        """Return an independent copy."""
         twin = copy.copy(self)
         parts = copy.deepcopy((self.rng, self.classes, self.retired, self.added))
         twin.rng, twin.classes, twin.retired, twin.added = parts
@@ -103,7 +103,7 @@ class Core:
     # ------------------------------------------------------------------------------------------------------------ classes
 
     def place(self, name: Any) -> int:
-        """Return k of a class's name, or raise a UsageError that names the nearest."""
+        """Return the index of a class name, or raise a UsageError that names the nearest one."""
         name = name.item() if isinstance(name, np.generic) else name
         k = self._places.get(name) if isinstance(name, str | int | float) else None
         if k is None or not are_alike(name, self.classes[k]):
@@ -111,7 +111,7 @@ class Core:
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
-        """Return which of the K classes may be chosen, None for all; a UsageError where that is none or cannot be had."""
+        """Return the mask of classes that may be chosen, None for all; a UsageError for an empty or unsupported one."""
         if allowed is None and not self.retired:
             return None
         K = len(self.classes)
@@ -130,7 +130,7 @@ class Core:
         return mask
 
     def require_replaceable(self, what: str) -> None:
-        """Raise a UsageError where another class cannot be put in the place of the agent's own."""
+        """Raise a UsageError if the agent's choice cannot be replaced by another class."""
         agent, size = self.agent, getattr(self.agent, "payload_size", None)
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
@@ -140,7 +140,7 @@ class Core:
             )
 
     def add(self, name: Name) -> None:
-        """Let a class be chosen that was not: a new one, about which nothing is known, or one that was retired."""
+        """Add a class, or allow a retired one again."""
         name = as_name(name)
         if name in self._places:
             k = self.place(name)
@@ -159,14 +159,15 @@ class Core:
         self.generation += 1
 
     def set_floor(self, floor: float) -> None:
-        """Give every allowed class at least this probability; a UsageError where they are too many for it."""
+        """Set the smallest probability of allowed classes; a UsageError if they are too many for it."""
         self._require_room(probability("floor", floor), 0)
         if floor > 0.0:
             self.require_replaceable("floor")
         self.floor = float(floor)
 
     def set_holdback(self, share: float, other: Core | None = None) -> None:
-        """Let another policy, or uniform choice, take a share of the decisions; a UsageError where that cannot be."""
+        """Set the holdback: another policy, or uniform choice, makes a share of the decisions; a UsageError if
+        unsupported."""
         low, high = SHARES
         if share and not low <= probability("holdback", share) <= high:
             raise UsageError(f"holdback must be 0, or from {low:g} to {high:g}, got {share:g}")
@@ -180,7 +181,8 @@ class Core:
             raise UsageError(f"floor must be at most 1/{able} where {able} classes may be chosen, got {floor:g}")
 
     def retire(self, name: Name) -> None:
-        """Choose a class no more; what was learnt of it stays, and feedback for it is still learnt from."""
+        """Retire a class: it is not chosen any more. Its model stays, and feedback on earlier choices is still learnt
+        from."""
         k = self.place(name)
         if k in self.retired:
             raise UsageError(f"the class {name!r} is retired already")
@@ -199,7 +201,7 @@ class Core:
         return self.choose_own(x, mask)
 
     def choose_own(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Do as `choose` at a context that is one: (d,), of norm at most R, contiguous, and read-only for good."""
+        """Do as `choose` at a context known to be valid: (d,), of norm at most R, contiguous, read-only."""
         if self._quick:
             action, p, explored, payload = self._verbs(x).decide(self.agent, x)
         else:
@@ -230,18 +232,18 @@ class Core:
         return Record(x, action, p, explored, payload, self.generation, mark)
 
     def _is_context(self, x: NDArray[np.float64]) -> bool:
-        """Return whether compiled code may read x: (d,), of norm at most R, which NaN is not."""
+        """Return whether x is a valid context: (d,), of norm at most R, without NaN."""
         return x.shape == self._shape and bool(np.vdot(x, x) <= self._reach)  # vdot, as dot warns of an overflow
 
     def _verbs(self, x: NDArray[np.float64]) -> Direct:
-        """Return the agent's compiled verbs; looked up anew where its state is another one."""
+        """Return the agent's compiled methods for its current state."""
         direct = self._direct
         if direct is None or direct.state is not self.agent.state:
             direct = self._direct = Direct(self.agent, x)
         return direct
 
     def admitted(self, record: Record) -> Record:
-        """Return a decision of a file as `learn_own` takes it, or raise a UsageError: this agent cannot have taken it."""
+        """Return a stored decision for `learn_own`, or raise a UsageError if this agent cannot have made it."""
         if record.generation > self.generation:
             raise UsageError("a decision among classes that are still to come")
         if record.generation < self.generation:  # nothing is learnt from it
@@ -252,7 +254,7 @@ class Core:
         return record._replace(context=as_contexts(record.context), payload=payload)
 
     def _require(self, record: Record) -> None:
-        """Refuse a decision, out of a log or file of somebody else's, that this agent cannot have taken."""
+        """Reject a stored decision that this agent cannot have made."""
         K, s = len(self.classes), record.payload
         fits = 0 <= record.action < K and record.probabilities.shape == (K,) and record.context.shape == self._shape
         size = getattr(self.agent, "payload_size", None)
@@ -278,7 +280,7 @@ class Core:
         return int(able[min(int(drawn), len(able) - 1)])
 
     def _other_choice(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> tuple[int, NDArray[np.float64]]:
-        """Return what the policy that takes the holdback would choose, and its distribution (K,)."""
+        """Return the holdback policy's choice and distribution (K,)."""
         able = np.ones(len(self.classes), np.bool_) if mask is None else mask
         if self.other is None:
             p = able / np.count_nonzero(able)
@@ -297,13 +299,13 @@ class Core:
         return np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
 
     def warm(self) -> None:
-        """Have a copy of the agent decide and learn once, so that its kernels are compiled."""
+        """Compile the kernels: a copy of the agent decides and learns once."""
         twin, x = copy.deepcopy(self.agent), np.zeros(self.agent.problem.n_features)
         x[0] = self.agent.problem.radius / 2
         twin.learn(x, twin.act(x), True)
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Learn whether the action of a decision was right, whoever says that it was taken.
+        """Learn from feedback on a decision that is checked first.
 
         Raises
         ------
@@ -313,7 +315,7 @@ class Core:
         self.learn_own(self.admitted(record), correct)
 
     def learn_own(self, record: Record, correct: bool) -> None:
-        """Learn whether the action of a decision was right that `choose_at` or `admitted` returned; nothing is checked."""
+        """Learn from feedback on a decision of `choose_at` or `admitted`; nothing is checked."""
         if record.generation == self.generation:
             if self._quick:
                 self._verbs(record.context).learn(record, correct)
@@ -323,7 +325,7 @@ class Core:
         self.right += correct
 
     def learn_of_another(self, x: NDArray[np.float64], action: int, p: NDArray[np.float64], correct: bool) -> None:
-        """Learn whether the action was right that another policy drew from p (K,) at the context x (d,)."""
+        """Learn from feedback on an action that another policy drew from p (K,) at the context x (d,)."""
         record = self.choose(x, None)
         if action != record.action and self.agent.id in CHOSEN_READ_AGAIN and record.payload is not None:
             record.payload[:] = math.nan
@@ -331,12 +333,13 @@ class Core:
 
 
 def _is_distribution(p: NDArray[np.float64], action: int) -> bool:
-    """Return whether an action may have been drawn from p (K,); NaN fails, and so does what learning would divide by."""
+    """Return whether an action may have been drawn from p (K,): no NaN, and a probability that learning can divide
+    by."""
     return bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[action] > 0.0)
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
-    """Return the payload as it is logged; an agent of somebody else's may have one that cannot be."""
+    """Return the payload in the form of the log; a plug-in's payload may have none."""
     if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
         return payload
     raise PlayerError(

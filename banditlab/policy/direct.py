@@ -1,4 +1,4 @@
-"""The two compiled verbs of an agent, called at once on the state that it holds."""
+"""Direct calls of an agent's two compiled methods on its state."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ OWN = ("view", "act_at", "learn_at", "_decide", "_receive")
 
 
 def is_direct(agent: Agent) -> bool:
-    """Return whether an agent does nothing around its kernels but what every `KernelActor` does."""
+    """Return whether an agent's methods do only what those of `KernelActor` do."""
     kind = type(agent)
     return isinstance(agent, KernelActor) and all(getattr(kind, name) is getattr(KernelActor, name) for name in OWN)
 
@@ -45,7 +45,7 @@ class Direct:
         self._learn = entry(learn, self.state, x, 0, p, payload, True)
 
     def decide(self, agent: Any, x: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], bool | None, Any]:
-        """Return action, distribution (K,), whether it was explored, and payload at a context x (d,) that is one."""
+        """Return action, distribution (K,), whether it explored, and payload at a valid context x (d,)."""
         p, payload = np.zeros(self._sizes[0]), np.zeros(self._sizes[1])  # kernels need not write all of it
         answer = self._act(self.state, x, agent.rng.random(2), p, payload)
         if type(answer) is tuple:
@@ -53,6 +53,6 @@ class Direct:
         return answer, p, False if self._explores else None, payload
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Learn from a decision of this agent's, which stays as it is: kernels get copies."""
+        """Learn from a decision of this agent; kernels get copies of its arrays."""
         payload: Any = record.payload
         self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

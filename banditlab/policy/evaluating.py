@@ -1,4 +1,4 @@
-"""What another policy would have earned on a log, both named as on the command line: `banditlab evaluate`."""
+"""`banditlab evaluate`: the value of another policy on a log, both named as on the command line."""
 
 from __future__ import annotations
 
@@ -109,7 +109,8 @@ def _about_weights(made: Evaluation) -> list[str]:
 
 
 def _known(policy: str) -> str | None:
-    """Return a policy that the log's reader knows, None for one that is made here of all parts, or raise a UsageError."""
+    """Return a policy that the log's reader evaluates, or None for one that is fitted to the parts; else a
+    UsageError."""
     if policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents")):
         return policy if policy == "uniform" else None
     if policy.startswith(("column:", "probabilities:")) or os.path.isfile(policy):
@@ -134,7 +135,7 @@ def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source
 
 
 class _Stream:
-    """The parts of a log with predictions from earlier rounds, and with the target of a policy that learns from them."""
+    """Parts of a log with predictions from earlier rounds and a learning target policy."""
 
     def __init__(self, source: Source, address: str, policy: str, after: int) -> None:
         self.source, self.address, self.policy = source, address, policy
@@ -145,7 +146,7 @@ class _Stream:
         self.replay: Replay | None = None
 
     def logs(self) -> Iterator[Log]:
-        """Yield the parts, or raise a UsageError that names all faults of all of them."""
+        """Yield the parts; raise one UsageError with all faults of all parts."""
         faults, K = self.source.faults, len(self.source.names)
         for part in self.source.parts:
             m = len(part.actions)
@@ -160,7 +161,7 @@ class _Stream:
             raise UsageError(f"{self.address}: {error}") from None
 
     def notes(self) -> Iterator[str]:
-        """Yield what is to be known of the policy."""
+        """Yield notes on the policy."""
         if self.policy == BEST:
             yield FIRST_HALF.format(name=self.source.names[int(np.argmax(self.weighted))], n=self.after)
         if self.replay is not None:

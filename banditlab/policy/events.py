@@ -63,7 +63,7 @@ Event = Decided | Answered | Changed
 
 
 def to_bytes(x: NDArray[np.float64]) -> bytes:
-    """Return numbers (n,) as bytes, every bit of them; few that differ from +0.0 take little room."""
+    """Return numbers (n,) as bytes, bit for bit; arrays with few entries other than +0.0 are stored sparse."""
     x = np.ascontiguousarray(x, dtype="<f8")
     filled = np.flatnonzero(x.view(np.int64))
     if 12 * len(filled) + 8 < 8 * len(x):
@@ -72,7 +72,7 @@ def to_bytes(x: NDArray[np.float64]) -> bytes:
 
 
 def from_bytes(data: bytes) -> NDArray[np.float64]:
-    """Return the numbers (n,) of `to_bytes`; a ValueError where it is nothing of the kind."""
+    """Return the numbers (n,) that `to_bytes` wrote; a ValueError for other bytes."""
     sparse, n = struct.unpack_from("<BI", data) if len(data) >= 5 else (2, 0)
     m = (len(data) - 5) // 12 if sparse else n
     if sparse > 1 or n > MOST_NUMBERS or len(data) != 5 + (8 + 4 * sparse) * m:
@@ -109,7 +109,7 @@ COLUMNS = (
 
 
 def row_of(event: Event) -> dict[str, Any]:
-    """Return the columns of an event with the checksum over all of them."""
+    """Return an event's columns, with a checksum over all of them."""
     row: dict[str, Any] = dict.fromkeys(COLUMNS)
     row["seq"], row["at"] = event.seq, event.at
     if isinstance(event, Decided):

@@ -1,4 +1,4 @@
-"""A policy's log as a file that others read: Vowpal Wabbit's dsjson, or Parquet."""
+"""Export a policy's log as Vowpal Wabbit's dsjson or as Parquet."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from banditlab.policy.logged import CHUNK
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the answered decisions of a policy's log to a file, and return what is to be known of it.
+    """Write the answered decisions of a policy's log to a file, and return a summary.
 
     Contexts are the encoded ones. In Parquet they are the columns x0, x1, ..., beside id, time (seconds since 1970), action,
     reward, propensity, held (back), and the probabilities of all actions, p: and the action's name.

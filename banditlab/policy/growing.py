@@ -1,6 +1,6 @@
-"""One class more for an agent that keeps a model of its own for every class: the others' models stay as they are.
+"""Add a class to an agent with one model per class; the other models are unchanged.
 
-The state of an agent with one class more is found by comparing two untaught ones, with K and with K + 1 classes. An array
+The new state is found by comparing two untrained agents, with K and with K + 1 classes. An array
 that is longer there holds the old one in its first part; a number that differs (a factor K, the size of a payload) is the new
 one's; everything else is what was learnt.
 """
@@ -25,7 +25,7 @@ GROWING = (
 
 
 def grown(agent: Any) -> Agent:
-    """Return an agent with one class more, the last, about which nothing is known, and the same generator.
+    """Return an agent with one more class, the last, without data, and the same generator.
 
     `stackcb` learns the rounds in its memory again, the last 2,000 at most, where its models do not lie class by class.
 
@@ -72,7 +72,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
 
 
 def _on_basis(merged: Any, old: Any) -> Any:
-    r"""Return a part of a state; models over a sketch that are new are :math:`p I` on the directions that it has already."""
+    r"""Return a part of a state; new models over a sketch are :math:`p I` on its existing directions."""
     if isinstance(merged, SketchedInverses):
         B, places, known = merged.B, merged.places, len(old.p)
         found = B[0, places] != 0.0  # elsewhere the sketch has no direction yet

@@ -1,4 +1,4 @@
-r"""Is a policy better than the one that takes its holdback? An interval of the difference that holds at every time at once.
+r"""Is a policy better than its holdback policy? An interval of the difference that holds at every time at once.
 
 Of the decisions with a holdback h, action a was played with the probability P and would have been chosen by the other policy
 with the probability o. With the reward r and any number c from earlier decisions, the terms
@@ -27,7 +27,7 @@ FAR = 4.5
 
 
 class Holdback(NamedTuple):
-    """What a log says of the decisions since its holdback last changed."""
+    """The comparison of a policy with its holdback policy since the holdback last changed."""
 
     decisions: int
     held: int
@@ -41,7 +41,7 @@ class Holdback(NamedTuple):
     high: float
 
     def lines(self) -> list[str]:
-        """Return it as text."""
+        """Return the comparison as text."""
         shares = f"held back: {self.held:,} of {self.decisions:,} decisions, {self.held / self.decisions:.1%}"
         found = [f"{shares}; {self.share:.1%} are expected"]
         deviation = math.sqrt(self.decisions * self.share * (1.0 - self.share))
@@ -57,7 +57,7 @@ class Holdback(NamedTuple):
 
 
 def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], correct: Floats) -> Holdback | None:
-    """Return what the decisions say since the share last changed, None where the last one has no holdback.
+    """Return the comparison since the share last changed, or None if the last decision has no holdback.
 
     Parameters
     ----------

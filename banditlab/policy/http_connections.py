@@ -39,7 +39,7 @@ def files() -> float:
 
 
 class Notices:
-    """Messages on stderr, at most one of a kind a minute, with the number of those left out."""
+    """Messages on stderr, at most one of each kind per minute, with the number of suppressed ones."""
 
     def __init__(self) -> None:
         self._left_out: Counter[str] = Counter()
@@ -57,7 +57,7 @@ class Notices:
 
 
 class Pool:
-    """The open connections of one server. Where a new one is one too many, the oldest that waits for its client is closed."""
+    """The open connections of one server. Above the limit, the one that has waited longest for its client is closed."""
 
     def __init__(self) -> None:
         # The loop may have accepted three rounds of connections before the first of them is counted.
@@ -67,7 +67,7 @@ class Pool:
         self.waiting: dict[Connection, None] = {}
 
     def add(self, connection: Connection) -> None:
-        """Count a connection; make place for it."""
+        """Register a connection; close another one if there are too many."""
         self.open.add(connection)
         if len(self.open) > self.most:
             self.notices.say(f"more than {self.most:,} connections: those that wait longest are closed")
@@ -88,7 +88,7 @@ class Pool:
 
 
 class Connection(Base):
-    """A connection that is closed where its client sends no request, or reads no answer, in time."""
+    """A connection that is closed if its client sends no request or reads no answer in time."""
 
     pool: Pool
     """Set by `protocol`."""
@@ -102,7 +102,7 @@ class Connection(Base):
         self.pool.add(self)
 
     def data_received(self, data: bytes) -> None:
-        """Take what the client sent; once a request is whole, the server no longer waits for its client."""
+        """Receive data from the client; a complete request stops its timeout."""
         if self._closing:
             return
         super().data_received(data)
@@ -125,20 +125,21 @@ class Connection(Base):
         self.pool.bound_unread()
 
     def resume_writing(self) -> None:
-        """Go on writing."""
+        """Resume writing."""
         super().resume_writing()
         if self.cycle is not None and not self.cycle.response_complete:
             self._cancel()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Forget the connection."""
+        """Unregister the connection."""
         self._cancel()
         self.pool.open.discard(self)
         self.pool.waiting.pop(self, None)
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection when the server stops, after the answer at hand: its client reads an end, not a reset."""
+        """Close the connection when the server stops, after the current answer, so that its client reads an end and no
+        reset."""
         self._stopping = True
         if self.cycle is None or self.cycle.response_complete:
             self._linger()
@@ -150,7 +151,7 @@ class Connection(Base):
         asyncio.get_running_loop().call_later(LINGER, self.abort)
 
     def abort(self) -> None:
-        """Close the connection at once, whatever it still holds."""
+        """Close the connection at once and drop its pending output."""
         self.pool.open.discard(self)
         self.pool.waiting.pop(self, None)
         self.transport.abort()
@@ -167,5 +168,5 @@ class Connection(Base):
 
 
 def protocol() -> type[Connection]:
-    """Return the protocol of one server: its connections share a pool."""
+    """Return the protocol class of one server, whose connections share a pool."""
     return type("Connection", (Connection,), {"pool": Pool()})

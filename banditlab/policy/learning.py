@@ -1,4 +1,4 @@
-"""A policy that learns from another one's log, and is evaluated on the log's later part."""
+"""Train a policy on another policy's log and evaluate it on the log's later part."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def train_from_log(
 ) -> Evaluated:
     """Write a policy that learnt from the first 80 % of a log's answered decisions, and evaluate it on the others.
 
-    The agent learns each decision with the action and the probabilities of the log. The policy has the columns, the classes
-    and the rule for unanswered decisions of the log's policy, so that it may hold back for it, or it for the new one.
+    The agent learns each decision with the action and the probabilities of the log. It has the columns, classes and
+    rule for unanswered decisions of the log's policy, so that either can be the other's holdback policy.
 
     Parameters
     ----------

@@ -72,7 +72,7 @@ _OPEN: weakref.WeakValueDictionary[str, EventLog] = weakref.WeakValueDictionary(
 
 
 class EventLog:
-    """Where events are stored. Any method raises a `LogError` of one line where the database fails or does not answer.
+    """The stored events. Every method raises a one-line `LogError` if the database fails or does not answer.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class EventLog:
             self._db.begin()  # one moment of the log for all that is asked
 
     def _tables_of_file(self) -> set[str]:
-        """Return the tables of a SQLite file; a LogError where it is damaged.
+        """Return the tables of a SQLite file, or raise a LogError if it is damaged.
 
         A file may come from anybody: one with triggers or views, which would run with our statements, is refused.
         """
@@ -140,7 +140,7 @@ class EventLog:
         return {name if kind == "table" else kind for kind, name in found}
 
     def _tables_of_server(self) -> set[str]:
-        """Return the tables of the schema that a log has; a LogError where a commit may be lost."""
+        """Return the tables of a log's schema; a LogError if the database may lose commits."""
         with self._reading() as db:
             settings = [db.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")]
             if "off" in settings:
@@ -148,16 +148,16 @@ class EventLog:
             return set(sa.inspect(db).get_table_names()) & set(SCHEMA.tables)
 
     def head(self) -> Any:
-        """Return the log's own row."""
+        """Return the row that describes the log."""
         return self.rows(sa.select(HEAD))[0]
 
     def _check_pages(self, check: str) -> None:
-        """Raise a LogError where SQLite finds its file damaged."""
+        """Raise a LogError if SQLite reports that its file is damaged."""
         if (damage := self.rows(sa.text(f"PRAGMA {check}(1)"))) != [("ok",)]:
             raise self._error(f"damaged ({damage[0][0]}){ev.RESTORE}")
 
     def _check_answers(self) -> None:
-        """Raise a LogError where the answers are not those of the events: a decision might be answered twice."""
+        """Raise a LogError if the table of answers disagrees with the events: a decision might be answered twice."""
         pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
         of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind.in_((ev.ANSWERED, ev.CLOSED))).subquery()
         counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
@@ -168,7 +168,7 @@ class EventLog:
     # ------------------------------------------------------------------------------------------------------------- writer
 
     def _take(self) -> None:
-        """Take the writer's place, or raise a LogError where somebody has it."""
+        """Acquire the writer's mark, or raise a LogError if another process has it."""
         with self._reading() as db:
             db.execute(sa.update(HEAD).values(one=1))  # nobody else changes the row until this is done
             head = db.execute(sa.select(HEAD, NOW.label("now"))).one()
@@ -185,7 +185,7 @@ class EventLog:
         threading.Thread(target=_keep_beating, args=(weakref.ref(self), self._done), daemon=True).start()
 
     def prove(self) -> None:
-        """Commit something and take it back, to show that an event could be stored now; this is the heartbeat, too."""
+        """Commit a test row and remove it, to show that an event could be stored now; also the heartbeat."""
         blank = {"place": -1, "seq": 0, "crc": 0, "data": bytes(2 * 4096)}
         with self._writing() as db:
             db.execute(sa.insert(SNAPSHOTS), blank)
@@ -194,7 +194,7 @@ class EventLog:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Keep other threads out; what the database raises inside becomes a LogError of one line."""
+        """Hold the lock; turn the database's errors into a one-line LogError."""
         if not self._lock.acquire(timeout=connections.LIMIT):
             raise self._error(f"the log did not answer within {connections.LIMIT:g} s; what was acknowledged is in it")
         try:
@@ -208,19 +208,19 @@ class EventLog:
 
     @contextmanager
     def _reading(self) -> Iterator[Any]:
-        """Give a transaction."""
+        """Yield a transaction."""
         with self._alone(), nullcontext() if self._db.in_transaction() else self._db.begin():
             yield self._db
 
     @contextmanager
     def _writing(self) -> Iterator[Any]:
-        """Give a transaction that is on disk at the end, if the writer's place is still this one's."""
+        """Yield a transaction that is durable at its end, if this process still has the writer's mark."""
         with self._reading() as db:
             yield db
             self._check_place(db.execute(_HOLDER).scalar())
 
     def _check_place(self, token: object) -> None:
-        """Raise a LogError where the writer's place was taken, or nobody would find what is written now."""
+        """Raise a LogError if another process has taken the writer's mark, or if the log's file was replaced."""
         if token != self._token:
             raise self._error("another process has taken the writer's place")
         for place, was in self._files.items():
@@ -231,7 +231,7 @@ class EventLog:
                 )
 
     def close(self) -> None:
-        """Close it and let another writer in."""
+        """Close the log and release the writer's mark."""
         with suppress(LogError):
             if _OPEN.pop(self._token, None) is not None:
                 with self._reading() as db:
@@ -239,7 +239,7 @@ class EventLog:
         self.drop()
 
     def drop(self) -> None:
-        """Let the database go, as a process does that is killed: the mark stays."""
+        """Disconnect without releasing the writer's mark, as a killed process does."""
         self._done.set()
         _OPEN.pop(self._token, None)
         with suppress(Exception):
@@ -274,12 +274,12 @@ class EventLog:
                 raise
 
     def count_refused(self, requests: int) -> None:
-        """Add requests that were refused to those of the log."""
+        """Add to the log's count of refused requests."""
         with self._writing() as db:
             db.execute(sa.update(HEAD).values(refused=HEAD.c.refused + requests))
 
     def rows(self, query: Any) -> list[Any]:
-        """Return what a query finds."""
+        """Return the rows of a query."""
         with self._reading() as db:
             return list(db.execute(query).all())
 
@@ -288,7 +288,8 @@ class EventLog:
         return [ev.event_of(row._mapping, self.source) for row in self.rows(query)]
 
     def decided(self, id_: str) -> tuple[ev.Decided, str] | None:
-        """Return a decision by its id, 32 hexadecimal digits, and the kind of its answer or ""; None where it is not there."""
+        """Return the decision with an id of 32 hexadecimal digits and the kind of its answer ("" for none), or None if
+        it is missing."""
         for found in self._found(EVENTS.c.seq == int(id_[: ev.PLACE], 16)):
             if isinstance(found, ev.Decided) and found.id == id_:
                 answer = (ANSWERS.c.decision == found.seq) & (ANSWERS.c.seq == EVENTS.c.seq)
@@ -296,7 +297,7 @@ class EventLog:
         return None
 
     def first_open(self, after: int) -> Any:
-        """Return the first decision behind a place that has no answer, None where there is none."""
+        """Return the first unanswered decision after a place, or None."""
         answered = sa.exists().where(ANSWERS.c.decision == EVENTS.c.seq)
         return next(iter(self._found((EVENTS.c.seq > after) & (EVENTS.c.kind == ev.DECIDED) & ~answered, 1)), None)
 
@@ -336,7 +337,7 @@ class EventLog:
             raise self._missing(last + 1)
 
     def last(self) -> tuple[int, float]:
-        """Return place and time of the last event; (pruned, 0.0) where there is none."""
+        """Return place and time of the last event, (pruned, 0.0) for a log without events."""
         for event in self._found(EVENTS.c.seq == sa.select(sa.func.max(EVENTS.c.seq)).scalar_subquery()):
             return event.seq, event.at
         return self.head().pruned, 0.0
@@ -344,12 +345,12 @@ class EventLog:
     # ---------------------------------------------------------------------------------------------------------- snapshots
 
     def own(self, uid: str) -> None:
-        """Say whose log it is."""
+        """Store the header of the policy that owns the log."""
         with self._writing() as db:
             db.execute(sa.update(HEAD).values(uid=uid))
 
     def snapshot(self) -> tuple[int, bytes]:
-        """Return the last snapshot that is whole: the place of the event before it, and a policy's file."""
+        """Return the last undamaged snapshot: the place of the event before it, and the policy's file."""
         for number in sorted({place // PARTS for place in self._places()}, reverse=True):
             if (found := self._snapshot(number)) is not None:
                 self._whole = number
@@ -360,7 +361,7 @@ class EventLog:
         return [place for (place,) in self.rows(sa.select(SNAPSHOTS.c.place).where(SNAPSHOTS.c.place >= 0))]
 
     def _snapshot(self, number: int) -> tuple[int, bytes] | None:
-        """Return a snapshot, None where a part is missing or damaged."""
+        """Return a snapshot, or None if a part is missing or damaged."""
         parts = [self._part(place) for place in sorted(self._places()) if place // PARTS == number]
         data = b"".join(part.data for part in parts if part is not None)
         return (parts[0].seq, data) if None not in parts and is_whole(data) else None
@@ -370,7 +371,8 @@ class EventLog:
         return part if part.crc == ev.checksum([part.place, part.seq, part.data]) else None
 
     def keep(self, seq: int, data: bytes) -> None:
-        """Store a snapshot part by part; then remove all but it and the one before, which stands in where it is damaged."""
+        """Store a snapshot part by part; then remove all older ones but the previous, the fallback if this one gets
+        damaged."""
         number = max(self._places(), default=0) // PARTS + 1
         for at in range(0, len(data), PART):
             part = {"place": number * PARTS + at // PART, "seq": seq, "data": data[at : at + PART]}
@@ -385,7 +387,7 @@ class EventLog:
     # ------------------------------------------------------------------------------------------------------------ tending
 
     def verify(self) -> int:
-        """Check all of it, every event by its checksum, and return the number of events; a LogError says what is wrong."""
+        """Verify the checksum of every event and return the number of events; a LogError names the fault."""
         if self._dialect == "sqlite":
             self._check_pages("integrity_check")
         self._check_answers()
@@ -398,7 +400,7 @@ class EventLog:
         return sum(1 for _ in self.events(pruned))
 
     def prune(self, before: float) -> int:
-        """Remove the events before a time; return how many decisions were among them. The snapshots must cover them."""
+        """Remove the events before a time, which snapshots must cover; return the number of removed decisions."""
         end = self.rows(sa.select(sa.func.max(EVENTS.c.seq)).where(EVENTS.c.at < before))[0][0] or self.head().pruned
         [(count,)] = self.rows(sa.select(sa.func.count()).where(EVENTS.c.seq <= end, EVENTS.c.kind == ev.DECIDED))
         for high in (*range(self.head().pruned + STEP, end, STEP), end):
@@ -410,7 +412,7 @@ class EventLog:
         return int(count)
 
     def forget(self, person: str) -> int:
-        """Blank the contexts of a person's decisions; return how many. The snapshots must cover them."""
+        """Blank the contexts of a person's decisions, which snapshots must cover; return their number."""
         found = self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.person == person))
         for (seq,) in found:
             row = ev.row_of(ev.blanked(self.decision(seq)))
@@ -420,14 +422,14 @@ class EventLog:
         return len(found)
 
     def _compact(self) -> None:
-        """Have no page of a SQLite file hold what was removed; PostgreSQL does so by itself, in its own time."""
+        """Overwrite what was removed in a SQLite file. PostgreSQL does so itself, later."""
         if self._dialect == "sqlite":
             self._run("VACUUM")
             if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
                 raise self._error("done, but a reader keeps a copy in the write-ahead file; do it again later")
 
     def _run(self, statement: str) -> list[Any]:
-        """Return the rows of a statement of SQLite's that stands in no transaction."""
+        """Return the rows of a SQLite statement that runs outside of transactions."""
         with self._alone():
             return list(self._db.connection.dbapi_connection.execute(statement).fetchall())
 
@@ -436,7 +438,8 @@ class EventLog:
 
 
 def _process(pid: int) -> str:
-    """Return host, number, machine (its boot and namespace of processes) and start of a process, "-" for what is unknown."""
+    """Return host, process id, machine (boot id and process namespace) and start time of a process, "-" for unknown
+    ones."""
     machine = start = "-"
     with suppress(OSError):  # Linux says all of it, other systems nothing
         machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
@@ -455,7 +458,7 @@ def _writes(token: str, process: str, silent: float) -> bool:
 
 
 def _keep_beating(log: weakref.ref[EventLog], done: threading.Event) -> None:
-    """Renew a log's mark until it is closed, or nobody has it any more."""
+    """Renew the writer's mark of a log until the log is closed or freed."""
     while not done.wait(BEAT) and (found := log()) is not None:
         with suppress(LogError):
             found.prove()
@@ -463,7 +466,7 @@ def _keep_beating(log: weakref.ref[EventLog], done: threading.Event) -> None:
 
 
 def _file_at(place: str) -> tuple[int, int]:
-    """Return which file stands there now, (0, 0) where there is none."""
+    """Return the device and inode of the file now at a path, (0, 0) if there is none."""
     with suppress(OSError):
         found = os.stat(place)
         return found.st_dev, found.st_ino

@@ -1,4 +1,4 @@
-"""Logs in tables: CSV or Parquet files with a row per decision, of any length."""
+"""Logs in CSV or Parquet files of any length, with a row per decision."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def _part(frame: pd.DataFrame, roles: dict[str, str], used: list[str], actions: 
 def _policy_of_table(
     columns: list[str], word: str, named: str, policy: str | None
 ) -> tuple[list[str], Callable[[pd.DataFrame, list[str]], Floats | None], list[str]]:
-    """Return the actions that a policy may choose, what gives its probabilities (m, K) of all actions, and its columns."""
+    """Return a policy's actions, a function that returns its probabilities (m, K), and its columns."""
     if word == "uniform":
         return [], lambda frame, names: np.full((len(frame), len(names)), 1.0 / len(names)), []
     if policy is None:
@@ -106,7 +106,7 @@ def _policy_of_table(
 
 
 def _chunks(path: str) -> Chunks:
-    """Return what gives the table's rows in parts, again each time it is called."""
+    """Return a function that yields the table's rows in parts, from the start at each call."""
     from banditlab.envs.table import read_frame
 
     kind = files.format_of(path, "auto")

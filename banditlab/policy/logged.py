@@ -1,4 +1,4 @@
-"""A log as it is evaluated: its actions, and parts of arrays that are read one after the other."""
+"""A log for evaluation: its actions, and its rounds in parts."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Part(NamedTuple):
 
 
 class Source(NamedTuple):
-    """A log and what was found of all of it."""
+    """A log with a summary of all its parts."""
 
     names: list[str]
     """The names of the K actions."""
@@ -57,6 +57,6 @@ def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
 
 
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:
-    """Return how many ids, by their hashes, stand a second time or more."""
+    """Return the number of repeated ids, by their hashes."""
     every = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
     return +Counter({"ids that stand a second time": len(every) - len(np.unique(every))})

@@ -1,4 +1,4 @@
-"""What a server counts, in Prometheus' words."""
+"""A server's metrics in Prometheus' format."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/o
 
 
 class _Counts:
-    """A counter for each value of a label, read where the policy counts."""
+    """A counter per value of a label, read from the policy's own counts."""
 
     def __init__(self, name: str, text: str, label: str, counts: Mapping[str, float]) -> None:
         self._name, self._text, self._label, self._counts = name, text, label, counts
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Yield the counts as they are now."""
+        """Yield the current counts."""
         found = CounterMetricFamily(f"banditlab_{self._name}", self._text, labels=[self._label])
         for value, count in dict(self._counts).items():
             found.add_metric([value], count)
@@ -27,7 +27,7 @@ class _Counts:
 
 
 class Metrics:
-    """One server's counters, in a registry of their own: requests, answers, and what rows lacked, by column."""
+    """One server's counters in their own registry: requests, answers, and missing entries by column."""
 
     media_type = CONTENT_TYPE_LATEST
 
@@ -66,11 +66,11 @@ class Metrics:
         self._answers.labels("true" if correct else "false").inc()
 
     def request(self, path: str, status: int, seconds: float) -> None:
-        """Count a request; paths that are none of ours are one."""
+        """Count a request; all unknown paths share one counter."""
         path = path if path in PATHS else "other"
         self._requests.labels(path, str(status)).inc()
         self._seconds.labels(path).observe(seconds)
 
     def text(self) -> bytes:
-        """Return all of it as text."""
+        """Return the metrics as text."""
         return generate_latest(self.registry)

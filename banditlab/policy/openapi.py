@@ -1,4 +1,4 @@
-"""What the server says of itself: its description in OpenAPI 3.1, and a page for people."""
+"""The server's description in OpenAPI 3.1, and as a web page."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
 
 
 def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) -> None:
-    """Draw what a policy would have earned on a log, all estimates with what is known of their errors; see `draw_status`."""
+    """Draw all estimates of a policy's value with their intervals or errors; see `draw_status`."""
     found = made.evaluation
     normal = "doubly robust" if found.doubly_robust == found.doubly_robust else "snips"
     rows = {"mean reward of the log": made.logged, "ips": found.ips, "snips": found.snips}
@@ -60,7 +60,7 @@ def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) 
 
 @contextmanager
 def _figure(path: str | os.PathLike[str], width: float) -> Iterator[Figure]:
-    """Give a figure, which is written to the file at the end."""
+    """Yield a figure and write it to the file at the end."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 

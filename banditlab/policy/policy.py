@@ -48,7 +48,8 @@ ID = re.compile("[0-9a-f]{32}")
 
 
 class Context(NamedTuple):
-    """A row as it is decided: x (d,), read-only; KEY=VALUE of its person; columns filled in, and of unknown categories."""
+    """A row to decide: x (d,), read-only; KEY=VALUE of its person; columns filled in, and columns with unknown
+    categories."""
 
     x: NDArray[np.float64]
     person: str | None
@@ -61,7 +62,7 @@ _LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """Close, in a process that was forked off, the policies whose logs are its parent's to write."""
+    """In a forked process, close the policies whose logs the parent writes."""
     for policy in list(_LOGGED):
         policy._let_go()
 
@@ -74,7 +75,7 @@ class Policy:
     """A trained agent that decides.
 
     `Policy.load` gives one that keeps its open decisions in memory; `Policy.open` gives one that writes every decision and
-    every answer to a log before it acknowledges it. One thread at a time is let in. The constructor is theirs.
+    every answer to a log before it acknowledges it. A lock admits one thread at a time. Do not call the constructor.
 
     Parameters
     ----------
@@ -273,7 +274,7 @@ class Policy:
                     self._log.close()
 
     def _let_go(self) -> None:
-        """Be closed without a word to the log, whose connection and lock another process has."""
+        """Close without touching the log, whose connection and lock belong to another process."""
         self._lock = threading.RLock()  # the parent's may be held by a thread that is not here
         self._closed = True
         self._why = "the policy was opened before this process was forked, and its log is the parent's; open it after"
@@ -292,7 +293,7 @@ class Policy:
         return Parts(self._uid, self._encoder, self._core, self._trained, {}, self._rule, self._other)
 
     def _rebuild(self) -> None:
-        """Bring the state to the end of the log: the last snapshot, then every event after it."""
+        """Restore the state at the end of the log: the last snapshot, then every event after it."""
         assert self._log is not None
         place, data = self._log.snapshot()
         self._take(unpacked(data, f"{self._log.source}: its snapshot"))
@@ -319,7 +320,7 @@ class Policy:
             )
 
     def _play_again(self, event: Decided) -> bool:
-        """Decide once more what the log says was decided; return whether it came out otherwise."""
+        """Repeat a logged decision; return whether the result differs."""
         again, was = self._core.choose(event.record.context, event.mask), event.record
         return again.action != was.action or again.probabilities.tobytes() != was.probabilities.tobytes()
 
@@ -353,7 +354,7 @@ class Policy:
             return self._decide(context, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
-        """Choose a class for each row, with one commit to the log for all; a row that is refused refuses them all."""
+        """Choose a class for each row, with one commit to the log; one rejected row rejects all."""
         with self._lock:
             self._ready()
             mask = self._core.mask(allowed)
@@ -366,7 +367,7 @@ class Policy:
         self._refused += 1
 
     def _context(self, row: Row) -> Context:
-        """Return what is decided at and what the log says of it."""
+        """Return the encoded row and what the log stores of it."""
         if isinstance(row, str):
             try:
                 row = json.loads(row, object_pairs_hook=without_duplicates)
@@ -431,7 +432,7 @@ class Policy:
     # ----------------------------------------------------------------------------------------------------------- feedback
 
     def feedback(self, id: str, correct: bool) -> None:
-        """Say whether a choice was right: in any order, once. At any time, or never, unless `unanswered` is "wrong".
+        """Give the feedback on a choice: once, in any order, at any time unless `unanswered` is "wrong".
 
         Parameters
         ----------
@@ -461,7 +462,7 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Learn from an answer, or from there being none in time, and store it."""
+        """Learn from an answer, or from its absence after the deadline, and store it."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)
@@ -473,13 +474,13 @@ class Policy:
     def close_overdue(self) -> None:
         """Close decisions older than `after`, if `unanswered` is "wrong", up to 1,000 of them.
 
-        Every `decide` and `feedback` does so first: this is for a policy that nobody asks.
+        Every `decide` and `feedback` does so first: call this for a policy that receives no requests.
         """
         with self.together():
             pass
 
     def _close_overdue(self) -> None:
-        """Close the oldest decisions whose time is over; no answer may be in memory only."""
+        """Close the oldest overdue decisions; all answers must be stored."""
         for _ in range(CLOSED_AT_ONCE):
             if self._now() <= self._due:
                 return
@@ -490,14 +491,14 @@ class Policy:
                 self._swept = seq
 
     def _first_open(self) -> tuple[str, tuple[int, float, Any]]:
-        """Return the oldest decision that has no answer: id, place, time (infinity where there is none), record."""
+        """Return the oldest unanswered decision: id, place, time (infinity if there is none), record."""
         if self._log is None:
             return next(iter(self._open.items()), NONE_OPEN)
         found = self._log.first_open(self._swept)
         return NONE_OPEN if found is None else (found.id, (found.seq, found.at, self._core.admitted(found.record)))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
-        """Give feedback on many choices, with one commit for all; return for each what is wrong with it, None if nothing."""
+        """Give feedback on many choices with one commit; return an error or None for each."""
         with self._lock, self.together():
             return [self._refusal(name, correct) for name, correct in answers]
 
@@ -509,7 +510,7 @@ class Policy:
         return None
 
     def _logged(self, id_: str, bit: bool) -> tuple[int, float, Record]:
-        """Return place, time and record of a decision that is in the log only, or raise the error that says why not."""
+        """Return place, time and record of a decision that only the log has, or raise an error."""
         kind, logged = self._answers.get(id_, "") if isinstance(id_, str) else "", None
         if isinstance(id_, str) and self._log is not None and not kind and ID.fullmatch(id_):
             logged, kind = self._log.decided(id_) or (None, "")
@@ -525,7 +526,7 @@ class Policy:
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
-        """Count an answer that is too late, and return the error that says which the decision has."""
+        """Count a late answer, and return the error that names the decision's answer."""
         if kind == ANSWERED:
             return UnknownDecisionError(f"decision {short(id_)} has its feedback already")
         self.late[str(bit).lower()] += 1
@@ -541,7 +542,7 @@ class Policy:
         return [name for k, name in enumerate(self._core.classes) if k not in self._core.retired]
 
     def add_class(self, name: Name) -> None:
-        r"""Let a new class be chosen, about which nothing is known, or one again that was retired.
+        r"""Add a class, or allow a retired one again.
 
         A new class has at least a probability of 1/4 (two or more new ones share 1/2) until it was chosen 30 times, then
         :math:`(30/n)^2` of that, n the times it was chosen; with a floor :math:`\epsilon` of K' allowed classes,
@@ -557,7 +558,7 @@ class Policy:
         self._changed("add", name)
 
     def retire_class(self, name: Name) -> None:
-        """Choose a class no more; feedback on earlier choices of it is still learnt from."""
+        """Retire a class: it is not chosen any more. Feedback on earlier choices is still learnt from."""
         self._changed("retire", name)
 
     def _changed(self, kind: str, name: Name) -> None:
@@ -577,18 +578,18 @@ class Policy:
         return self._log is not None
 
     def mark(self) -> tuple[int, ...]:
-        """Return a number of events, decisions and answers: where two are equal, nothing was decided or learnt between them."""
+        """Return the number of events: if two calls return the same, nothing was decided or learnt between them."""
         return self._seq, self._core.decisions, self._core.answered
 
     def warm(self) -> None:
-        """Compile what a first decision would have to wait for; nothing of the policy changes."""
+        """Compile the kernels that the first decision needs; the policy does not change."""
         with self._lock:
             self._encoder.warm()
             self._core.warm()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Store what is decided and answered inside with one commit, at the end: only then is it acknowledged.
+        """Store the decisions and answers of the block with one commit at its end; only then are they durable.
 
         Raises
         ------
@@ -638,7 +639,7 @@ class Policy:
         return int(event.seq)
 
     def _commit(self, events: list[Event]) -> None:
-        """Write events to the log. Where that fails the state is ahead of the log, and made anew from it."""
+        """Write events to the log. If that fails, restore the state from the log."""
         assert self._log is not None
         if not events:
             return
@@ -654,7 +655,7 @@ class Policy:
             self._keeper.start()
 
     def _keep(self, seq: int, parts: Parts) -> None:
-        """Write a snapshot; where that fails, the events are in the log all the same, and are acknowledged."""
+        """Write a snapshot. If that fails, the events are in the log and remain acknowledged."""
         assert self._log is not None
         try:
             self._log.keep(seq, packed(parts))
@@ -662,7 +663,7 @@ class Policy:
             warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
 
     def ready(self) -> None:
-        """Raise a LogError where a decision could not be stored now, a UsageError where the policy is closed."""
+        """Raise a LogError if a decision could not be stored now, a UsageError if the policy is closed."""
         with self._lock:
             self._ready()
             if self._log is not None:
@@ -710,7 +711,7 @@ class Policy:
     # ------------------------------------------------------------------------------------------------------------- say
 
     def describe(self) -> dict[str, Any]:
-        """Return what the policy is, as plain data: agent, settings, classes, columns, counts, how it was trained."""
+        """Return a description as plain data: agent, settings, classes, columns, counts, training."""
         core = self._core
         return {
             "agent": core.agent.id,
@@ -735,13 +736,13 @@ class Policy:
         }
 
     def __repr__(self) -> str:
-        """Return one line: the agent, K, d, how often it decided."""
+        """Return one line: the agent, K, d, number of decisions."""
         core = self._core
         return f"Policy({core.agent.id!r}, K={len(core.classes)}, d={self._encoder.d}, decisions={core.decisions})"
 
 
 def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object of these pairs; a UsageError where a key stands twice: readers differ in which one they take."""
+    """Return the JSON object of these pairs; a UsageError for a duplicate key, which parsers treat differently."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]

@@ -57,7 +57,7 @@ STOP = 9.0
 
 
 class Answer(JSONResponse):
-    """JSON in ASCII: half of a surrogate pair, which a request may bring and an error repeat, is no UTF-8."""
+    """JSON in ASCII, because an error may repeat half of a surrogate pair, which UTF-8 cannot encode."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
@@ -73,14 +73,14 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """What one request asks of the policy, and where its answer is awaited."""
+    """A request to the policy, with the future of its answer."""
 
     work: Callable[[], Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Desk:
-    """Takes jobs from the event loop and has them done together, in the order in which they came."""
+    """Collects jobs from the event loop and runs them together, in order of arrival."""
 
     def __init__(self, policy: Policy, metrics: Metrics) -> None:
         self.policy, self.metrics = policy, metrics
@@ -205,7 +205,7 @@ class Server:
                 await asyncio.to_thread(self.policy.close_overdue)
 
     def endpoint(self, handle: Callable[[Request], Any], *, open_to_all: bool = False) -> Any:
-        """Return `handle` with what is the same for every path: who may ask, how errors are told, what is counted."""
+        """Wrap `handle` with what all paths share: the token, error answers, metrics."""
 
         async def answer(request: Request) -> Response:
             begin = time.perf_counter()
@@ -356,7 +356,7 @@ def decoded(body: bytearray) -> dict[str, Any]:
 
 
 def known(asked: dict[str, Any], *names: str) -> None:
-    """Refuse a key that means nothing: it was meant to."""
+    """Reject an unknown key."""
     odd = sorted(set(asked) - set(names))
     if odd:
         raise Refused(400, f"unknown key {odd[0][:60]!r} (known: {', '.join(names)})")
@@ -381,7 +381,7 @@ def batch(given: Any, name: str, most: int) -> list[Any]:
 
 
 def refusal(error: Exception) -> Refused:
-    """Return what a job ended with as the answer to its request."""
+    """Return a job's result as the HTTP answer."""
     text = " ".join(str(error).split())
     if isinstance(error, UnknownDecisionError):
         return Refused(409 if "already" in text else 404, text)
@@ -391,7 +391,7 @@ def refusal(error: Exception) -> Refused:
 
 
 def bears(request: Request, token: str) -> bool:
-    """Return whether a request brings the token; how long that takes tells nothing about it."""
+    """Return whether a request has the token, compared in constant time."""
     kind, _, given = request.headers.get("authorization", "").partition(" ")
     return kind.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), token.encode())
 
@@ -447,7 +447,7 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
 
 
 class _Stoppable(uvicorn.Server):
-    """A server that is done when it has been asked to stop: uvicorn's own raises the signal anew afterwards."""
+    """A server that ends normally after a stop signal; uvicorn's own raises the signal again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Start; the system may then queue more connections than the loop accepts at once."""
@@ -457,7 +457,7 @@ class _Stoppable(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """Have SIGTERM and SIGINT end it in its own time; the second one at once."""
+        """Handle SIGTERM and SIGINT: the first stops the server gracefully, the second at once."""
         before = {number: signal.signal(number, self.handle_exit) for number in (signal.SIGTERM, signal.SIGINT)}
         try:
             yield
@@ -466,7 +466,7 @@ class _Stoppable(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop, and see to it that this has an end."""
+        """Begin to stop, with a deadline."""
         if not self.should_exit:
             last = threading.Timer(STOP, _give_up)
             last.daemon = True

@@ -1,4 +1,4 @@
-"""Is it still good? What a policy's log says: decisions, feedback and its delay, mistakes, drift, and honest probabilities."""
+"""`banditlab status`: decisions, feedback and its delay, mistakes, drift and calibration from a policy's log."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Plays(NamedTuple):
-    """How often a class was played, beside what its probabilities add up to."""
+    """How often a class was played, and the sum of its probabilities."""
 
     name: Name
     plays: int
@@ -45,7 +45,7 @@ class Plays(NamedTuple):
 
     @property
     def far(self) -> bool:
-        """Whether the plays are further from their expectation than chance ever brings them."""
+        """Whether the plays are significantly far from their expectation (anytime-valid)."""
         return abs(self.plays - self.expected) > DISHONEST * self.deviation + 1e-6
 
 
@@ -206,7 +206,7 @@ class LogStatus:
 
 
 def verify_log(log: str | os.PathLike[str]) -> int:
-    """Read a whole log, every event by its checksum, beside its writer; return how many events it has.
+    """Verify every event of a log by its checksum, also while it is written; return the number of events.
 
     Raises
     ------
@@ -220,7 +220,7 @@ def verify_log(log: str | os.PathLike[str]) -> int:
 
 
 def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
-    """Return what a log says of its policy; its writer may be at work meanwhile.
+    """Return a policy's status from its log, which may be written meanwhile.
 
     Raises
     ------
@@ -298,7 +298,7 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
 
 
 def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name], held: Floats) -> Iterator[str]:
-    """Yield in which ways being answered depends on the decision, of the first decisions, whose time is over."""
+    """Yield the ways in which being answered depends on the decision, among decisions past their deadline."""
     n = len(answered)
     ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
     for what, group, labels in (

@@ -1,4 +1,4 @@
-"""Training: the rows of a table played once, as bandit rounds, by one agent; what comes out is a policy."""
+"""Train a policy: an agent plays the rows of a table once, as bandit rounds."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
 
 
 def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any) -> Parts:
-    """Return the parts of a policy that has learnt nothing, where there are no labelled rows yet.
+    """Return the parts of an untrained policy, for when there are no labelled rows yet.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ def trained(
     taught: bool = True,
     **table: Any,
 ) -> Parts:
-    """Return the parts of a trained policy, or of one of which only the recipe is fitted; see `train`."""
+    """Return the parts of a trained policy, or of one with a fitted recipe only; see `train`."""
     if not isinstance(data, str | os.PathLike):
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
@@ -271,7 +271,7 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _value(text: str) -> Any:
-    """Return a setting of which the results hold the text."""
+    """Return a setting from its text in the results."""
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

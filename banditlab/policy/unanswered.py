@@ -1,4 +1,4 @@
-"""What becomes of decisions that nobody answers, and which decisions of a log count.
+"""Unanswered decisions: what becomes of them, and which decisions of a log count.
 
 Decisions count in their order, so that late answers cannot look like a change: a mistake rate over answers in order of arrival
 is wrong where hits are answered sooner than misses. Decision i counts only when it and every decision before it were answered
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Unanswered(NamedTuple):
-    """What a decision is that was not answered in time; made by `checked`."""
+    """The rule for decisions that are not answered in time; made by `checked`."""
 
     treated_as: str = "ignored"
     """ "ignored": nothing is learnt from it. "wrong": it is closed, and learnt from, as an action that was wrong."""
@@ -44,13 +44,13 @@ class Unanswered(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """How long an answer may take."""
+        """The deadline of an answer."""
         number, _, unit = self.after.partition(" ")
         return float(number) * UNITS[unit] if self.after else np.inf
 
 
 def checked(unanswered: str | None = None, after: str | None = None) -> Unanswered | None:
-    """Return what the two settings say, None where neither is given.
+    """Return the rule of the two settings, or None if neither is given.
 
     Raises
     ------
@@ -80,7 +80,7 @@ class Answers(NamedTuple):
 
 
 def matched(seq: Floats, answers: Floats) -> Answers:
-    """Return the answers to the decisions at the places seq (n,) from the rows place, time, decision and bit, (4, m)."""
+    """Return the answers to the decisions at the places seq (n,), from answers (4, m): place, time, decision, bit."""
     found = np.full((3, len(seq)), np.nan)
     answers = answers[:, np.isin(answers[2], seq)]  # of decisions that were removed from the log
     found[:, np.searchsorted(seq, answers[2])] = answers[[0, 1, 3]]

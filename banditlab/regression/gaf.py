@@ -40,7 +40,7 @@ class GaussianRegression:
     \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]`, whatever was predicted. Bounds: `vovk_azoury_warmuth` for the squared
     loss, `gaf_huber` for Huber's.
 
-    Cost: :math:`2 d^2` multiplications a round, :math:`d^2` numbers.
+    Cost: :math:`2 d^2` multiplications per round, :math:`d^2` numbers.
 
     Parameters
     ----------

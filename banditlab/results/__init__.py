@@ -1,1 +1,1 @@
-"""The results folder: one schema, one writer, one reader, and a manifest without which no file counts."""
+"""The results folder: one schema, one writer, one reader, and a manifest that lists every file."""

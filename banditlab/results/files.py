@@ -1,4 +1,4 @@
-"""Files that are whole or not there: written in one step, checked against the manifest when read."""
+"""Atomic files: written in one step, checked against the manifest when read."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def parquet_of(table: pa.Table) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None = None) -> None:
-    """Write a file that is either whole or not there: temporary name, fsync, rename, fsync of the folder.
+    """Write a file atomically: temporary name, fsync, rename, fsync of the folder.
 
     Parameters
     ----------

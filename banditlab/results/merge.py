@@ -1,4 +1,4 @@
-"""Putting the parts of a sweep together: `--shard i/n` wrote each into a folder of its own."""
+"""Merge the parts of a sweep that `--shard i/n` wrote into separate folders."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from banditlab.results.store import Store
 
 @dataclass
 class Merged:
-    """What a merge came to."""
+    """The result of a merge."""
 
     folder: Path
     runs: int

@@ -1,4 +1,4 @@
-"""Reading a results folder: its plan, its runs, its comparators, its failures. Nothing is changed, no run is rebuilt.
+"""Read a results folder: its plan, runs, comparators and failures. Nothing is changed.
 
 The engine resumes by what is read here, and analysis shows it: both see the same rows, or the same damage.
 """

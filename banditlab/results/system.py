@@ -1,4 +1,4 @@
-"""What operating systems do differently: locking a file."""
+"""Differences between operating systems: locking a file."""
 
 from __future__ import annotations
 

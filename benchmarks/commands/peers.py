@@ -109,7 +109,7 @@ def make(id_: str, settings: dict[str, Any], problem: Problem, seed: int) -> Any
 
 def lines(rows: Iterable[Row]) -> Iterable[str]:
     """Yield the lines of the table, the first row being the recommended agent's, as the rows come."""
-    yield "| agent | rounds/s | us a round | mistakes | least to most | its speed / this | mistakes more, points |"
+    yield "| agent | rounds/s | us per round | mistakes | least to most | its speed / this | mistakes more, points |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     best: Row | None = None
     for row in rows:

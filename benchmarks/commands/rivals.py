@@ -38,7 +38,7 @@ TUNING = (1000, 1001)
 FIRST = 100
 """The first of the streams that are reported."""
 FEW = 4
-"""Streams of `LONG` rounds that players of more than .2 ms a round play; of shorter ones as many more."""
+"""Streams of `LONG` rounds that players of more than .2 ms per round play; of shorter ones as many more."""
 SHORT, LONG = 1000, 5000
 """Rounds below which settings are chosen on five times as many streams; and those of a long stream."""
 

@@ -176,7 +176,7 @@ def shown(row: Row) -> str:
     if row.nanoseconds is None or row.mistakes is None:
         return f"{place} {row.why}"
     before = "" if row.times is None else f", {row.times:.2f} times as long as before"
-    return f"{place} {row.nanoseconds / 1e3:10,.3f} us a round{before}, {100 * row.mistakes:.2f} % of {row.rounds:,}"
+    return f"{place} {row.nanoseconds / 1e3:10,.3f} us per round{before}, {100 * row.mistakes:.2f} % of {row.rounds:,}"
 
 
 def write_rows(file: Path, rows: list[Row]) -> None:

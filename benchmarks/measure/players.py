@@ -94,7 +94,7 @@ PEERS = [
     Player("coba-linucb", "agents", {}, "second"),
     Player("coba-lints", "agents", {}, "second"),
 ]
-"""Other libraries: by their own driver (a whole stream in one call), or called once a round."""
+"""Other libraries: by their own driver (a whole stream in one call), or called once per round."""
 
 OURS = AGENTS + FORECASTERS
 ROWS_FIRST = ("newtron",)

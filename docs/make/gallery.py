@@ -1,6 +1,7 @@
-"""The gallery: a page for each notebook of analysis/, with what it says of itself and the outputs it left in docs.
+"""The gallery: figures of docs/figures with their scripts; and the studies, a page for each notebook of analysis/.
 
-Studies take hours, so nothing is played here: tables and pictures are those that the notebook kept when it was run.
+Nothing is played here. `python -m docs.make.figures` draws the figures. Tables and pictures of a study are those that its
+notebook stored when it was run.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from docs.make.docstrings import escaped
 ROOT = Path(__file__).parents[2]
 ROWS = 8
 """Rows of a table that are shown; the file has all."""
+ORDER = ("learning", "ranking", "change", "delay", "exploration", "evaluation", "theorem", "regret")
+"""Figures of the gallery in the order in which it shows them."""
 
 
 def notebooks() -> list[Path]:
@@ -24,12 +27,19 @@ def notebooks() -> list[Path]:
 def pages() -> dict[str, str]:
     """Return every page by its path below docs."""
     made = {f"gallery/{_name(file)}.md": page(file) for file in notebooks()}
-    cards = "\n\n".join(_card(file) for file in notebooks())
-    names = "\n".join(_name(file) for file in notebooks())
+    figures = "\n\n".join(_figure(script) for script in ORDER)
     made["gallery/index.md"] = f"""# Gallery
 
-The notebooks of `analysis/`, with the tables and pictures they left when they were run. Each is a script (jupytext, percent
-format) that can be run again; what a study takes is on its results page.
+Each figure is drawn by the script below it, as it stands. `python -m docs.make.figures` draws all of them.
+
+{figures}
+"""
+    cards = "\n\n".join(_card(file) for file in notebooks())
+    names = "\n".join(_name(file) for file in notebooks())
+    made["gallery/studies.md"] = f"""# Studies
+
+The notebooks of `analysis/` with the tables and pictures of their last run. Each is a script (jupytext, percent
+format) that can be run again. [Results](../results/index.md) has the answers in words.
 
 {cards}
 
@@ -40,6 +50,14 @@ format) that can be run again; what a study takes is on its results page.
 ```
 """
     return made
+
+
+def _figure(name: str) -> str:
+    """Return a figure of the gallery: its question, the figure, the script."""
+    text = (ROOT / "docs" / "figures" / f"{name}.py").read_text("utf-8")
+    said, _, code = text.removeprefix('"""').partition('"""\n\n')
+    question, _, answer = said.partition("? ")
+    return f"## {question}?\n\n{answer}\n\n![{escaped(answer)}](../images/gallery/{name}.svg)\n\n```python\n{code}```"
 
 
 def _card(file: Path) -> str:

@@ -25,7 +25,7 @@ def make_tree(tree: Path = BUILD / "tree") -> Path:
     wanted: dict[Path, bytes] = {}
     for file in sorted((ROOT / "docs").rglob("*")):
         inside = file.relative_to(ROOT / "docs")
-        if file.is_file() and "__pycache__" not in inside.parts and inside.parts[0] != "make":
+        if file.is_file() and "__pycache__" not in inside.parts and inside.parts[0] not in ("make", "figures"):
             wanted[inside] = file.read_bytes()
     for name, page in PAGES.items():
         wanted[Path(page)] = _from_top((ROOT / name).read_text(encoding="utf-8")).encode()

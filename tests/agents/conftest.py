@@ -48,7 +48,7 @@ def both_paths(make, X, y):
         assert decision.payload.shape == (slow.payload_size,)
         slow.learn(X[t], decision, decision.action == y[t])
     assert same(fast.state, slow.state)
-    expected = np.random.default_rng(7)  # exactly two uniforms a round
+    expected = np.random.default_rng(7)  # exactly two uniforms per round
     expected.random((len(y), 2))
     assert fast.rng.bit_generator.state == slow.rng.bit_generator.state == expected.bit_generator.state
 

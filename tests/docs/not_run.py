@@ -29,6 +29,7 @@ class NotRun(NamedTuple):
 
 
 NOT_RUN = (
+    NotRun("index.md", "pip install -e .", INSTALLS),
     NotRun("start.md", "python3 -m venv .venv", INSTALLS),
     NotRun("how-to/build-this-site.md", 'pip install -e ".[docs]"', INSTALLS),
     NotRun("how-to/build-this-site.md", "python -m docs", "it builds this very page; .ci/run runs it"),

@@ -19,6 +19,8 @@ DESK, PHONE = (1400, 900), (390, 844)
 PAGES = (
     "index.html",
     "start.html",
+    "tutorials/index.html",
+    "tutorials/play-a-round.html",
     "glossary.html",
     "algorithms/agents/fastcb.html",
     "algorithms/agents/stackcb.html",
@@ -30,6 +32,7 @@ PAGES = (
     "tutorials/own-agent.html",
     "tutorials/theory-on-one-page.html",
     "gallery/index.html",
+    "gallery/studies.html",
     "gallery/quickstart.html",
     "results/speed.html",
     "theory/half-log.html",

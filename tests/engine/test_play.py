@@ -29,7 +29,8 @@ def banditron(env, seed=1):
 @pytest.mark.parametrize("make", [lambda: Digits(horizon=1500), lambda: Logistic(horizon=1500)])
 def test_both_paths_give_the_same_run(make):
     env = make()
-    fast = play(env, banditron(env), seed=3, checkpoints=[1, 7, 100, 1024, 1025], path="blocks", keep_trace=True)
+    array = np.array([1, 7, 100, 1024, 1025])
+    fast = play(env, banditron(env), seed=3, checkpoints=array, path="blocks", keep_trace=True)
     slow = play(env, banditron(env), seed=3, checkpoints=[1, 7, 100, 1024, 1025], path="steps", keep_trace=True)
     for a, b in zip(fast.trace, slow.trace, strict=True):
         np.testing.assert_array_equal(a, b)

@@ -211,7 +211,7 @@ def test_players_that_observe_labels_say_that_they_need_one(kind: str, id_: str,
     env = Given()
     player = registry().load(kind, id_)(env.problem, np.random.default_rng(0))
     with pytest.raises(
-        IncompatibleError, match=r"^it observes one label a round, and several actions may be right in this"
+        IncompatibleError, match=r"^it observes one label per round, and several actions may be right in this"
     ):
         play(env, player, seed=0, path=path)
 
@@ -255,11 +255,11 @@ def test_a_sweep_plays_a_table_with_arms(spec: Any, tmp_path: Any) -> None:
     assert set(last["first_sight_constant_mistakes"]) == {60 - right.sum().max()}
     skipped = {row["player"]: row["reason"] for row in sweep.plan.skipped}
     assert set(skipped) == {"perceptron", "ogd"}
-    assert all(reason.startswith("it observes one label a round") for reason in skipped.values())
+    assert all(reason.startswith("it observes one label per round") for reason in skipped.values())
 
 
 def test_the_comparator_needs_one_label(spec: Any) -> None:
     with pytest.raises(
-        UsageError, match=r"norm_bounds: the comparator on .* has no single label a round to be computed from"
+        UsageError, match=r"norm_bounds: the comparator on .* has no single label per round to be computed from"
     ):
         Sweep(make_spec(spec | {"norm_bounds": [1.0]}, "test"))

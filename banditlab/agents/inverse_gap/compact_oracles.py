@@ -1,4 +1,4 @@
-"""AIOLI oracles for long dense contexts: of each class's matrix a diagonal, or a block in a sketch that all classes share.
+"""AIOLI oracles for long dense contexts: a diagonal per class, or a block per class in a shared sketch.
 
 Kernels over the sketch read it from the agent's state, so that both sets of a duel use one projection of
 the context and rotate with one basis.
@@ -33,7 +33,7 @@ def sketched_context(state, x):
 
 @njit(arrays="views")
 def widened_context(state, x):
-    """Return the same after the basis got the context's own direction, where it had fewer than m rows."""
+    """Return the sketch after adding the context's direction to the basis, if that had fewer than m rows."""
     sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:

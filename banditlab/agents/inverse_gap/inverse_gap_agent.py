@@ -107,7 +107,8 @@ def act(state, x, u, p, payload):
 
 @njit
 def score(points, winner, first, second, action):
-    """Give the point of a hit to the one of margins first, second (K,) whose best class it was, and end a clear duel."""
+    """On a hit, give a point to the oracle (margins first or second, (K,)) whose best class it was; end a decided
+    duel."""
     K = first.shape[0]
     a, b = argmax(first, K), argmax(second, K)
     if a == b or (action != a and action != b):
@@ -133,7 +134,7 @@ def learn(state, x, action, p, payload, correct):
 
 
 def prefetch(state, X, t):
-    """Template: prefetch for both oracles; the one that lost the duel gets the end of the block."""
+    """Template: prefetch for both oracles; for the loser of the duel, finish the block."""
     n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
     oracle_prefetch_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
     oracle_prefetch_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
@@ -143,7 +144,7 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
 def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
-    """Return the same constructor with other defaults of keyword-only parameters."""
+    """Return the constructor with other defaults for keyword-only parameters."""
     given: Any = constructor
     copy = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
     copy.__kwdefaults__ = given.__kwdefaults__ | defaults
@@ -156,7 +157,8 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 
 
 class InverseGapAgent(KernelAgent):
-    r"""Base of the two: settings, state, kernels; a subclass names its weights_kernel(z, g, p) and its defaults.
+    r"""Base of `fastcb` and `squarecb`: settings, state, kernels; a subclass sets weights_kernel(z, g, p) and its
+    defaults.
 
     Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with a constant,
     intercept R, behind it. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
@@ -316,12 +318,12 @@ class InverseGapAgent(KernelAgent):
         self.state = own if sketch is None else SketchState(*own, sketch=sketch)
 
     def limits(self) -> Limits:
-        """Return the range of the duel's winner: where there is no duel the rival is a stub."""
+        """Return the range of the duel's winner; without a duel the rival is a stub."""
         return {"state.winner": (-1, 1) if self.payload_size > self.problem.n_classes else (0, 0)}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least, by its oracle: a diagonal one is far smaller than the others."""
+        """Return a lower bound on the bytes of the state, by its oracle."""
         given = cls.completed(settings)
         oracle, second_order = given["oracle"], resolved_order(given["second_order"], problem)
         if oracle not in [*ORACLES] or second_order not in [*PER_CLASS]:  # the constructor refuses it
@@ -350,11 +352,11 @@ class InverseGapAgent(KernelAgent):
         return _bound_prefetch(self.kind) if self.kind.prefetches(self.state.oracle) else no_prefetch
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and both sides' points, where there is
-        one.
+        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both, if there is a
+        duel.
 
-        Of a sketch: how often the basis was turned, and the share of :math:`\|x\|^2` that lay outside of it, over the
-        rounds learnt.
+        For a sketch: the number of basis rotations, and the share of :math:`\|x\|^2` outside of the sketch over all
+        updates.
         """
         found: dict[str, Any] = {}
         if self.payload_size > self.problem.n_classes:
@@ -368,13 +370,13 @@ class InverseGapAgent(KernelAgent):
 
 
 def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
-    """Return the oracle that two settings name; second_order is that of "aioli"."""
+    """Return the oracle of two settings; second_order applies to "aioli"."""
     return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
 
 
 @cache
 def _bound(agent: type[InverseGapAgent], kind: type[Oracle]) -> tuple[Any, Any]:
-    """Return act and learn; only act differs between the agents."""
+    """Return the kernels of act and learn; only act differs between the agents."""
     bound = bind(
         act,
         f"{agent.__module__}.{agent.__qualname__} over {kind.__name__}",

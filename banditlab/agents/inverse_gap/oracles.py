@@ -53,7 +53,7 @@ def no_prefetch_of(state, X, t, behind):
 
 @inline(arrays="views")
 def own_context(state, x):
-    """Return the context of an agent's state with the intercept behind x (d,), as its oracles read it."""
+    """Return the agent's context buffer: x (d,) followed by the intercept."""
     own = state.x
     for j in range(x.shape[0]):
         own[j] = x[j]
@@ -66,7 +66,7 @@ def nothing(state):
 
 
 class Oracle(ABC):
-    """One kind of oracle: its kernels, the settings it reads, and how a state is made of them."""
+    """A kind of oracle: its kernels, its settings, and how they make a state."""
 
     reads: ClassVar[tuple[str, ...]]
     """The settings that mean something to it; the agent refuses the others."""
@@ -86,7 +86,7 @@ class Oracle(ABC):
     @staticmethod
     @abstractmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return the settings it reads, words turned into numbers; or raise a UsageError."""
+        """Return its settings with words resolved to numbers, or raise a UsageError."""
 
     @staticmethod
     @abstractmethod
@@ -100,7 +100,7 @@ class Oracle(ABC):
 
     @staticmethod
     def shared(n_features: int, settings: dict[str, Any]) -> Any:
-        """Return what the two states of a duel share, or None."""
+        """Return the shared part of the two states of a duel, or None."""
         return None
 
     @staticmethod
@@ -110,7 +110,7 @@ class Oracle(ABC):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes its states take at least, from settings as given."""
+        """Return a lower bound on the bytes of its states, from unresolved settings."""
         K, d = problem.n_classes, problem.n_features
         return 4.0 * K * d * max(1.0, cls.models(settings) * d)
 
@@ -178,7 +178,7 @@ class PerClassAIOLI(Oracle):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes its states take at least, from settings as given."""
+        """Return a lower bound on the bytes of its states, from unresolved settings."""
         return least_bytes(problem, settings, problem.n_classes * cls.models(settings))
 
     @staticmethod
@@ -291,7 +291,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return grid_size, 1 for an invalid one, which the constructor refuses."""
+        """Return grid_size; 1 for an invalid one, which the constructor rejects."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 

@@ -1,4 +1,4 @@
-"""OBAMA-lite: OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a sampler that a round can pay for."""
+"""OBAMA-lite: OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with an affordable sampler."""
 
 from __future__ import annotations
 
@@ -81,8 +81,8 @@ class ObamaLite(KernelAgent):
 
     Cost: "laplace": :math:`K(K-1)/2` quadratic forms of size d a round, :math:`O(K^2 d^2)`, and
     :math:`O(\text{samples}\, K^2)`; on a hit :math:`O(K^3 d^2)` as a matrix product, delayed; :math:`K^2 d^2/2`
-    numbers. "net", "grid": :math:`O(N K d)` a round, :math:`N K d` numbers. "mala":
-    :math:`O(\text{chains}\,\text{steps}\, K d)` a round, on a hit times the number of distinct contexts hit so far.
+    numbers. "net", "grid": :math:`O(N K d)` per round, :math:`N K d` numbers. "mala":
+    :math:`O(\text{chains}\,\text{steps}\, K d)` per round, on a hit times the number of distinct contexts hit so far.
 
     Parameters
     ----------
@@ -178,7 +178,7 @@ class ObamaLite(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: a covariance with "laplace", else matrices W."""
+        """Return a lower bound on the bytes of the state: a covariance with "laplace", else matrices W."""
         given = cls.completed(settings)
         if given["sampler"] == "laplace":
             return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes
@@ -259,7 +259,7 @@ class ObamaLite(KernelAgent):
         return state | {"_past": self._past.arrays()} if self.sampler == "mala" else state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         super().set_state({name: value for name, value in state.items() if name != "_past"})
         if self.sampler == "mala":
             self._past.restore(state["_past"])

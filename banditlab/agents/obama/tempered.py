@@ -1,4 +1,4 @@
-"""What OBAMA's samplers share: the forecast from an average over the posterior, and a hit's weight in its next factor."""
+"""Shared by OBAMA's samplers: the forecast from an average over the posterior, and the weight of a hit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def answer(qbar, rule, gamma, u, p):
     r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), h the decoding; return a draw from it, and
     whether the coin chose it.
 
-    h(qbar) comes in the place of qbar.
+    h(qbar) overwrites qbar.
     """
     K = p.shape[0]
     decode_forecast(rule, qbar)

@@ -1,4 +1,4 @@
-"""What the adapters share: the import of a library, and the two methods around its own predict and learn."""
+"""Base of the adapters: the import of a library, and act and learn around its own methods."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from banditlab.validation import at_least
 
 
 class PeerAgent(RoundAgent):
-    """An agent whose predicting and learning are another library's; only the bit ever reaches it.
+    """An agent of another library, which receives only the bit.
 
     A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks are played by the
     same two, without the Gymnasium loop around them.
@@ -31,11 +31,11 @@ class PeerAgent(RoundAgent):
 
     @abstractmethod
     def _distribution(self, x: Floats) -> Floats:
-        """Return the probabilities (K,) that the library plays x (d,) with: a new array, its sum 1 to 1e-9."""
+        """Return the library's probabilities (K,) at x (d,): a new array that sums to 1 within 1e-9."""
 
     @abstractmethod
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
-        """Hand the library the outcome of `action`, which was played at x (d,) with `probability`."""
+        """Update the library with the outcome of `action`, played at x (d,) with `probability`."""
 
     def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
         """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was forced."""
@@ -65,9 +65,9 @@ class PeerAgent(RoundAgent):
 
 
 class BatchPeerAgent(PeerAgent):
-    """A library that is updated with `batch` rounds at a time, by a subclass's `_pass_batch`.
+    """An adapter that updates its library with `batch` rounds at a time, by a subclass's `_pass_batch`.
 
-    Every round is still decided singly, by the batches passed before it.
+    Each decision uses the batches before it.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, *, batch: int) -> None:
@@ -81,13 +81,13 @@ class BatchPeerAgent(PeerAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: the rounds that wait, and a vector for each class."""
+        """Return a lower bound on the bytes of the state: the pending rounds, and a vector per class."""
         batch = settings.get("batch", cls.own_settings()["batch"].default)
         return super().least_bytes(problem, settings) + 8.0 * batch * problem.n_features
 
     @abstractmethod
     def _pass_batch(self, contexts: Floats, actions: NDArray[np.int64], rewards: Floats) -> None:
-        """Let the library learn from contexts (batch, d), the classes played there (batch,) and the bits (batch,)."""
+        """Update the library with contexts (batch, d), actions (batch,) and bits (batch,)."""
 
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
         i = self._waiting
@@ -98,12 +98,12 @@ class BatchPeerAgent(PeerAgent):
             self._waiting = 0
 
     def _get_waiting(self) -> dict[str, Any]:
-        """Return the rounds that wait."""
+        """Return the pending rounds."""
         arrays = {"contexts": self._contexts, "actions": self._actions, "rewards": self._rewards}
         return {**arrays, "rounds": self._waiting}
 
     def _set_waiting(self, waiting: dict[str, Any]) -> None:
-        """Take over what `_get_waiting` returned."""
+        """Restore what `_get_waiting` returned."""
         waiting = restored(self._get_waiting(), waiting, "state.waiting")
         within(waiting["actions"], "state.waiting.actions", 0, self.problem.n_classes - 1)
         within(waiting["rounds"], "state.waiting.rounds", 0, self.batch - 1)
@@ -112,9 +112,9 @@ class BatchPeerAgent(PeerAgent):
 
 
 class PickledBySettings:
-    """What pickles an adapter whose library's objects cannot be: its settings, its problem and what `get_state` returns.
+    """Pickle an adapter whose library's objects cannot be pickled: settings, problem and the result of `get_state`.
 
-    It is built anew, and takes the state over.
+    Unpickling builds a new one and restores the state.
     """
 
     def __getstate__(self: Any) -> dict[str, Any]:
@@ -133,6 +133,6 @@ def one_hot(k: int, K: int) -> Floats:
 
 
 def internal_seed(rng: np.random.Generator) -> int:
-    """Return a seed for a library's own generator, from a child stream: the agent's own draws stay where they are."""
+    """Return a seed for a library's own generator, from a child stream, so that the agent's own draws do not change."""
     [child] = rng.spawn(1)
     return int(child.integers(2**31 - 1))

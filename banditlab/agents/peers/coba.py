@@ -53,7 +53,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
         return {"rng": self.rng, "arrays": {name: getattr(self._learner, name) for name in self.arrays}}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         self._begin()
         taken = restored(self.get_state(), state)
         self.rng = taken["rng"]
@@ -72,7 +72,7 @@ class CobaLinUCB(CobaAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K (K d)^2)` a round: 2 ms at :math:`d = 65`, :math:`K = 10`. :math:`(K d)^2` numbers, and as much
+    Cost: :math:`O(K (K d)^2)` per round: 2 ms at :math:`d = 65`, :math:`K = 10`. :math:`(K d)^2` numbers, and as much
     again for each of two temporaries.
 
     Parameters
@@ -117,7 +117,7 @@ class CobaLinTS(CobaAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O((K d)^3)` a round, a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
+    Cost: :math:`O((K d)^3)` per round, a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
     :math:`K = 10`. :math:`(K d)^2` numbers, and several times as much for temporaries.
 
     Parameters

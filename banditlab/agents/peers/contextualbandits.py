@@ -52,7 +52,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
 
     @abstractmethod
     def _set_model(self, learner: Any, model: dict[str, Any]) -> None:
-        """Give a class's model what `_model_of` returned."""
+        """Restore a class's model from what `_model_of` returned."""
 
     def _distribution(self, x: Floats) -> Floats:
         return one_hot(int(self._policy.predict(x[None])[0]), self.problem.n_classes)
@@ -63,7 +63,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return the generators, every class's model and counts, and the rounds that wait."""
+        """Return the generators, the model and counts of every class, and the pending rounds."""
         policy = self._policy
         state = {
             "rng": self.rng,
@@ -84,7 +84,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         return {**state, "fitted": fitted}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         mine = {"rng": self.rng, "seed": self._seed, "policy_rng": self._policy.random_state, "explore_prob": 0.0}
         within(state["explore_prob"], "state.explore_prob", 0.0, 1.0)
         within(state["seed"], "state.seed", *SEEDS)
@@ -99,7 +99,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         _continue(self._policy.random_state, state["policy_rng"])
 
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Give the policy its classes' models: one round makes them, and what it taught is written over."""
+        """Create the policy's models by one round, whose effect is overwritten."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
         if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
             raise UsageError(f"state.fitted.models must be of the classes 0 ... {self.problem.n_classes - 1}")
@@ -164,7 +164,7 @@ class ContextualBanditsLinUCB(LinearAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` a round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
+    Cost: :math:`O(K d^2)` per round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes; :math:`K d^2` numbers in single precision.
 
     Parameters
@@ -225,7 +225,7 @@ class ContextualBanditsLinTS(LinearAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` a round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
+    Cost: :math:`O(K d^2)` per round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
     through the K classes. :math:`K d^2` numbers.
 
     Parameters
@@ -281,7 +281,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d)` a round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it
+    Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it
     scikit-learn's checks of K predictions and a step. :math:`K (d + 1)` numbers.
 
     Parameters

@@ -55,7 +55,7 @@ class MABWiserAgent(BatchPeerAgent):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return generators, the arrays of every class, and the rounds that wait."""
+        """Return generators, the arrays of every class, and the pending rounds."""
         inside = self._mab._imp
         models = [inside.arm_to_model[k] for k in inside.arms] if self._mab._is_initial_fit else []
         return {
@@ -68,7 +68,7 @@ class MABWiserAgent(BatchPeerAgent):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         super().set_state({"rng": state["rng"]})
         inside, K = self._mab._imp, self.problem.n_classes
         within(len(state["arrays"]), "the number of state.arrays", 0, K, K)
@@ -100,7 +100,7 @@ class MABWiserLinUCB(MABWiserAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: 1.3 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly copies, checks and the inverse of
+    Cost: 1.3 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly copies, checks and the inverse of
     :math:`A_k` anew; with `batch = 50` a twentieth of it. :math:`2 K d^2` numbers.
 
     Parameters
@@ -148,7 +148,7 @@ class MABWiserLinTS(MABWiserAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: 1.8 ms a round at :math:`d = 65`, :math:`K = 10` with `batch = 1`: copies, checks, the inverse of :math:`A_k`
+    Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`: copies, checks, the inverse of :math:`A_k`
     anew, and for each class the singular value decomposition that its draw begins with, which a larger batch does not
     save. :math:`2 K d^2` numbers.
 

@@ -35,7 +35,7 @@ class RiverLinUCB(PeerAgent):
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` a round, 450 us at :math:`d = 65`, :math:`K = 10`; :math:`2 K d^2` numbers.
+    Cost: :math:`O(K d^2)` per round, 450 us at :math:`d = 65`, :math:`K = 10`; :math:`2 K d^2` numbers.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class RiverLinUCB(PeerAgent):
     def get_state(self) -> dict[str, Any]:
         """Return the generators and the arrays of every class that has been played; river's statistics are left out.
 
-        They are the mean reward and the count of each class, which nothing of the play reads.
+        These are the mean reward and the count of each class, which the policy does not use.
         """
         version, words, gauss = self._policy._rng.getstate()
         models = {str(k): model for k, model in self._policy._bayes_lin_regs.items() if model._cap}
@@ -95,7 +95,7 @@ class RiverLinUCB(PeerAgent):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         super().set_state({"rng": state["rng"]})
         version, words, gauss = state["ties"]
         require([3, np.zeros(625, np.uint64)], [version, words], "state.ties")
@@ -128,7 +128,7 @@ class RiverLogistic(PeerAgent):
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d)` a round in dictionaries, 40 us at :math:`d = 65`, :math:`K = 10`; :math:`K (d + 1)` numbers.
+    Cost: :math:`O(K d)` per round in dictionaries, 40 us at :math:`d = 65`, :math:`K = 10`; :math:`K (d + 1)` numbers.
 
     Parameters
     ----------
@@ -201,7 +201,7 @@ class RiverLogistic(PeerAgent):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         super().set_state({"rng": state["rng"]})
         K, d = self.problem.n_classes, self.problem.n_features
         own = {"weights": np.zeros((K, d)), "intercepts": np.zeros(K), "steps": np.zeros(K, np.int64)}

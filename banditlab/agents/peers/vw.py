@@ -50,7 +50,7 @@ class VW(PickledBySettings, PeerAgent):
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d)` a round, and parsing; 50 to 80 us a round at :math:`d = 65`, :math:`K = 10`. Memory: the
+    Cost: :math:`O(K d)` per round, and parsing; 50 to 80 us per round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, 16 bytes a weight.
 
     Saving: the state goes through Vowpal Wabbit's model file. With cost_type "mtr" and an exploration other than "bag"
@@ -212,7 +212,7 @@ class VW(PickledBySettings, PeerAgent):
         return {"rng": self.rng, "seed": self._seed, "model": np.frombuffer(self._model, np.uint8)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned."""
+        """Restore a state that `get_state` of a player with the same settings returned."""
         require({"rng": self.rng, "seed": self._seed}, {name: state[name] for name in ("rng", "seed")}, "state")
         within(state["seed"], "state.seed", 0, 2**32 - 1)
         model = state["model"]

@@ -1,4 +1,4 @@
-"""Ridge regression for every class: LinUCB, LinTS and Confidit, which differ in the index they choose by.
+"""A ridge regression per class: LinUCB, LinTS and Confidit, which differ in their index.
 
 Independent of other agents.
 """

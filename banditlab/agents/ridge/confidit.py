@@ -34,7 +34,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Confidit(RidgeAgent):
-    r"""The second-order perceptron with upper confidence bounds: a ridge regression per class, limited to what is possible.
+    r"""The second-order perceptron with upper confidence bounds: a ridge regression per class, clipped to the possible
+    range.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
     :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1]: then

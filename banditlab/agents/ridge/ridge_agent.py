@@ -44,7 +44,7 @@ class State(NamedTuple):
 
     inverses, :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`; settings, the agent's own
     numbers; tally (3,): outcomes learnt, the key of the agent's draws, the rounds acted on (counted where there are
-    draws). Scratch, of the context at hand: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise (K,).
+    draws). Scratch for the current context: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise (K,).
     """
 
     inverses: Any
@@ -104,7 +104,7 @@ class RidgeAgent(KernelAgent):
         return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return of a sketch how often its basis was turned, and the share of :math:`\|x\|^2` that lay outside of it."""
+        r"""Return, for a sketch, the number of basis rotations and the share of :math:`\|x\|^2` outside of it."""
         return sketch_diagnostics(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
 
 

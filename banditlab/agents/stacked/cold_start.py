@@ -46,8 +46,8 @@ def target_of_a_miss(n, d, K):
 
 @inline
 def is_due(n, d):
-    r"""Return whether the scale is taken anew after n rounds, 2 or more: at powers of two, while :math:`n \le d`
-    between them, too.
+    r"""Return whether the scale is estimated again after n rounds, 2 or more: at powers of two, and more often while
+    :math:`n \le d`.
     """
     power = 1
     while 2 * power <= n:

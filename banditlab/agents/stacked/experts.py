@@ -76,7 +76,7 @@ def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
 
 @njit
 def reset_bank(bank):
-    """Bring all models back to :math:`A_0`."""
+    """Reset all models to :math:`A_0`."""
     N, K, S = bank.P.shape
     for e in range(N):
         for k in range(K):
@@ -90,8 +90,8 @@ def reset_bank(bank):
 
 @inline
 def read_expert(bank, e, view, m, q, share, shared_q):
-    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and :math:`x'P_k x` into q (K,), or where
-    `share` the given shared_q (K,).
+    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and into q (K,) :math:`x'P_k x`, or shared_q (K,)
+    if `share`.
     """
     if share:
         pad(view, bank.point.x)
@@ -107,7 +107,7 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
     r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return the margin it used and its own q.
 
-    The margin is z, or where that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at q = shared_q, its
+    The margin is z, or if that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at q = shared_q, its
     own q where that is below 0.
     """
     own, v = bank.point.x, bank.v

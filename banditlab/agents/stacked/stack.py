@@ -41,7 +41,7 @@ class Stack(NamedTuple):
 
 
 def stack(n_experts: int, spare: int = -1) -> Stack:
-    """Return the mean of the experts but the spare one, -1: none."""
+    """Return the mean of the experts except number `spare`; -1 for none."""
     n = n_experts + 1
     made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(PRIORS), np.zeros(2), np.zeros(n))
     reset(made, spare)
@@ -50,7 +50,7 @@ def stack(n_experts: int, spare: int = -1) -> Stack:
 
 @njit
 def reset(stack, spare):
-    """Reset to the mean of the experts; the weight of number `spare` begins at 0 (-1: none's)."""
+    """Reset to the mean of the experts; the weight of number `spare` starts at 0 (-1 for none)."""
     n = stack.theta.shape[0]
     of_each = 1.0 / (n - 1 if spare < 0 else n - 2)
     for i in range(n):

@@ -1,4 +1,4 @@
-"""StackCB: experts on several views of a context under one stack, played by inverse-gap weighting. Ours, not from a paper."""
+"""StackCB: experts on several views of a context under one stack, played by inverse-gap weighting. Not from a paper."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ SecondOrder = Literal["auto", "full", "diagonal"]
 
 
 class Memory(NamedTuple):
-    """X (N, d), action (N,), hit (N,): the last rounds, written over in turn."""
+    """X (N, d), action (N,), hit (N,): a ring of the last rounds."""
 
     X: NDArray[np.float64]
     action: NDArray[np.int64]
@@ -166,7 +166,7 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def at_least_once_in(n, best, p):
-    """Raise every :math:`p_k` to :math:`1/n`, at the best's expense."""
+    """Raise every :math:`p_k` to at least :math:`1/n` and reduce the best class's."""
     for k in range(p.shape[0]):
         if k != best and p[k] < 1.0 / n:
             p[best] -= 1.0 / n - p[k]
@@ -175,7 +175,8 @@ def at_least_once_in(n, best, p):
 
 @njit
 def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into the scratch; Fourier experts of odd number take the q of the one before."""
+    """Write m and q of every expert and model into the scratch; Fourier experts with odd numbers share the q of the
+    one before."""
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
@@ -288,7 +289,7 @@ def read_again(state, x, action):
 
 @njit
 def is_contradicted(state):
-    """Return whether the rounds since G was 0 still contradict the models, which have learnt them; G becomes theirs.
+    """Return whether the rounds since G was 0 still contradict the models that have learnt them; G is recomputed.
 
     A context of a new kind is predicted badly until it is learnt. A label that contradicts earlier rounds stays so.
     """
@@ -331,7 +332,7 @@ def rebuild(state):
 
 
 class StackCB(KernelAgent):
-    r"""Play by the inverse gap of a stack of experts: linear ones and random Fourier features, none of which need be right.
+    r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
 
     Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
 
@@ -462,7 +463,7 @@ class StackCB(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: the experts' matrices and the memory."""
+        """Return a lower bound on the bytes of the state: the experts' matrices and the memory."""
         given = cls.completed(settings)
         K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
         numbers = isinstance(blocks, int) and isinstance(F, int)
@@ -474,11 +475,11 @@ class StackCB(KernelAgent):
 
     @property
     def has_models_by_class(self) -> bool:
-        """Whether the state has a row for each class: whole matrices, none of which serves both of two classes."""
+        """Whether the state has a row per class: whole matrices, and no model shared by two classes."""
         return isinstance(self.state.linear, Bank) and not shares_a_model(self.state)
 
     def learn_memory_of(self, other: StackCB) -> None:
-        """Learn the rounds that another agent has in its memory since its last change, the last 2,000 at most."""
+        """Learn the rounds in another agent's memory since its last detected change, at most 2,000."""
         for own, its in zip(
             (*self.state.memory, self.state.counts), (*other.state.memory, other.state.counts), strict=True
         ):
@@ -493,7 +494,7 @@ class StackCB(KernelAgent):
 
 
 def _side_stream(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator that follows from the state of another, which does not move: rounds draw two uniforms each."""
+    """Return a generator seeded from the state of another one, which does not advance."""
     return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 

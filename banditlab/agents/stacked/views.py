@@ -1,4 +1,4 @@
-r"""The inputs of StackCB's experts: linear views and blocks of Fourier features of a context, with columns scaled.
+r"""Inputs of StackCB's experts: linear views and blocks of Fourier features of a context with scaled columns.
 
 With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` of column j
 over the contexts of a memory, n columns that vary, and 1/2 behind each view:
@@ -117,7 +117,7 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> F
 
 @njit
 def measure(scale, W, by_rank, X, first, n):
-    """Take the scale of n contexts, rows first, first + 1, ... of X (N, d), after the last the first."""
+    """Estimate the scale from n contexts: rows first, first + 1, ... of the ring X (N, d)."""
     measure_columns(scale, X, first, n)
     scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
     scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
@@ -141,7 +141,7 @@ def measure(scale, W, by_rank, X, first, n):
 
 @njit
 def measure_columns(scale, X, first, n):
-    """Take centres, spreads and quantiles of every column."""
+    """Compute centres, spreads and quantiles of every column."""
     X, mean, per_sd = borrow(X), borrow(scale.mean), borrow(scale.per_sd)
     low, per_range = borrow(scale.low), borrow(scale.per_range)
     N, d = X.shape
@@ -169,7 +169,7 @@ def measure_columns(scale, X, first, n):
 
 @njit
 def rank_column(scale, X, j, first, n):
-    """Take the quantiles of column j, which varies, and the mean and spread of its ranks among them."""
+    """Compute the quantiles of a varying column j, and the mean and spread of its ranks."""
     N, column = X.shape[0], scale.column
     for i in range(n):
         column[i] = X[(first + i) % N, j]
@@ -186,7 +186,7 @@ def rank_column(scale, X, j, first, n):
 
 @inline
 def rank(quantiles, j, x):
-    """Return x's place among the quantiles of column j, in [0, QUANTILES]: the middle of those it equals."""
+    """Return the rank of x among the quantiles of column j, in [0, QUANTILES]; the middle for ties."""
     quantiles = borrow(quantiles)
     first, second = eight(quantiles, j * QUANTILES), eight(quantiles, j * QUANTILES + WIDTH)
     last = quantiles[j, 2 * WIDTH]
@@ -200,7 +200,7 @@ def rank(quantiles, j, x):
 
 @njit
 def median_distance(scale, X, first, n, of_ranks):
-    """Return the median distance of standardised contexts: of the last `half` with the `half` before, 1 if it is 0."""
+    """Return the median distance of standardised contexts, the last `half` against the `half` before; 1 if it is 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
     if half == 0:
@@ -221,7 +221,7 @@ def median_distance(scale, X, first, n, of_ranks):
 
 @inline
 def sort(values, n):
-    """Sort the first n values by insertion at ever smaller distances (Shell 1959): numpy's sort allocates."""
+    """Sort the first n values (Shell 1959); numpy's sort would allocate."""
     gap = n // 2
     while gap > 0:
         for i in range(gap, n):
@@ -245,7 +245,7 @@ def ranged(scale, x, j):
 
 @inline
 def entries(scale, x, j):
-    """Return what Fourier blocks read of entry x of column j: v and rank, each in units of its median distance."""
+    """Return the inputs of Fourier blocks for entry x of column j: v and rank, in units of their median distances."""
     return standardised(scale, x, j) * scale.whole[PER_MEDIAN], ranked(scale, x, j) * scale.whole[PER_MEDIAN_RANK]
 
 
@@ -284,7 +284,7 @@ def write_linear_views(scale, x, views):
 
 @njit
 def write_changes(scale, x):
-    """Write where x is not 0, and what that changes in v and ranks, into the scratch; return how many places there are."""
+    """Write the nonzero positions of x and their changes of v and ranks into the scratch; return their number."""
     n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
     for j in range(x.shape[0]):
         if x[j] != 0.0:

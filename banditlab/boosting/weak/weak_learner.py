@@ -39,7 +39,7 @@ class WeakLearner(Player, ABC):
         super().__init__(problem, rng)
 
     def view(self, context: Floats) -> Any:
-        """Return what learners of these settings read of a context (d,): a booster makes it once a round for all of them.
+        """Return what learners of these settings read of a context (d,): a booster makes it once per round for all of them.
 
         `predict` and `update` take either the context or its view.
         """

@@ -1,1 +1,1 @@
-"""Who plays a sweep's tasks: this machine (`local`) or a Dask cluster (`cluster`)."""
+"""The executors of a sweep's tasks: this machine (`local`) or a Dask cluster (`cluster`)."""

@@ -127,7 +127,7 @@ class Cluster:
         self._poll()
 
     def submit(self, task: Task) -> None:
-        """Accept a task, also while others are played."""
+        """Accept a task at any time."""
         self.queue.append(task)
 
     def state(self) -> ClusterState:

@@ -1,4 +1,4 @@
-"""This machine: this process, or others beside it."""
+"""The executor of this machine: this process, or several."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Local:
         self._own, self._foreign = deque[Task](), deque[Task]()
 
     def submit(self, task: Task) -> None:
-        """Accept a task, also while others are played."""
+        """Accept a task at any time."""
         (self._foreign if task.foreign else self._own).append(task)
 
     def state(self) -> None:

@@ -1,4 +1,4 @@
-"""What is sent to a worker: a task, and the files that its runs read, named by the hash of their content."""
+"""Parcels for workers: a task and the files that its runs read, named by the hash of their content."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def package_digest() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return what must be the same here and on a worker for the same results."""
+    """Return the versions that must be equal here and on a worker."""
     packages = facts()["packages"]
     python = "{}.{}".format(*sys.version_info)
     return packages | {"banditlab": f"{packages['banditlab']} (sources {package_digest()})", "python": python}

@@ -1,4 +1,4 @@
-"""What runs in a cluster's worker: a task is played in a temporary folder, and its files are returned.
+"""The worker's side of a cluster: play a task in a temporary folder and return its files.
 
 The runs are played by this package's own processes beside the worker (see `workers`), one per thread. So a run that ends or
 hangs its process does not end the worker, and it is identified as on one machine.

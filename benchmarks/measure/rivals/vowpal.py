@@ -37,7 +37,7 @@ BITS = 22
 
 
 LIMIT = 8.0
-"""Seconds that one pass may take: 1.6 ms a round."""
+"""Seconds that one pass may take: 1.6 ms per round."""
 
 
 class PlayFailed(RuntimeError):

@@ -7,7 +7,7 @@ import math
 import shlex
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -60,7 +60,7 @@ class Console:
             page.close()
 
     def _run(self, sweep: Sweep, folder: Path, report: bool, page: Live | None, options: dict[str, Any]) -> int:
-        self._announce(sweep)
+        _say_all(self.out, announced(sweep))
         notice = _Notices(self.out)
         try:
             with self._shown() as show:
@@ -75,7 +75,7 @@ class Console:
         except KeyboardInterrupt:
             say(self.out, "interrupted; finished runs are stored, and the same command does the rest")
             return 130
-        self._say_result(result, folder)
+        _say_all(self.out, _ended(result, folder))
         written = report and bool(result.present + result.played)
         if written:
             self.report(folder)
@@ -84,7 +84,8 @@ class Console:
             page.finish(
                 f"The sweep has ended: {many(result.played, 'run')} played, {many(len(result.failures), 'failure')}.{where}"
             )
-        return self._say_failures(result)
+        _say_all(self.out, _failed(result))
+        return 1 if result.failures else 0
 
     def report(self, folder: Path) -> None:
         """Print the ranked table of a results folder, write its report, and print where that is."""
@@ -104,41 +105,6 @@ class Console:
         say(self.out, f"report.html written in {time.perf_counter() - begin:.0f} s: {page}")
 
     # -------------------------------------------------------------------------------------------------------------- pieces
-
-    def _announce(self, sweep: Sweep) -> None:
-        plan = sweep.plan
-        environments = len({run.environment_label for run in plan.runs})
-        players = len({(run.label, str(run.written)) for run in plan.runs})
-        say(
-            self.out,
-            f"{sweep.spec.name}: {many(len(plan.runs), 'run')} = {many(environments, 'environment')} x "
-            f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
-            f"{'up to ' if sweep.spec.passes else ''}{many(sweep.spec.rounds, 'round')} each",
-        )
-        from banditlab.analysis.formats import facts_of_data
-
-        lengths = {run.environment_label: run.rounds for run in plan.runs}
-        for label, facts in list(plan.data.items())[:MOST_DATA]:
-            say(self.out, f"{label}: {facts_of_data(facts, lengths.get(label, sweep.spec.rounds))}")
-        if len(plan.data) > MOST_DATA:
-            say(self.out, f"and {many(len(plan.data) - MOST_DATA, 'data set')} more")
-        if sweep.balls:
-            balls = ", ".join(f"{ball:g}" for ball in sweep.balls)
-            say(
-                self.out,
-                f"and for each of {many(len(plan.streams()), 'stream')} the comparators: the best logistic models in "
-                f"hindsight, norm bounds {balls}",
-            )
-        elif not plan.uncompared:
-            say(self.out, "without comparators (norm_bounds = [])")
-        for label, (rounds, size) in plan.pending.items():
-            waiting = f"at most {many(rounds, 'round')} of a run wait for their bits at once"
-            say(self.out, f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities")
-        for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
-            say(self.out, f"without comparators, which on {label} have {reason}")
-        for pair in plan.skipped:
-            line = one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
-            say(self.out, line)
 
     @contextlib.contextmanager
     def _shown(self) -> Iterator[Callable[[Progress], None]]:
@@ -165,33 +131,62 @@ class Console:
                 left=left_of(progress),
             )
 
-    def _say_result(self, result: Result, folder: Path) -> None:
-        if result.kept:
-            say(
-                self.out,
-                f"notice: this folder held the report of another comparison, which is kept in {result.kept!s}",
-            )
-        for notice in result.notices:
-            say(self.out, f"notice: {notice}")
-        were = "was" if result.present == 1 else "were"
-        say(
-            self.out,
-            f"{many(result.present, 'run')} {were} there already, {result.played:,} played now in {result.seconds:.0f} s; "
-            f"results in {folder!s}",
-        )
 
-    def _say_failures(self, result: Result) -> int:
-        for failure in result.failures:
-            settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
-            what = f"{failure['player']}({settings})" if settings else failure["player"]
-            where = f"{failure['environment']}, repetition {failure['repetition']}"
-            say(self.out, one_line(f"failed: {what} on {where}: {failure['error']}"))
-        if result.failures:
-            say(
-                self.out,
-                f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept",
-            )
-        return 1 if result.failures else 0
+def announced(sweep: Sweep) -> Iterator[str]:
+    """Yield what a sweep plays, on what, and what it leaves out."""
+    from banditlab.analysis.formats import facts_of_data
+
+    plan = sweep.plan
+    environments = len({run.environment_label for run in plan.runs})
+    players = len({(run.label, str(run.written)) for run in plan.runs})
+    yield (
+        f"{sweep.spec.name}: {many(len(plan.runs), 'run')} = {many(environments, 'environment')} x "
+        f"{many(players, 'player setting')} x {many(sweep.spec.repetitions, 'repetition')}, "
+        f"{'up to ' if sweep.spec.passes else ''}{many(sweep.spec.rounds, 'round')} each"
+    )
+    lengths = {run.environment_label: run.rounds for run in plan.runs}
+    for label, facts in list(plan.data.items())[:MOST_DATA]:
+        yield f"{label}: {facts_of_data(facts, lengths.get(label, sweep.spec.rounds))}"
+    if len(plan.data) > MOST_DATA:
+        yield f"and {many(len(plan.data) - MOST_DATA, 'data set')} more"
+    if sweep.balls:
+        streams, balls = many(len(plan.streams()), "stream"), ", ".join(f"{ball:g}" for ball in sweep.balls)
+        yield f"and for each of {streams} the comparators: the best logistic models in hindsight, norm bounds {balls}"
+    elif not plan.uncompared:
+        yield "without comparators (norm_bounds = [])"
+    for label, (rounds, size) in plan.pending.items():
+        waiting = f"at most {many(rounds, 'round')} of a run wait for their bits at once"
+        yield f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities"
+    for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
+        yield f"without comparators, which on {label} have {reason}"
+    for pair in plan.skipped:
+        yield one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
+
+
+def _ended(result: Result, folder: Path) -> Iterator[str]:
+    """Yield what came of a sweep but its failures."""
+    if result.kept:
+        yield f"notice: this folder held the report of another comparison, which is kept in {result.kept}"
+    yield from (f"notice: {notice}" for notice in result.notices)
+    there = f"{many(result.present, 'run')} {'was' if result.present == 1 else 'were'} there already"
+    yield f"{there}, {result.played:,} played now in {result.seconds:.0f} s; results in {folder}"
+
+
+def _failed(result: Result) -> Iterator[str]:
+    """Yield a line for each failure, and where the tracebacks are."""
+    for failure in result.failures:
+        settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
+        what = f"{failure['player']}({settings})" if settings else failure["player"]
+        yield one_line(
+            f"failed: {what} on {failure['environment']}, repetition {failure['repetition']}: {failure['error']}"
+        )
+    if result.failures:
+        yield f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
+
+
+def _say_all(out: rich.console.Console, lines: Iterable[str]) -> None:
+    for line in lines:
+        say(out, line)
 
 
 class _PlainLines:
@@ -224,13 +219,13 @@ class _Notices:
 
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
-    console = Console()
-    console._announce(sweep)
+    out = rich.console.Console()
+    _say_all(out, announced(sweep))
     check_format(folder)
     finished = finished_runs(folder) if folder.is_dir() else set()
     done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
     if finished:
-        say(console.out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}")
+        say(out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}")
     table = Table()
     several = len({run.environment_label for run in sweep.plan.runs}) > 1
     for name in (*(["environment"] if several else []), "player"):
@@ -245,12 +240,12 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
         counts = (f"{row.runs:,}", f"{n_done:,}") if finished else (f"{row.runs:,}",)
         cells = (row.label, *counts, f"{row.seconds_per_run:.3g}", _minutes(seconds))
         table.add_row(*(Text(plain(cell)) for cell in ((row.environment,) if several else ()) + cells))
-    console.out.print(table)
-    _print_estimate(console.out, sweep, total, jobs, whole=not finished)
+    out.print(table)
+    say(out, _estimated(sweep, total, jobs, whole=not finished))
 
 
-def _print_estimate(out: rich.console.Console, sweep: Sweep, play: float, jobs: int, whole: bool) -> None:
-    """Print what is left of the play (core-seconds), the comparators, and both with so many jobs."""
+def _estimated(sweep: Sweep, play: float, jobs: int, whole: bool) -> str:
+    """Return what is left of the play (core-seconds), the comparators, and both with so many jobs."""
     n = sum(len(run.checkpoints) for run in sweep.plan.streams().values()) * len(sweep.balls)
     compared = sweep.estimate_comparators() if n else 0.0
     parts = [f"{_long(play)} of play"]
@@ -258,11 +253,10 @@ def _print_estimate(out: rich.console.Console, sweep: Sweep, play: float, jobs: 
         known = f"{_long(compared)} for " if not math.isnan(compared) else "what is not estimated for "
         parts.append(f"{known}{many(n, 'comparator')} (one for each stream, norm bound and checkpoint)")
     both = (play + (0.0 if math.isnan(compared) else compared)) / jobs + (WORKERS_START if jobs > 1 else 0.0)
-    say(
-        out,
-        f"estimate: {' and '.join(parts)} on one core; about {_long(both)} with -j {jobs}"
-        + ("" if whole or not n else ", comparators that are done counted in")
-        + "; compiling, the first time only, and the report are not in it",
+    counted = "" if whole or not n else ", comparators that are done counted in"
+    return (
+        f"estimate: {' and '.join(parts)} on one core; about {_long(both)} with -j {jobs}{counted}; compiling, the first time "
+        "only, and the report are not in it"
     )
 
 
@@ -325,24 +319,23 @@ def watch_status(folder: Path, every: float) -> None:
 
 def print_merge(parts: Sequence[Path], folder: Path) -> int:
     """Merge the parts of a sweep, and say what came of it; return 1 where something is missing or failed."""
-    from banditlab.results.merge import merge
+    from banditlab.results.merge import Merged, merge
+
+    def lines(merged: Merged) -> Iterator[str]:
+        yield f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far"
+        for name in merged.damaged:
+            yield f"damaged: {name}; the command that made the part does again what it alone held"
+        for part, lacking in merged.unfinished.items():
+            yield f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest"
+        if merged.missing_shards:
+            missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
+            yield f"missing: {missing}; run them, and merge again"
+        if merged.failed:
+            yield f"{merged.failed:,} failed; `banditlab status {shlex.quote(str(folder))}` says which"
+        if whole:
+            yield f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report"
 
     merged = merge(parts, folder)
-    out = rich.console.Console()
-    say(out, f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far")
-    for name in merged.damaged:
-        say(out, f"damaged: {name}; the command that made the part does again what it alone held")
-    for part, lacking in merged.unfinished.items():
-        say(out, f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest")
-    if merged.missing_shards:
-        missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
-        say(out, f"missing: {missing}; run them, and merge again")
-    if merged.failed:
-        say(out, f"{merged.failed:,} failed; `banditlab status {shlex.quote(str(folder))}` says which")
     whole = merged.runs == merged.wanted and not (merged.missing_shards or merged.failed)
-    if whole:
-        say(
-            out,
-            f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report",
-        )
+    _say_all(rich.console.Console(), lines(merged))
     return 0 if whole else 1

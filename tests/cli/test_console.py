@@ -102,9 +102,9 @@ def estimating(balls: tuple[float, ...] = (1.0, 3.0), compared: float = 40.0) ->
 def test_an_estimate_is_of_play_and_comparators_and_of_both_with_so_many_jobs(
     sweep: Any, jobs: int, whole: bool, said: str
 ) -> None:
-    out, file = terminal(1000)
-    console._print_estimate(out, sweep, 20.0, jobs, whole)
-    assert file.getvalue() == f"estimate: {said}compiling, the first time only, and the report are not in it\n"
+    assert console._estimated(sweep, 20.0, jobs, whole) == (
+        f"estimate: {said}compiling, the first time only, and the report are not in it"
+    )
 
 
 @pytest.mark.parametrize(

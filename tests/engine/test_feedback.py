@@ -14,7 +14,7 @@ import pytest
 from scipy.sparse import csr_array
 from scipy.stats import norm
 
-from banditlab.cli.console import Console
+from banditlab.cli.console import announced
 from banditlab.engine import Sweep, make_agent, make_env, make_spec, play
 from banditlab.engine.blocks import late_loop
 from banditlab.engine.feedback import Schedule, as_feedback, window_of
@@ -298,7 +298,7 @@ def test_players_that_observe_the_label_are_left_out_with_the_reason():
         play(env, label_agent, seed=0, feedback={"delay": 7})
 
 
-def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path, capsys: Any):
+def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path):
     plain = Sweep(**spec())
     sweep = Sweep(**spec(feedback={"flip": 0.1, "grid": {"delay": [0, {"geometric": 2}]}}))
     at_once = Sweep(**spec(feedback={"delay": 0, "batch": 1}))
@@ -308,8 +308,7 @@ def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path,
     assert {run.stream_id for run in sweep.plan.runs} == {plain.plan.runs[0].stream_id}
     labels = [run.environment_label for run in sweep.plan.runs]
     assert [label.rpartition("feedback.")[2] for label in labels] == ["delay=0)", "delay={'geometric': 2})"]
-    Console()._announce(sweep)
-    said = " ".join(capsys.readouterr().out.split())
+    said = " ".join(announced(sweep))
     assert "wait for their bits at once" in said
     assert "MiB" in said
     sweep.run(tmp_path)

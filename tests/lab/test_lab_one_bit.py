@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from banditlab import make_agent
@@ -117,3 +120,45 @@ def test_remembering_attains_the_floors_of_memory() -> None:
         one_bit.append(sum(hidden[place] for place in range(d)))
     for counts, floor in ((label, d * (1 - 1 / K)), (one_bit, d * (K - 1) / 2)):
         assert abs(np.mean(counts) - floor) < 4.0 * np.std(counts) / np.sqrt(200)
+
+
+PLAY = """
+import sys
+from banditlab.registry import registry
+registry().open_lab(sys.argv[1])
+from banditlab.engine import Sweep, read_spec
+for name, changed in {
+    "memory": ["rounds=4000", "checkpoints=[1000, 4000]", "environment.0.grid={ n_classes = [2, 3, 4] }"],
+    "planted": ["rounds=100", "checkpoints=[100]", "environment.0.grid={ n_classes = [2, 4], noise = [0.0, 0.3] }"],
+    "theory": ["rounds=100", "checkpoints=[100]", "environment.0.grid={ n_classes = [2, 4] }"],
+}.items():
+    spec = read_spec(f"{sys.argv[1]}/runs/one-bit/{name}.toml", ["repetitions=1", *changed])
+    result = Sweep(spec).run(f"one-bit-{name}")
+    assert not result.failures, result.failures
+"""
+
+
+@pytest.mark.slow
+def test_in_small(notebook: Any, tmp_path: Path) -> None:
+    """Each cell is the mean of its own runs: the four ways to play are told apart by their settings."""
+    subprocess.run([sys.executable, "-c", PLAY, str(LAB)], cwd=tmp_path, check=True)
+    notebook("one_bit.py", tmp_path, results=tmp_path, figures=tmp_path)
+    cells = pd.read_csv(tmp_path / "results" / "one-bit.csv")
+    assert set(cells["study"]) == {"memory", "planted"}
+    assert len(cells) == 3 * (3 * 2 + 4)
+    stored = pd.read_parquet(tmp_path / "one-bit-memory" / "results.parquet")
+    stored = stored[(stored["round"] == 4000) & stored["environment"].str.contains("n_classes=3")]
+    mine = cells[(cells["study"] == "memory") & (cells["K"] == 3) & (cells["round"] == 4000)].set_index("agent")
+    for agent, name, value, column in (
+        ("linucb", "param.confidence", 1.0, "one"),
+        ("linucb", "param.confidence", 0.0, "one greedy"),
+        ("squarecb", "param.sharpness", 200.0, "one"),
+        ("fastcb", "param.sharpness", 1e12, "one greedy"),
+    ):
+        [mistakes] = stored[(stored["label"] == agent) & (stored[name] == value)]["mistakes"]
+        assert mine.loc[agent, column] == pytest.approx(100.0 * mistakes / 4000, rel=1e-3)
+    twins = stored[(stored["label"] == "lab-all-bits") & (stored["param.agent"] == "linucb")]
+    assert sorted(twins["mistakes"] / 40.0) == pytest.approx(
+        sorted(mine.loc["linucb", ["all", "all greedy"]]), rel=1e-3
+    )
+    assert (tmp_path / "images" / "one-bit.png").stat().st_size > 10_000

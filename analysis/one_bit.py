@@ -33,6 +33,7 @@ STUDIES = {
     "one-bit-tables-small": page.TABLES,
     "one-bit-tables-middle": page.TABLES,
     "one-bit-tables-large": page.TABLES,
+    "one-bit-tables-text": page.TABLES,
     "one-bit-merged": page.MERGED,
     "one-bit-planted": page.PLANTED,
     "one-bit-memory": page.MEMORY,
@@ -104,8 +105,8 @@ if theory is not None:
 
 # %%
 LOOKS = {
-    page.TABLES: ("tables", "#0173b2", "o", ""),
-    page.MERGED: ("letter, classes merged", "#de8f05", "s", ""),
+    page.TABLES: ("tables", "#0173b2", "o", "none"),
+    page.MERGED: ("letter, classes merged", "#de8f05", "s", "none"),
     page.MEMORY: ("nothing in common", "#d55e00", "D", "-"),
 }
 
@@ -118,7 +119,7 @@ def figure():
     left, right = drawn.subplots(1, 2, squeeze=False)[0]
     for study, (name, colour, marker, dash) in LOOKS.items():
         rows = page.at_end(prices, study).sort_values("K")
-        left.plot(rows["K"], np.exp(rows["price"]), dash, marker=marker, ms=5, color=colour, label=name)
+        left.plot(rows["K"], np.exp(rows["price"]), ls=dash, marker=marker, ms=5, color=colour, label=name)
     planted = page.at_end(prices, page.PLANTED)
     for noise, dash in ((0.0, "-"), (0.3, ":")):
         rows = planted[planted["noise"] == noise].sort_values("K")

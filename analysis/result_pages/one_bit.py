@@ -16,6 +16,7 @@ COLUMNS = ["one", "one greedy", "all", "all greedy"]
 CELL = ["study", "stream", "K", "noise", "round"]
 TABLES, MERGED, PLANTED, MEMORY = "tables", "merged", "planted", "memory"
 NOT_PLAYED = "not played yet"
+TABLE_NAMES = ("prices", "exponents", "tables", "memory")
 ONE_MISTAKE = 0.5
 """Added to both counts of mistakes before a ratio is taken, so that none is 0."""
 
@@ -37,7 +38,7 @@ def parts(results: Path) -> dict[str, str]:
     file = results / "one-bit.csv"
     cells = pd.read_csv(file) if file.exists() else pd.DataFrame(columns=[*CELL, "agent", *COLUMNS])
     if cells.empty:
-        return {"answer": "Not played yet.", "hypotheses": hypotheses(None)}
+        return {"answer": "not played yet.", "hypotheses": hypotheses(None)} | dict.fromkeys(TABLE_NAMES, "")
     prices = with_prices(cells)
     return {
         "answer": answer(prices),
@@ -102,19 +103,19 @@ def few_classes(prices: pd.DataFrame) -> tuple[str, bool]:
 def tables_exponent(prices: pd.DataFrame) -> tuple[str, bool]:
     """Judge the exponent on tables."""
     slope = exponent(at_end(prices, TABLES))
-    return slope.text(), slope.high < 0.5
+    return slope.text(".3f"), slope.high < 0.5
 
 
 def merged_exponent(prices: pd.DataFrame) -> tuple[str, bool]:
     """Judge the exponent on one table whose classes are merged."""
     slope = exponent(at_end(prices, MERGED))
-    return slope.text(), slope.low > 0.0
+    return slope.text(".3f"), slope.low > 0.0
 
 
 def memory_exponent(prices: pd.DataFrame) -> tuple[str, bool]:
     """Judge the exponent where contexts have nothing in common."""
     slope = exponent(at_end(prices, MEMORY))
-    return slope.text(), slope.low <= 1.0 <= slope.high
+    return slope.text(".3f"), slope.low <= 1.0 <= slope.high
 
 
 def noise_lowers(prices: pd.DataFrame) -> tuple[str, bool]:
@@ -159,7 +160,7 @@ def answer(prices: pd.DataFrame) -> str:
     price, greedy = mean_of(tables["price"]), mean_of(tables["greedy"])
     slope = exponent(tables)
     return (
-        f"On {len(tables)} tables one bit makes {price.text()} times the mistakes of all bits, in the geometric mean, and the "
+        f"on {len(tables)} tables, one bit makes {price.text()} times the mistakes of all bits, in the geometric mean, and the "
         f"price grows with K by an exponent of {slope.text()}. Where nothing can be generalised the exponent is "
         f"{exponent(at_end(prices, MEMORY)).text()}. Greedy play with one bit makes {greedy.text()} times the mistakes of "
         "exploring."

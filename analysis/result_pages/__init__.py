@@ -23,6 +23,7 @@ PAGES = {
     "mutants": "results",
     "new-actions": "results",
     "offpolicy": "results",
+    "one-bit": "results",
     "papers-000": "results",
     "papers-001": "results",
     "papers-003": "results",

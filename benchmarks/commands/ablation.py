@@ -62,6 +62,12 @@ def silent(*experts: int) -> Callable[[Any], None]:
     return change
 
 
+def no_softmax(agent: Any) -> None:
+    """Leave the third stack without any weight."""
+    if agent.state.softmax is not None:
+        agent.state.softmax.behind[0] = 1e9
+
+
 def no_cold_start(agent: Any) -> None:
     """Play the first rounds as all others."""
     agent.state.cold[0] = False
@@ -77,6 +83,7 @@ PARTS = {
     "second bandwidth": Part(bandwidths=tuple((1.0, share, ranks) for _, share, ranks in views.BANDWIDTHS)),
     "complement": Part(settings={"complement": False}),
     "ridge expert": Part(silent(4)),
+    "third stack": Part(no_softmax),
     "cold start": Part(no_cold_start),
     "changes": Part(settings={"changes": False}),
     "loose stack": Part(one_prior(0.1)),

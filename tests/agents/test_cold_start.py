@@ -104,7 +104,7 @@ def test_a_change_begins_it_again(stream):
 
     assert not added().any()
     agent.state.counts[ROUNDS] = 3
-    rebuild(agent.state)
+    rebuild(agent.state, True)
     q = agent.state.scratch.q[LINEAR * K : LINEAR * K + K]
     assert (added() > 4 * 0.9 * np.sqrt(q) - 4).all()
 

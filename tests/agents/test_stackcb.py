@@ -8,14 +8,22 @@ import math
 import numpy as np
 import pytest
 from scipy.optimize import brentq
-from scipy.special import expit
+from scipy.special import expit, log_softmax, logsumexp, softmax
 
 from banditlab import make_agent
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import CURVATURE, WEIGHT
 from banditlab.agents.stacked.linear_experts import LINEAR, RIDGE, WEAKER
-from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE
+from banditlab.agents.stacked.softmax_stack import (
+    HANDICAP,
+    compete,
+    logit,
+    rivals,
+    softmax_stack,
+    write_scores,
+)
+from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, stack
 from banditlab.agents.stacked.stackcb import (
     ALARM,
     CHANGES,
@@ -64,7 +72,7 @@ class Slow:
         self.rounds, self.scale, self.G, self.clean, self.hits = [], None, 0.0, 0, 0.5
         self.forget()
 
-    def forget(self):
+    def forget(self, whole=True):
         sizes = [self.d + 1] * self.linear + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
@@ -73,6 +81,9 @@ class Slow:
         self.theta[LINEAR : self.linear] = 0.0
         self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
         self.losses = np.zeros(2)
+        if whole:  # the third: its weights, their covariance, and how far it is behind
+            self.competes = not self.one
+            self.third, self.behind = (self.theta[:-1], PRIORS[0] * np.eye(E)), HANDICAP
 
     def take_scale(self):
         X = np.array([x for x, _, _ in self.rounds])
@@ -151,6 +162,9 @@ class Slow:
         views, K, n = self.views(x), self.K, len(self.rounds) + 1
         z = np.array([self.margins(views, k) for k in range(1 if self.one else K)])
         zeta = np.array([self.theta @ np.append(own, 1.0) for own in z])
+        if self.competes:
+            p = softmax(z @ self.third[0])
+            zeta = (1 - self.share()) * zeta + self.share() * np.log(p / (1 - p))
         if self.cold and n <= min(self.d / 2, 16 * K):
             x, own = views[self.ridge], range(len(zeta))
             m = np.array([x @ self.h[self.ridge][k] for k in own])
@@ -164,11 +178,16 @@ class Slow:
         p[best] = 1.0 - p.sum()
         return p
 
-    def teach(self, x, k, hit):
+    def share(self):
+        losses = np.append(self.losses - self.losses.min(), self.behind)
+        return softmax(-RATE * losses)[-1] if self.competes else 0.0
+
+    def teach(self, x, k, hit, again=False):
         if self.one and k == 1:  # class 1 is right where class 0 is not
-            return 1 - self.teach(x, 0, not hit)
+            return 1 - self.teach(x, 0, not hit, again)
         views, y = self.views(x), 1 if hit else -1
-        z = self.margins(views, k)
+        of_all = np.array([self.margins(views, i) for i in range(1 if self.one else self.K)])
+        z = of_all[k]
         for e, view in enumerate(views):
             if e == self.ridge:
                 self.A[e][k] = self.A[e][k] + np.outer(view, view)
@@ -185,11 +204,18 @@ class Slow:
                 self.A[e][k] = np.diag(np.diag(self.A[e][k]))
             else:
                 self.h[e][k] = np.linalg.solve(self.A[e][k], self.b[e][k])
-        f = np.append(z, 1.0)
+        f, least, share = np.append(z, 1.0), self.losses.min(), self.share()
         zeta = self.theta @ f
         for i, (theta, S) in enumerate(self.stacks):
             self.stacks[i] = self.newton(theta, S, f, expit(theta @ f), hit)
             self.losses[i] += self.loss(expit(theta @ f), hit)
+        if self.competes and not again:
+            theta, S = self.third
+            p = softmax(of_all @ theta)
+            rest = np.delete(p, k) / np.delete(p, k).sum()
+            zeta += share * (math.log(p[k] / np.delete(p, k).sum()) - zeta)
+            self.third = self.newton(theta, S, z - rest @ np.delete(of_all, k, axis=0), p[k], hit)
+            self.behind += self.loss(p[k], hit) - (self.losses.min() - least)
         shares = np.exp(-RATE * (self.losses - self.losses.min()))
         self.theta = sum(s * theta for s, (theta, _) in zip(shares / shares.sum(), self.stacks, strict=True))
         return expit(zeta)
@@ -202,8 +228,12 @@ class Slow:
         self.G = 0.0
         for x, k, hit in self.rounds[-min(self.clean, MOST_AGAIN) :]:
             views = self.views(x)
-            zeta = self.theta @ np.append(self.margins(views, 0 if self.one else k), 1.0)
-            r = min(expit(-zeta if self.one and k == 1 else zeta), 0.95)
+            z = np.array([self.margins(views, i) for i in range(1 if self.one else self.K)])
+            zeta = z @ self.theta[:-1] + self.theta[-1]
+            if self.competes:
+                p = softmax(z @ self.third[0])
+                zeta += self.share() * (np.log(p / (1 - p)) - zeta)
+            r = min(expit(-zeta[0] if self.one and k == 1 else zeta[0 if self.one else k]), 0.95)
             self.G = max(0.0, self.G + (math.log(0.5) if hit else math.log((1 - r / 2) / (1 - r))))
         return self.G > CONTRADICTED
 
@@ -233,9 +263,9 @@ class Slow:
         elif n not in self.due():
             return
         self.take_scale()
-        self.forget()
+        self.forget(whole=n == 0)
         for past in self.rounds:
-            self.teach(*past)
+            self.teach(*past, again=True)
 
 
 @pytest.mark.parametrize(
@@ -266,6 +296,25 @@ def test_equals_full_matrices(stream, K, d, chosen):
         agent.learn(x, decision, correct)
     assert agent.state.counts[EPOCH] == sum(n <= 36 for n in slow.due()) >= 5
     np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
+    if slow.competes:
+        np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
+
+
+def test_equals_full_matrices_where_the_third_stack_leads(stream):
+    X, y = stream(3, 4, 70, noise=0.2)
+    agent = make(3, 4, blocks=2, features=32)
+    slow = Slow(agent)
+    for x, label in zip(X, y, strict=True):
+        agent.state.softmax.behind[0] = slow.behind = -40.0
+        decision = agent.act(x)
+        # sorted: where two classes tie, rounding decides which of them is the best
+        found, expected = np.sort(decision.probabilities), np.sort(slow.probabilities(x))
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-3)
+        correct = bool(decision.action == label)
+        slow.learn(x, decision.action, correct)
+        agent.learn(x, decision, correct)
+    np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
+    assert abs(slow.third[0] - 1 / 6).max() > 0.1
 
 
 @pytest.mark.slow
@@ -297,6 +346,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     state.linear.P[:, :, state.linear.places] = 0.5 / 0.003
     state.stack.S[:] = 0.0
     state.counts[ROUNDS] = 1024  # no new scale from here on
+    state.softmax.behind[0] = 1e9
     for x, label in zip(X, y, strict=True):
         state.hits[0] = 1.0  # virtual labels in equal shares
         theirs = other.act(x)
@@ -485,6 +535,58 @@ def test_rewards_need_no_complement():
             agent.learn(np.ones(1), decision, bool(rng.random() < shares[decision.action]))
         plays[complement] = np.mean(played[-T // 2 :])
     assert plays[False] > 0.9 > plays[True]
+
+
+def competing(n_experts=2, n_classes=3):
+    """The two stacks and a third beside them."""
+    two = stack(n_experts)
+    return two, softmax_stack(n_experts, n_classes, two)
+
+
+def read_of(softmax, z, a):
+    """Margins z (K, N) as an agent lays them out, and what is to learn of class a, as it hands it on."""
+    flat, out = np.ascontiguousarray(z.T).ravel(), np.zeros(z.shape[1] + 1)
+    write_scores(softmax, flat, len(z))
+    rivals(softmax, flat, a, len(z), out)
+    return flat, np.concatenate([z[a], out])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("K", [2, 3, 9, 17])
+def test_classes_compete_as_a_softmax_says(K):
+    """zeta is the logit of softmax(s), and f its gradient in theta, by differences; all classes, ties, and far ones."""
+    rng, (two, third) = np.random.default_rng(K), competing(4, K)
+    for size in (0.0, 1.0, 30.0):
+        z = size * rng.standard_normal((K, 4))
+        third.theta[:], third.behind[0] = rng.standard_normal(4), -1e9
+        zeta = rng.standard_normal(K)
+        flat, _ = read_of(third, z, 0)
+        compete(third, two, flat, K, zeta)
+        log_p = log_softmax(z @ third.theta)
+        rest = np.array([logsumexp(np.delete(log_p, k)) for k in range(K)])
+        np.testing.assert_allclose(zeta, log_p - rest, rtol=1e-12, atol=1e-12)
+        for a in range(K):
+            _, read = read_of(third, z, a)
+            assert logit(third, two, read, 4) == pytest.approx(zeta[a], rel=1e-12, abs=1e-12)
+            steps = 1e-6 * np.eye(4)
+            ways = [[logit_of(z @ (third.theta + sign * h), a) for sign in (1, -1)] for h in steps]
+            np.testing.assert_allclose(third.f, np.subtract(*np.transpose(ways)) / 2e-6, rtol=1e-5, atol=1e-5 * size)
+
+
+def logit_of(s, a):
+    return s[a] - logsumexp(np.delete(s, a))
+
+
+@pytest.mark.slow
+def test_late_feedback_reads_the_logit_along_its_gradient():
+    rng, (two, third) = np.random.default_rng(2), competing()
+    z = rng.standard_normal((3, 2))
+    _, read = read_of(third, z, 1)
+    then, theta = logit(third, two, read, 2), third.theta.copy()
+    third.behind[0], third.theta[:] = -1e9, theta + [0.3, -0.2]
+    own = logit_of(z @ theta, 1)
+    assert logit(third, two, read, 2) == pytest.approx(own + third.f @ [0.3, -0.2], rel=1e-12)
+    assert then != own  # it began behind
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ Newton for the log loss. After class a was played, :math:`y = 1` if it was right
 
 :math:`\theta` is the stacks' mean, weighted by :math:`\exp(-\text{RATE}\, \text{loss})`, loss a stack's log loss so far
 (Vovk, Aggregating strategies, COLT 1990): the tight one, which stays near the experts' mean, for as long as that many
-weights cannot be learnt from so few rounds.
+weights cannot be learnt from so few rounds. A third stack, `softmax_stack`, models all classes jointly.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def learn_stack(stack, z, y):
     """Update with the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,)."""
     for s in range(2):
         theta = stack.thetas[s]
-        stack.loss[s] += learn_one(theta, stack.S[s], z, y, stack.v)
+        stack.loss[s] += learn_one(theta, stack.S[s], z, margin(theta, z), y, stack.v)
     # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
     first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (stack.loss[0] - stack.loss[1]))
     # theta, the mean of the two by their weights
@@ -85,14 +85,23 @@ def margin(theta, z):
     return zeta
 
 
+@inline
+def least_loss(stack):
+    """Return the log loss of the better of the two."""
+    return min(stack.loss[0], stack.loss[1])
+
+
 @njit
-def learn_one(theta, S, z, y, v):
-    r"""Update one stack's :math:`\theta` (N + 1,); return its log loss, in nats. v (N + 1,) is scratch."""
-    n, N, p = theta.shape[0], z.shape[0], sigmoid(margin(theta, z))
+def learn_one(theta, S, z, zeta, y, v):
+    r"""Update one stack whose logit was :math:`\zeta`; return its log loss, in nats.
+
+    :math:`\theta` (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
+    """
+    n, N, p = theta.shape[0], z.shape[0], sigmoid(zeta)
     c, q = p * (1.0 - p), 0.0
     # v = S f, q = f'v
     for i in range(n):
-        v[i] = S[i, N]
+        v[i] = S[i, N] if n > N else 0.0
         for j in range(N):
             v[i] += S[i, j] * z[j]
         q += v[i] * (z[i] if i < N else 1.0)

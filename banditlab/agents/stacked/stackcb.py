@@ -25,7 +25,17 @@ from banditlab.agents.stacked.linear_experts import (
     ridge_margin,
     update_linear,
 )
-from banditlab.agents.stacked.stack import Stack, learn_stack, margin, reset, stack
+from banditlab.agents.stacked.softmax_stack import (
+    SoftmaxStack,
+    begin,
+    compete,
+    learn_softmax,
+    logit,
+    rivals,
+    softmax_stack,
+    write_scores,
+)
+from banditlab.agents.stacked.stack import Stack, learn_stack, least_loss, margin, reset, stack
 from banditlab.agents.stacked.views import (
     Scale,
     empty_scale,
@@ -78,8 +88,8 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Scratch: m, q, z (E M, padded), one expert's models after the other's; :math:`\zeta` (K,); margins (E,) of a class;
-    views."""
+    r"""Scratch: m, q, z (E M, padded), one expert's models after the other's; :math:`\zeta` (K,); margins, what the
+    stacks read of a class, (E,) or with a third stack (2 E + 1,); views."""
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -95,7 +105,7 @@ class State(NamedTuple):
     M is K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
     counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
     G (1,), the detector's; settings (2,): :math:`g_n / n^{1/4}`, the G that calls a change; hits (1,): the share of hits
-    lately. cold (1,): whether `stacked.cold_start` applies.
+    lately. softmax: the third stack, None where there is none. cold (1,): whether `stacked.cold_start` applies.
     """
 
     linear: Bank | Diagonals
@@ -110,6 +120,7 @@ class State(NamedTuple):
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
     hits: NDArray[np.float64]
+    softmax: SoftmaxStack | None
     cold: NDArray[np.bool_]
 
     def limits(self) -> Limits:
@@ -144,12 +155,14 @@ def linear_of(state):
 @njit
 def act_kernel(state, x, u, p, payload):
     scratch, E, K = state.scratch, experts_of(state), p.shape[0]
-    M, views = state.fourier.P.shape[1], payload[1 + E :]
+    M, read = state.fourier.P.shape[1], 1 + scratch.margins.shape[0]
+    views = payload[read:]
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
     read_experts(state, views, x.shape[0] + 1, M)
     margins_of(state)
     for k in range(M):  # zeta_k = theta'(z_1k, ..., z_Ek, 1)
         scratch.zeta[k] = margin(state.stack.theta, scratch.z[k : E * M : M])
+    compete(state.softmax, state.stack, scratch.z, K, scratch.zeta)
     n = state.counts[ROUNDS] + 1.0
     if state.cold[0]:
         add_bounds(scratch.m, scratch.q, lift(state), LINEAR, M, n, x.shape[0], scratch.zeta)
@@ -161,6 +174,7 @@ def act_kernel(state, x, u, p, payload):
     payload[0] = state.counts[EPOCH]
     for e in range(E):
         payload[1 + e] = scratch.z[e * M + (action if M == K else 0)]
+    rivals(state.softmax, scratch.z, action, K, payload[1 + E : read])
     return action, False
 
 
@@ -233,7 +247,7 @@ def miss_penalty(state):
 
 @njit
 def learn_kernel(state, x, action, p, payload, correct):
-    read = 1 + experts_of(state)
+    read = 1 + state.scratch.margins.shape[0]
     if payload[0] == state.counts[EPOCH]:
         predicted = update_models(state, payload[read:], payload[1:read], action, correct, False)
     else:  # the action was taken under another scale, or (NaN) put in the place of the one drawn
@@ -249,18 +263,18 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.counts[ROUNDS] = min(n, min(state.counts[SINCE], MOST_AFTER_CHANGE))
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
-        rebuild(state)
+        rebuild(state, True)
     elif 2 <= n <= LAST_REBUILD and is_due(n, x.shape[0] if state.cold[0] else 0):
-        rebuild(state)
+        rebuild(state, False)
 
 
 @njit
 def update_models(state, views, z, action, correct, fresh):
-    """Update all experts and the stacks with the outcome; z (E,), their margins, are given, or written where `fresh`.
+    """Update all experts and the stacks with the outcome; z, as `Scratch.margins`, is given, or written where `fresh`.
 
     Return the predicted p.
     """
-    m, size, k = state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
+    E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), 0.0, correct
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
@@ -271,8 +285,10 @@ def update_models(state, views, z, action, correct, fresh):
         e = linear_of(state) + b
         view, shared_q = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
         z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, lifted)
-    predicted = sigmoid(margin(state.stack.theta, z))
-    learn_stack(state.stack, z, 1.0 if right else 0.0)
+    predicted = sigmoid(logit(state.softmax, state.stack, z, E))
+    before, hit = least_loss(state.stack), 1.0 if right else 0.0
+    learn_stack(state.stack, z[:E], hit)
+    learn_softmax(state.softmax, state.stack, before, z, E, hit)
     return predicted if right == correct else 1.0 - predicted
 
 
@@ -283,6 +299,8 @@ def read_again(state, x, action):
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     read_experts(state, scratch.views, x.shape[0] + 1, M)
     margins_of(state)
+    write_scores(state.softmax, scratch.z, M)
+    rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
     for e in range(E):
         scratch.margins[e] = scratch.z[e * M + (0 if shares_a_model(state) else action)]
 
@@ -298,7 +316,7 @@ def is_contradicted(state):
     for i in range(n):
         t = (state.counts[PLACE] - n + i) % N
         read_again(state, read_only(memory.X[t]), memory.action[t])
-        p = sigmoid(margin(state.stack.theta, state.scratch.margins))
+        p = sigmoid(logit(state.softmax, state.stack, state.scratch.margins, experts_of(state)))
         wrong_way = shares_a_model(state) and memory.action[t] == 1
         G = cusum(G, 1.0 - p if wrong_way else p, memory.hit[t])
     state.G[0] = G
@@ -316,18 +334,24 @@ def remember(state, x, action, correct):
 
 
 @njit
-def rebuild(state):
-    """Estimate the scale from the rounds since the last change, reset, and replay them under it."""
+def rebuild(state, changed):
+    """Estimate the scale from the rounds since the last change, reset, and replay them under it.
+
+    The third stack is reset only where a change was detected.
+    """
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
+    margins = state.scratch.margins[: experts_of(state)]
     first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
     measure(state.scale, state.W, state.by_rank, memory.X, first, n)
     reset_linear(state.linear)
     reset_bank(state.fourier)
     reset(state.stack, LINEAR if linear_of(state) > LINEAR else -1)
+    if changed:
+        begin(state.softmax, state.stack)
     for i in range(n):
         t = (first + i) % N
         write_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
-        update_models(state, state.scratch.views, state.scratch.margins, memory.action[t], memory.hit[t], True)
+        update_models(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
 
@@ -340,9 +364,10 @@ class StackCB(KernelAgent):
     with :math:`\lambda` and :math:`100 \lambda`, read standardised columns; two read columns scaled by their range; `blocks`
     read random Fourier features. One more is a ridge regression of the bit (`stacked.linear_experts`).
 
-    A model without rounds is right with the probability of a recent hit, between 1/4 and 1/2. The logit :math:`\zeta_k` is
-    :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two online logistic regressions (`stacked.stack`).
-    With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
+    A model without rounds is right with the probability of a recent hit, between 1/4 and 1/2. The logit :math:`\zeta_k` is a
+    mean of :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two online logistic regressions
+    (`stacked.stack`), and of the logit of a softmax over the classes (`stacked.softmax_stack`). With
+    :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 
@@ -442,22 +467,25 @@ class StackCB(KernelAgent):
         K, d, whole = problem.n_classes, problem.n_features, self.second_order == "full"
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
-        self.payload_size = 1 + E + size
+        read = 2 * E + 1 if M == K else E
+        self.payload_size = 1 + read + size
         m, q, z = (zeros(width(E * M)) for _ in range(3))
         W = frequencies(_side_stream(self.rng), d, self.blocks, F)
+        two = stack(E, LINEAR if whole else -1)
         self.state = State(
             linear=linear_experts(LAMBDA, M, d + 1, whole),
             fourier=bank(np.full(self.blocks, LAMBDA), M, F),
             W=W,
             by_rank=reads_ranks(self.blocks),
             scale=empty_scale(d, MEMORY, self.blocks, F),
-            stack=stack(E, LINEAR if whole else -1),
+            stack=two,
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
-            scratch=Scratch(m, q, z, np.zeros(K), np.zeros(E), np.zeros(size)),
+            scratch=Scratch(m, q, z, np.zeros(K), np.zeros(read), np.zeros(size)),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.sharpness * (K - 1) if M == K else GREEDY, ALARM if self.changes else math.inf]),
             hits=np.array([0.5]),
+            softmax=softmax_stack(E, K, two) if read > E else None,
             cold=np.array([whole and d >= COLUMNS * K]),
         )
 
@@ -486,7 +514,7 @@ class StackCB(KernelAgent):
             own[:] = its
         self.state.counts[ROUNDS] = min(self.state.counts[ROUNDS], MOST_AFTER_CHANGE)
         self.state.hits[:] = other.state.hits
-        rebuild(self.state)
+        rebuild(self.state, True)
 
     def diagnostics(self) -> dict[str, Any]:
         """Return how many changes were detected, and the updates since the last."""

@@ -175,8 +175,10 @@ class Schedule:
             self._rows = self.env.row_order(self.rules.rounds)
         given = {name: values[self._rows[self.done : self.done + n]] for name, values in self.columns.items()}
         self.done += n
-        delays = [_delays(kind, u, _column(kind, given)) for kind in self.kinds]
-        return Draws(np.stack(delays, axis=1), answer, flip < self.feedback.get("flip", 0.0))
+        delays = np.empty((n, 2), np.int64)
+        for side, kind in enumerate(self.kinds):
+            delays[:, side] = kind if isinstance(kind, int) else _delays(kind, u, _column(kind, given))
+        return Draws(delays, answer, flip < self.feedback.get("flip", 0.0))
 
     def latest(self) -> float:
         """Return by how many rounds bits are late at most; infinity where some are lost, or wrong."""

@@ -84,6 +84,8 @@ def with_room(ring: Ring, X: Any) -> Ring:
     slots, spare = len(ring.free), int(ring.spare[0])
     wanted = min(len(ring.first), slots - spare + n_rows(X))
     more = min(len(ring.first), max(wanted, 2 * slots)) - slots if wanted > slots else 0
+    if not (more or isinstance(X, CSR)):
+        return ring
     longest = int(np.diff(X.indptr).max(initial=0)) if isinstance(X, CSR) else 0
     if isinstance(ring.x, SparseSlots):
         x: Any = SparseSlots(*(_grown(array, more, longest) for array in ring.x))

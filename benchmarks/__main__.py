@@ -51,6 +51,7 @@ PARTS = {
     "scaling": "the default scaling beside others, with numbers far from the others: docs/results/scaling.md",
     "offpolicy": "coverage, width and error of off-policy evaluation over logs of known value: docs/results/offpolicy.md",
     "logs": "long logs: rows/s and memory of `banditlab evaluate` beside Vowpal Wabbit: docs/theory/off-policy.md",
+    "bakeoff": "one-against-all loss by Vowpal Wabbit beside the published one: docs/results/bakeoff-reading.csv",
     "several": "several right actions, routers and tags: docs/results/routing.md, docs/results/tags.md",
     "noise": "coverage of the intervals; what `compare` asserts over tables of noise and of known truth",
     "kinds": "what `compare` asserts over noise and signals in rows of six kinds: docs/results/intervals.md",

@@ -62,13 +62,13 @@ class Arms(NamedTuple):
         """Return bits (N, K), costs (N, K) or None, and the complete rows (N,)."""
         any_number = self.right_above is not None
         allowed = "a finite number" if any_number else "0 or 1; for scores give right_above"
-        scores = _numbers(
+        scores = numbers_of(
             frame[list(self.names)], f"{source}: arms", allowed, np.isfinite if any_number else _is_bit, drop_missing
         )
         known, costs = np.asarray(~np.isnan(scores).any(axis=1)), None
         if self.costs:
             allowed = "a finite number of at least 0"
-            costs = _numbers(frame[list(self.costs)], f"{source}: costs", allowed, _is_cost, drop_missing)
+            costs = numbers_of(frame[list(self.costs)], f"{source}: costs", allowed, is_cost, drop_missing)
             known &= ~np.isnan(costs).any(axis=1)
         net = scores - self.worth * costs if self.worth and costs is not None else scores
         return net >= (1.0 if self.right_above is None else self.right_above), costs, known
@@ -178,7 +178,7 @@ def _without(rows: pd.Index) -> list[str]:
     return [part for row in rows for part in ("--drop-row", str(row))]
 
 
-def _numbers(
+def numbers_of(
     frame: pd.DataFrame, source: str, allowed: str, are_allowed: Callable[[Floats], Any], drop_missing: bool
 ) -> Floats:
     """Return the columns of a table as numbers (N, K), NaN where missing; a truth value is 0 or 1."""
@@ -208,7 +208,7 @@ def _is_bit(numbers: Floats) -> Any:
     return np.isin(numbers, (0.0, 1.0))
 
 
-def _is_cost(numbers: Floats) -> Any:
+def is_cost(numbers: Floats) -> Any:
     return np.isfinite(numbers) & (numbers >= 0.0)
 
 

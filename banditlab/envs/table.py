@@ -13,7 +13,7 @@ from banditlab.envs import files
 from banditlab.envs._base import Floats, Labels
 from banditlab.envs._columns import Missing, Recipe, TableScaling
 from banditlab.envs._dataset import DataSetEnv
-from banditlab.envs._frame import Arms, refuse_column, refuse_gaps_of, table_rows
+from banditlab.envs._frame import Arms, is_cost, numbers_of, refuse_column, refuse_gaps_of, table_rows
 from banditlab.envs._lines import sniff_separator, without_comments
 from banditlab.envs._reading import PLAIN, without
 from banditlab.envs._reading import Reading as Reading
@@ -327,20 +327,14 @@ class Table(DataSetEnv):
         UsageError
             The column is not among `drop_columns`, or has an entry that is no number of at least 0; rows are sparse.
         """
-        import pandas as pd
-
-        where, numbers = f"{self.path}: column {name!r}", self._table.numbers
+        numbers = self._table.numbers
         if name not in self.drop_columns or numbers is None:
             raise UsageError(
-                f"{where} must be among drop_columns of a dense table: what it says is not known beforehand"
+                f"{self.path}: column {name!r} must be among drop_columns of a dense table: it is not known beforehand"
             )
         content = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
-        given = self._frame(content).frame[name].loc[numbers.tolist()]
-        values = pd.to_numeric(given, errors="coerce")
-        wrong = (values.isna() & given.notna()) | (values < 0)
-        if wrong.any():
-            raise UsageError(f"{where} has {str(given[wrong].iloc[0])[:60]!r}; allowed is a number of at least 0")
-        return values.to_numpy(np.float64)
+        given = self._frame(content).frame[[name]].loc[numbers.tolist()]
+        return numbers_of(given, self.path, "a number of at least 0", is_cost, True)[:, 0]
 
     def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
         """Return the column of the order (as numbers or dates) or of the groups of the rows, or raise a UsageError."""

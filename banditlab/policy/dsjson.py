@@ -6,6 +6,7 @@ import json
 import pickle
 import tempfile
 import zlib
+from array import array
 from collections import Counter
 from collections.abc import Iterator
 from itertools import islice
@@ -91,13 +92,13 @@ def read_dsjson(path: str, policy: str | None) -> Source:
     """
     if policy not in (None, "uniform"):
         raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")
-    stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), [np.zeros(0, np.uint64)]  # noqa: SIM115
+    stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), array("Q")  # noqa: SIM115
     texts, rounds, K, whole = _texts(path), 0, 0, True
     for some in iter(lambda: list(islice(texts, CHUNK)), []):
         found = list(map(line_of, some))
         counts.update(line for line in found if isinstance(line, str))
         lines = [line for line in found if not isinstance(line, str)]
-        ids.append(np.array([_hash(line.id) for line in lines if line.id], np.uint64))
+        ids.extend(_hash(line.id) for line in lines if line.id)
         counts["lines with a pdrop, which thins the log"] += sum(line.drop != 0.0 for line in lines)
         ordered = [line for line in lines if sorted(line.actions) == [*range(1, len(line.multi) + 1)]]
         counts["lines whose a does not name each action of _multi once"] += len(lines) - len(ordered)
@@ -106,7 +107,8 @@ def read_dsjson(path: str, policy: str | None) -> Source:
         if ordered:
             pickle.dump(_arrays(ordered), stored, pickle.HIGHEST_PROTOCOL)
     notes = [LEFT_OUT.format(n=counts.pop(why), why=why) for why in (SKIPPED, OBSERVED) if counts[why]]
-    faults = +counts + doubled(ids)
+    faults = +counts + doubled([np.array(ids, np.uint64)])
+    del ids
     if not rounds and not faults:
         stored.close()
         raise UsageError(f"{path}: no line is a decision in dsjson")

@@ -57,6 +57,6 @@ def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
 
 
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:
-    """Return the number of repeated ids, by their hashes."""
-    every = np.concatenate(ids) if ids else np.zeros(0, np.uint64)
-    return +Counter({"ids that stand a second time": len(every) - len(np.unique(every))})
+    """Return how many ids, by their hashes, stand a second time or more."""
+    every = np.sort(np.concatenate([np.zeros(0, np.uint64), *ids]))  # np.unique takes 60 bytes for each
+    return +Counter({"ids that stand a second time": int(np.count_nonzero(every[1:] == every[:-1]))})

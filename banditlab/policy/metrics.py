@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from types import MappingProxyType
 
 from prometheus_client import CONTENT_TYPE_LATEST, CollectorRegistry, Counter, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily
@@ -12,40 +11,23 @@ BUCKETS = (0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5,
 PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/openapi.json", "/")
 
 
-class _Counts:
-    """A counter per value of a label, read from the policy's own counts."""
-
-    def __init__(self, name: str, text: str, label: str, counts: Mapping[str, float]) -> None:
-        self._name, self._text, self._label, self._counts = name, text, label, counts
-
-    def collect(self) -> Iterator[CounterMetricFamily]:
-        """Yield the current counts."""
-        found = CounterMetricFamily(f"banditlab_{self._name}", self._text, labels=[self._label])
-        for value, count in dict(self._counts).items():
-            found.add_metric([value], count)
-        yield found
+COUNTS = (
+    ("imputed_fields", "Fields of rows that were filled in", "column"),
+    ("unknown_categories", "Fields of rows whose category training did not have", "column"),
+    ("late_feedback", "Answers to decisions that were closed as wrong", "correct"),
+    ("cost", "Summed costs of the choices, each the mean of its class in training", "action"),
+)
+"""What a policy counts itself: name, text and label of each counter."""
 
 
 class Metrics:
-    """One server's counters in their own registry: requests, answers, and missing entries by column."""
+    """One server's counters, in a registry of their own; `counts` are the policy's, by the values of the labels of `COUNTS`."""
 
     media_type = CONTENT_TYPE_LATEST
 
-    def __init__(
-        self,
-        imputed: Mapping[str, int],
-        unknown: Mapping[str, int],
-        late: Mapping[str, int],
-        spent: Mapping[str, float] = MappingProxyType({}),
-    ) -> None:
-        own = CollectorRegistry()
-        own.register(_Counts("imputed_fields", "Fields of rows that were filled in", "column", imputed))
-        text = "Fields of rows whose category training did not have"
-        own.register(_Counts("unknown_categories", text, "column", unknown))
-        own.register(_Counts("late_feedback", "Answers to decisions that were closed as wrong", "correct", late))
-        own.register(
-            _Counts("cost", "Summed costs of the choices, each the mean of its class in training", "action", spent)
-        )
+    def __init__(self, *counts: Mapping[str, float]) -> None:
+        own, self._counts = CollectorRegistry(), counts
+        own.register(self)  # type: ignore[arg-type]  # it has what a collector needs
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)
@@ -60,6 +42,14 @@ class Metrics:
             registry=own,
         )
         self.failures = Counter("banditlab_log_failures", "Commits that failed", registry=own)
+
+    def collect(self) -> Iterator[CounterMetricFamily]:
+        """Yield the policy's counts as they are now."""
+        for (name, text, label), counts in zip(COUNTS, self._counts, strict=True):
+            found = CounterMetricFamily(f"banditlab_{name}", text, labels=[label])
+            for value, count in dict(counts).items():
+                found.add_metric([value], count)
+            yield found
 
     def feedback(self, correct: object) -> None:
         """Count an answer."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import signal
 import threading
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -57,7 +58,8 @@ def allowed(name: str, reason: str, forecaster: str) -> bool:
     return forecaster in WITHOUT_KERNELS and reason in NO_KERNELS.get(name, set())
 
 
-def assert_all_pass(results: list[CheckResult], forecaster: str = "") -> None:
+def assert_all_pass(found: Iterable[CheckResult], forecaster: str = "") -> None:
+    results = list(found)
     assert [str(result) for result in results if result.status == "failed"] == []
     assert sum(result.status == "passed" for result in results) >= 8
     for result in results:

@@ -154,7 +154,7 @@ class Arena:
 
     @cached_property
     def reported_final(self) -> pd.DataFrame:
-        """The same of the last round."""
+        """The same for the last round."""
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:

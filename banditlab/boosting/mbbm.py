@@ -191,11 +191,11 @@ class OnlineMBBM(Booster):
             learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
 
     def _recall(self) -> None:
-        """Take up the seed of potentials that are remembered: copies and pickles of them come back without it."""
+        """Restore the seed of stored potentials, which copies and pickles omit."""
         if isinstance(self._phi, RememberedPotentials):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Make the draws of the round of `payload`, however late its label comes."""
+        """Make the draws of the round of `payload`, also for a late label."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

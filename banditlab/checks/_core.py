@@ -119,7 +119,7 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
     Raises
     ------
     CheckFailed
-        A name that is no check, or an empty reason.
+        An unknown check, or an empty reason.
     """
     exclusions = dict(getattr(cls, "excluded_checks", {}))
     known = [function.__name__ for function in functions]

@@ -213,7 +213,7 @@ class _Notices:
 
 
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
-    """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
+    """Print the runs of a sweep, how many of them `folder` has already, and the estimated time of the rest."""
     console = Console()
     console._announce(sweep)
     check_format(folder)
@@ -319,7 +319,7 @@ def watch_status(folder: Path, every: float) -> None:
 
 
 def print_merge(parts: Sequence[Path], folder: Path) -> int:
-    """Merge the parts of a sweep, and say what came of it; return 1 where something is missing or failed."""
+    """Merge the parts of a sweep and print a summary; return 1 if something is missing or failed."""
     from banditlab.results.merge import merge
 
     merged = merge(parts, folder)

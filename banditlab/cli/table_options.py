@@ -112,7 +112,7 @@ class TableOptions(NamedTuple):
     scaling: Annotated[Scaling | None, typer.Option(help="Scaling of numeric columns. Default: auto.")]
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that were given, as `Table` takes them."""
+        """Return the given settings for `Table`."""
         given = self._asdict() | {"header": {True: "yes", False: "no", None: None}[self.header]}
         given |= {name: _names(given[name]) for name in ("arms", "costs")}
         given["roles"] = dict(map(_role, self.roles or ()))

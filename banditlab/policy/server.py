@@ -151,12 +151,11 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
     Parameters
     ----------
     policy
-        Open; nobody else may use it.
+        An open policy, used by nobody else.
     token
-        What requests must bring as `Authorization: Bearer TOKEN`; "" for none.
+        The token that requests must have as `Authorization: Bearer TOKEN`; "" for none.
     hosts
-        Names under which it may be asked for (the Host header), so that no page of somebody else's that a browser shows can
-        reach it; () for any.
+        Allowed Host headers, so that foreign web pages in a browser cannot reach the server; () for any.
     """
     server = Server(policy, token, hosts)
     routes = [

@@ -21,8 +21,8 @@ After class a was played :math:`\theta` learns :math:`f_a` and the bit by the on
 says what the label is, a miss what it is not: the bit's log loss is all that is known either way. Feedback may be late:
 :math:`\theta` has moved then, and what (1) was becomes :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`.
 
-Its weight beside the other two comes of log losses, as theirs do. It begins `HANDICAP` nats behind the better one: at
-first :math:`p = 1/K`, a good guess of the hits while all classes are tried, and no ranking. Where rounds are learnt
+Its weight follows from log losses, like those of the other two. It starts `HANDICAP` nats behind the better one: at
+first :math:`p = 1/K`, which predicts hits well while all classes are tried, but ranks none. Where rounds are learnt
 again it stays as it is, as far behind, or ahead: (2) takes the margins of all classes, and of those rounds only the
 played class's are made again.
 """

@@ -157,8 +157,7 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 
 
 class InverseGapAgent(KernelAgent):
-    r"""Base of `fastcb` and `squarecb`: settings, state, kernels; a subclass sets weights_kernel(z, g, p) and its
-    defaults.
+    r"""Base of `fastcb` and `squarecb`; a subclass sets `weights_kernel(z, g, p)` and its defaults.
 
     Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with a constant,
     intercept R, behind it. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then

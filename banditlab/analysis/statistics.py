@@ -2,8 +2,8 @@ r"""Intervals, paired differences, ranks with ties, and the choice of a setting:
 
 Every array of repetitions may hold NaN where a run is missing; such entries are left out, and of a pair both are.
 
-Two things vary in a mean over repetitions. The repetitions, by which Student's t goes. And, where all repetitions go
-over the rows of one table, the rows themselves: another table of the same source would have others. Let :math:`e_{ri}`
+Two things vary in a mean over repetitions. First, the repetitions, covered by Student's t. Second, if all repetitions
+play the rows of one table, the rows: another table of the same source would have others. Let :math:`e_{ri}`
 be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of rows n. Then, of
 R repetitions,
 

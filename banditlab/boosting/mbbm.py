@@ -133,7 +133,7 @@ class OnlineMBBM(Booster):
 
     @property
     def error_rate(self) -> float:
-        r""":math:`\phi_N(0)`, Theorem 2's mistakes a round in the long run, exactly."""
+        r""":math:`\phi_N(0)`, Theorem 2's asymptotic mistake rate, exactly."""
         k = self.problem.n_classes
         return ExactPotentials(self.n_learners, k, self.edge)(self.n_learners, np.zeros(k, dtype=np.int64), 0)
 

@@ -65,7 +65,7 @@ class Check(Generic[P]):
 
     @property
     def contract(self) -> str:
-        """What is demanded: the first sentence of the check's own docstring."""
+        """The requirement: the first sentence of the check's docstring."""
         return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
 
     def __call__(self) -> None:

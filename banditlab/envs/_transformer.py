@@ -93,7 +93,8 @@ def frame_of(steps: list[Step], columns: list[np.ndarray]) -> pd.DataFrame:
 
 
 def fitted(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> ColumnTransformer:
-    """Return the transformer, fitted to columns (n,), of which `steps` says role, categories, gaps, shift and constancy."""
+    """Return the transformer fitted to columns (n,); `steps` has their roles, categories, gaps, shifts and
+    constancy."""
     transformer = unfitted(steps, scaling, missing)
     frame = frame_of(steps, columns)
     transformer.fit(frame)

@@ -371,7 +371,7 @@ def pair(one: Any) -> tuple[str, Any]:
 
 
 def batch(given: Any, name: str, most: int) -> list[Any]:
-    """Return a list that is not too long."""
+    """Return a list, checked for its length."""
     if not isinstance(given, list):
         raise Refused(400, f'"{name}" must be a list')
     if len(given) > most:

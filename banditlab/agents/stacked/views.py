@@ -316,7 +316,7 @@ def write_changes(scale, x):
 def turns_of(scale, W, group, kind, n):
     """Return :math:`w'v` of eight frequencies, kind 1: of ranks: those of the context 0, and what its n other entries change.
 
-    Entries of even and odd number are added apart.
+    Even and odd entries are summed separately.
     """
     W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
     even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d

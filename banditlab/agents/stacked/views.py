@@ -12,8 +12,8 @@ over the contexts of a memory, n columns that vary, and 1/2 behind each view:
 
 In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007, with the bandwidth in
 units of it). Some blocks read ranks in place of v: the place of :math:`x_j` among 17 quantiles of the column, between
-two of them in proportion, standardised as v is; few large entries then do not press the others together. A column that
-does not vary is 0 in all. So a column in another unit or with another zero gives the same views.
+two of them in proportion, standardised as v is; so that few large entries do not compress the others. A constant
+column is 0 in every view. So a column in another unit or with another zero gives the same views.
 
 The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds what its entries other than 0 change: features of
 sparse rows cost what these cost.

@@ -31,7 +31,7 @@ def keep_entry(folder: Path) -> None:
 
 
 def write_whole(file: Path, data: bytes, put: Callable[[str, Path], None] = os.replace) -> None:
-    """Write a file that is on disk and whole, or not there: temporary name, fsync, then `put` gives it its name."""
+    """Write a file atomically: temporary name, fsync, then `put` renames it."""
     number, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with open(number, "wb") as out:

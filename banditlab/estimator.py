@@ -283,7 +283,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Go on with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`.
 
-        A row is played as often as its weight says, the plays one after another.
+        A row of weight w is played w times in succession.
         """
         self._check_settings()
         first = not self.__sklearn_is_fitted__()

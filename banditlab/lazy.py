@@ -17,7 +17,8 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
-    """Return the module of every public name, of the names by module (contracts, records) and of the classes of a table."""
+    """Return the module of every public name: of names listed by module (contracts, records) and of a table's
+    classes."""
     modules = {name: module for module, names in others.items() for name in names}
     return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 

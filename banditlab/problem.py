@@ -15,7 +15,7 @@ LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must be a number
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    r"""What a player may know before the first round.
+    r"""The information that a player has before the first round.
 
     Parameters
     ----------

@@ -205,8 +205,8 @@ def lab_around(folder: str | Path = ".") -> Path | None:
 def refuse_exposed(lab: Path) -> None:
     """Raise a UsageError where users other than this one and root can write the files of a lab.
 
-    Checked are `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are refused: whoever
-    owns a folder on their way chooses what they lead to.
+    It checks `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are rejected, because
+    the owner of a folder in their path could change their target.
     """
     try:
         reason = exposed(lab) or next(filter(None, map(_exposed_entry, _entries(lab))), "")

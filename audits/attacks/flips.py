@@ -38,7 +38,7 @@ from banditlab.results.store import Store
 TITLE = "Damaged files"
 WORDS = """One file of a results folder that holds every kind of file is damaged: a bit flipped (17 times in 20), a
 byte replaced, cut short, or replaced by a sibling. The reader of `report`, `status` and `run` reads the folder; one
-time in twenty the sweep is resumed. Only what the files named as damaged held alone may be lost."""
+time in twenty the sweep is resumed. Only data that was in no other file than those named as damaged may be lost."""
 COUNT = 5500
 RESUMED = 20  # one damage in so many is also resumed
 SPEC: dict[str, Any] = {

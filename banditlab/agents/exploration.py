@@ -41,8 +41,8 @@ def decide(z, u, gamma, rule, p):
 
 
 def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
-    """Play one block, round t exploring at rate `gammas[t]`, forecasts decoded by the rule; at rate 1 none is looked
-    at.
+    """Play one block, round t exploring at rate `gammas[t]`, forecasts decoded by the rule; at rate 1 no forecast is
+    computed.
 
     Returns n, or the first round whose decision is invalid (logits that are not finite), without an update for it.
     """
@@ -132,8 +132,8 @@ class Exploration(AroundForecaster, RoundAgent):
     their weighted sum. Beginning anew at :math:`T = 1, 2, 4, \dots` would give
     :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
 
-    Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster stands
-    still, and forecasts are made in batches where it offers them. Memory: the forecaster's.
+    Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster does not
+    change, and forecasts are computed in batches if it supports them. Memory: the forecaster's.
 
     Parameters
     ----------

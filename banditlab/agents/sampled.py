@@ -56,7 +56,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     r"""Any forecaster as a player that observes the label: it plays its forecast, decoded.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
-    for scale, never ranked with agents that see one bit: what the exploration reduction would do with nothing hidden.
+    for scale, never ranked with agents that see one bit: it is the exploration reduction with full information.
 
     Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then pass
     :math:`(x_t, y_t)` to the forecaster, every round.

@@ -90,7 +90,8 @@ class Arena:
         return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))
 
     def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
-        """Return, per label, the deviations (repetitions, rows of the table) that intervals take in; None without a table.
+        """Return, per label, the deviations (repetitions, rows of the table) that intervals include; None without a
+        table.
 
         `rows` are the runs' last ones, a run for each label and repetition; those of a missing run are NaN.
         """
@@ -159,7 +160,7 @@ class Arena:
 
     @cached_property
     def reported_final(self) -> pd.DataFrame:
-        """The same of the last round."""
+        """The same for the last round."""
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:

@@ -1,4 +1,4 @@
-"""Runs joined with the comparators of the same stream: relative mistakes."""
+"""Join runs with the comparators of their streams: relative mistakes."""
 
 from __future__ import annotations
 

@@ -2,8 +2,8 @@ r"""Intervals, paired differences, ranks with ties, and the choice of a setting:
 
 Every array of repetitions may hold NaN where a run is missing; such entries are left out, and of a pair both are.
 
-Two things vary in a mean over repetitions. The repetitions, by which Student's t goes. And, where all repetitions go
-over the rows of one table, the rows themselves: another table of the same source would have others. Let :math:`e_{ri}`
+Two things vary in a mean over repetitions. First, the repetitions, covered by Student's t. Second, if all repetitions
+play the rows of one table, the rows: another table of the same source would have others. Let :math:`e_{ri}`
 be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of rows n. Then, of
 R repetitions,
 
@@ -17,7 +17,8 @@ there are few repetitions and makes up for what a row adds by being learnt from 
 coverage measured). Where rows are played in order, blocks of them take the place of rows (`moving_blocks`).
 
 Whole numbers of mistakes may agree in all repetitions by chance. Where they do, the variance is the binomial one of the rounds
-(`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is a lead (`leads`).
+(`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
+significant (`leads`).
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ class Interval:
     mean, low, high
         low and high are NaN where there is one repetition only, or where a value is infinite.
     n
-        How many repetitions it stands on.
+        The number of repetitions.
     method
-        "t" over the repetitions, "t, rows" where the sampling of a table's rows is in it, "none" where there is no interval.
+        "t" over the repetitions, "t, rows" if it includes the sampling of a table's rows, "none" without an interval.
     """
 
     mean: float
@@ -89,7 +90,7 @@ def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: floa
         Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or what
         `moving_blocks` makes of them; None where every repetition has a stream of its own.
     rounds
-        Of how many rounds each value is the share of mistakes; infinite for other quantities.
+        The number of rounds of which each value is the share of mistakes; infinite for other quantities.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
@@ -224,7 +225,7 @@ def difference(
     rounds
         Of how many rounds each value is the share of mistakes (see `mean_interval`).
     family
-        Of how many means all the differences are to be covered at once.
+        The number of means whose differences are covered simultaneously.
     """
     x, y = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
     both = ~np.isnan(x) & ~np.isnan(y) if paired else slice(None)

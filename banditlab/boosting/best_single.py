@@ -83,6 +83,6 @@ class BestSingle(Booster):
             learner.update(view, label, weight)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return everyone's mistakes, and those of the learner that is best in hindsight."""
+        """Return the mistakes of each learner, and of the best one in hindsight."""
         each = {f"mistakes.{i}": m for i, m in enumerate(self.mistakes.tolist(), 1)}
         return each | {"best_mistakes": float(self.mistakes.min())}

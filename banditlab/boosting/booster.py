@@ -59,12 +59,12 @@ class Booster(RoundLabelAgent):
         self._grove = Grove()
 
     def _forest(self) -> Forest | None:
-        """Return the learners as compiled loops take them, or None where one of them chooses in a way of its own."""
+        """Return the learners for compiled loops, or None if one of them overrides the choice."""
         return self._grove.forest(self.learners, self._ties)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: a generator and some numbers for each learner."""
+        """Return a lower bound on the bytes of the state: a generator and some numbers per learner."""
         given = cls.completed(settings)
         return super().least_bytes(problem, settings) + 256.0 * given["n_learners"]
 
@@ -109,7 +109,7 @@ class Booster(RoundLabelAgent):
         return own | {(f"weak_learner.{name}" if name in own else name): value for name, value in weak.items()}
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return what the booster counts of its learners, by name; learner 1 is the first."""
+        """Return the booster's statistics of its learners, by name; learner 1 is the first."""
         return {}
 
     # ------------------------------------------------------------------------------------------------------- the two verbs
@@ -120,7 +120,7 @@ class Booster(RoundLabelAgent):
 
     @abstractmethod
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
-        """Learn the label of the round in which `payload` was answered."""
+        """Update with the label of the round that returned `payload`."""
 
     def view(self, x: Floats) -> Any:
         """Return what the weak learners read of a context (d,)."""
@@ -146,7 +146,7 @@ class Booster(RoundLabelAgent):
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings under the weak learner's names, or raise a UsageError that names an unknown one."""
+    """Return the weak learner's settings under its own names, or raise a UsageError that names an unknown one."""
     known, settings = inner.own_settings(), {}
     for key, value in given.items():
         name = key.removeprefix("weak_learner.")

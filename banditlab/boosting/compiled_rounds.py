@@ -1,7 +1,7 @@
 """The rounds of an expert booster in kernels: whole over compiled trees, from estimates, or one learner at a time.
 
 A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
-kernels, so that each rule is written once, whoever its learners are, and the numbers are the same.
+kernels, so that each rule is written once, for any learners, and the numbers are the same.
 
 A learner's prediction decides the costs of the next one: a chain of N steps. Each step also writes what the update will
 need for any label.
@@ -134,7 +134,7 @@ def follow(scratch, mistakes):
 
 
 def respond_template(forest, rule, scratch, mistakes, x):
-    """Ask every learner at x: fills the scratch arrays."""
+    """Predict with every learner at x; fills the scratch arrays."""
     forest, rule, scratch, mistakes, x = borrow(forest), borrow(rule), borrow(scratch), borrow(mistakes), borrow(x)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
     prepare(forest, x, scratch.estimates, scratch.uniforms)

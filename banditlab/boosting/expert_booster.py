@@ -1,4 +1,4 @@
-"""What the adaptive boosters share: expert i votes with the first i weak learners, hedge draws the expert to follow."""
+"""Base of the adaptive boosters: expert i votes with the first i weak learners, hedge draws the expert to follow."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from banditlab.problem import Decision, Problem
 
 
 class Played(NamedTuple):
-    """What a round is played with in a kernel, beside the learners."""
+    """The arguments of a round's kernel, apart from the learners."""
 
     loops: Loops
     rule: Any
@@ -38,8 +38,8 @@ def _owners(cls: type, *names: str) -> set[type]:
 class ExpertBooster(Booster):
     r"""A booster whose learner i predicts at costs computed from the votes :math:`s^{i-1}` of those before it.
 
-    Expert i predicts :math:`\arg\max_l s^i_l`; the one to follow is drawn by hedge at rate 1. A subclass says by
-    `_rule` how predictions become votes and costs, and what it learns beside the edges: seven kernels, see
+    Expert i predicts :math:`\arg\max_l s^i_l`; the one to follow is drawn by hedge at rate 1. A subclass defines by
+    `_rule` how predictions become votes and costs, and what it learns besides the edges: seven kernels, see
     `compiled_rounds.Steps`. It may keep the votes in any form that grows with them, such as their softmax, that its
     `loss_code` reads.
 
@@ -73,10 +73,10 @@ class ExpertBooster(Booster):
 
     @abstractmethod
     def _rule(self) -> tuple[Loops, Any]:
-        """Return the rule's loops, and what they read and write of this booster, by reference."""
+        """Return the rule's loops and the arrays of this booster that they read and write."""
 
     def _played(self) -> Played:
-        """Return what the loops take of this booster beside the trees; the scratch arrays are used again in the next round."""
+        """Return the loops' arguments from this booster, apart from the trees; the scratch arrays are reused."""
         loops, rule = self._rule()
         if self._grove.scratch is None:
             self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)

@@ -32,8 +32,8 @@ def slope(loss, rival, own):
     r"""Return what a rival's lead :math:`s(l) - s(r)` costs per unit, for losses that are a sum over the rivals
     :math:`l \ne r`.
 
-    The votes s(l) and s(r) are given. The logistic loss has it from their odds, as compiled rounds keep them: an exponential
-    for each vote instead of one for each pair.
+    The votes s(l) and s(r) are given. The logistic loss computes it from their odds, which compiled rounds store: an
+    exponential per vote instead of one per pair.
     """
     if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
         e = odds(rival)

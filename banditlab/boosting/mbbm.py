@@ -133,7 +133,7 @@ class OnlineMBBM(Booster):
 
     @property
     def error_rate(self) -> float:
-        r""":math:`\phi_N(0)`, Theorem 2's mistakes a round in the long run, exactly."""
+        r""":math:`\phi_N(0)`, Theorem 2's asymptotic mistake rate, exactly."""
         k = self.problem.n_classes
         return ExactPotentials(self.n_learners, k, self.edge)(self.n_learners, np.zeros(k, dtype=np.int64), 0)
 
@@ -191,11 +191,11 @@ class OnlineMBBM(Booster):
             learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
 
     def _recall(self) -> None:
-        """Take up the seed of potentials that are remembered: copies and pickles of them come back without it."""
+        """Restore the seed of stored potentials, which copies and pickles omit."""
         if isinstance(self._phi, RememberedPotentials):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Make the draws of the round of `payload`, however late its label comes."""
+        """Make the draws of the round of `payload`, also for a late label."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

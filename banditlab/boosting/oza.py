@@ -87,7 +87,7 @@ class Oza(Booster):
         self.right, self.wrong = np.zeros((2, self.n_learners))
 
     def errors(self) -> Floats:
-        r"""Return :math:`\epsilon` (N,), the share of weight each learner was wrong on; 1/2 before anything was seen."""
+        r"""Return :math:`\epsilon` (N,), the share of weight each learner was wrong on; 1/2 before the first round."""
         total = self.right + self.wrong
         return np.divide(self.wrong, total, out=np.full(self.n_learners, 0.5), where=total > 0.0)
 

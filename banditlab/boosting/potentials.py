@@ -315,7 +315,7 @@ class DrawnPotentials(Potentials):
 
     @abstractmethod
     def redraw(self, seed: int) -> None:
-        """Take up the draws of a seed (below :math:`2^{63}`); the same seed draws the same."""
+        """Make the draws of a seed (below :math:`2^{63}`); the same seed gives the same draws."""
 
 
 class SampledPotentials(DrawnPotentials):
@@ -337,7 +337,7 @@ class SampledPotentials(DrawnPotentials):
     edge
         :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
     draws
-        Of the votes to come, for each estimate.
+        Number of draws of the votes to come, for each estimate.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
@@ -346,7 +346,7 @@ class SampledPotentials(DrawnPotentials):
         self.redraw(0)
 
     def redraw(self, seed: int) -> None:
-        """Draw the votes to come anew; the same seed draws the same."""
+        """Draw the votes to come again; the same seed gives the same draws."""
         uniforms = np.random.default_rng(seed).random((self.draws, self.n_votes))
         count_kernel(uniforms, (1.0 - self.edge) / self.n_classes + self.edge, self._counts)
 

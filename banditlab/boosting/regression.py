@@ -75,7 +75,7 @@ class RuleScratch(NamedTuple):
 
 @inline
 def forecast(states, i, half, seen):
-    r"""Write what regression i makes of a half-margin, which is clipped, into seen (8,); return
+    r"""Write the outputs of regression i at a clipped half-margin into seen (8,); return
     :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
     """
     Q, h, clip = states.Q[i], states.h[i], states.constants[CLIP]
@@ -122,7 +122,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Write even shares, and what each class leaves to the others."""
+    """Write equal shares, and the remaining mass for each class."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 

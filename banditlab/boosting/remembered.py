@@ -198,7 +198,7 @@ class RememberedPotentials(DrawnPotentials):
     edge
         :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
     draws
-        Of the votes to come, for each estimate.
+        Number of draws of the votes to come, for each estimate.
 
     Raises
     ------

@@ -138,8 +138,8 @@ def theorem(
 def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) -> Callable[[F], F]:
     """Make a function NaN where an argument is NaN, infinite or outside its range, and `beyond` where it overflows.
 
-    `ranges` adds to `RANGES`, by the arguments' names; None for an argument, which stands for a default, is let through.
-    A theorem is an upper bound, so that infinity is true of it whatever overflowed; of another number it need not be.
+    `ranges` adds to `RANGES`, by the arguments' names; None as an argument stands for a default and is not checked.
+    A bound is an upper bound, so infinity remains valid after an overflow; other numbers would not.
     """
     known = RANGES | (ranges or {})
 

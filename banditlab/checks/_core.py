@@ -66,7 +66,7 @@ class Check(Generic[P]):
 
     @property
     def contract(self) -> str:
-        """What is demanded: the first sentence of the check's own docstring."""
+        """The requirement: the first sentence of the check's docstring."""
         return " ".join((self.function.__doc__ or "").strip().split("\n\n")[0].split())
 
     def __call__(self) -> None:
@@ -120,7 +120,7 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
     Raises
     ------
     CheckFailed
-        A name that is no check, or an empty reason.
+        An unknown check, or an empty reason.
     """
     exclusions = dict(getattr(cls, "excluded_checks", {}))
     known = [function.__name__ for function in functions]

@@ -39,7 +39,7 @@ class ForeignProbe:
 
     @cached_property
     def shown(self) -> list[tuple[int, float | None, dict[str, Any]]]:
-        """What rounds of uniform actions show of it: (action, reward, info) of each."""
+        """Return (action, reward, info) of rounds of uniform actions."""
         return list(self.env.peek(ROUNDS, SEED))
 
     @property

@@ -1,4 +1,5 @@
-"""What the command line prints: progress, tables, lists. On a terminal with colours and a bar, elsewhere as plain lines."""
+"""The output of the command line: progress, tables, lists; on a terminal with colours and a bar, elsewhere as plain
+lines."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 def train(
     data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
 ) -> None:
-    """Train a policy, write it, and say how it went; of a schema, one that has learnt nothing."""
+    """Train a policy, or make an untrained one from a schema; write it and print a summary."""
     from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
 

@@ -66,7 +66,7 @@ def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) ->
     Raises
     ------
     UsageError
-        The name is no identifier (dashes allowed), is taken, or the file is there already.
+        The name is no identifier (dashes allowed) or is taken, or the file exists already.
     """
     template = "agent.py" if compiled else "plain_agent.py"
     return _write({_place(folder, "agents", name): _filled(template, _agent_names(name))})[0]
@@ -78,7 +78,7 @@ def new_env(name: str, folder: str | Path = ".") -> Path:
     Raises
     ------
     UsageError
-        The name is no identifier (dashes allowed), is taken, or the file is there already.
+        The name is no identifier (dashes allowed) or is taken, or the file exists already.
     """
     return _write({_place(folder, "envs", name): _filled("env.py", _env_names(name))})[0]
 

@@ -84,7 +84,7 @@ def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., No
 
 
 def option_words(context: typer.Context, without: Collection[str]) -> list[str]:
-    """Return a request's options that are not at their defaults as words, but for some parameters."""
+    """Return a request's options that differ from their defaults as words of a command line, except some."""
     words: list[str] = []
     for option in context.command.params:
         value = context.params.get(str(option.name))

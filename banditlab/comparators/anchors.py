@@ -1,6 +1,6 @@
 """What the bits of all actions show in hindsight, where several actions may be right: mistakes of four choices.
 
-right (n, K) bool says which actions were right in n rounds. A mistake is a round whose action was not.
+right (n, K) bool says which actions were right in n rounds. A mistake is a round with a wrong action.
 """
 
 from __future__ import annotations

@@ -59,7 +59,7 @@ def best_in_frobenius_ball(
     U
         Contexts, shape (m, d).
     counts
-        Shape (m, K): how often each label came with each context, or how much of it.
+        Shape (m, K): the count, or weight, of each label at each context.
     frobenius_bound
         D.
     tolerance

@@ -1,4 +1,4 @@
-"""Comparing agents on a user's own table, no setting needed: `compare` plays and reads, `comparison` is its sweep."""
+"""Compare agents on a user's own table: `compare` plays and returns results, `comparison` returns its sweep."""
 
 from banditlab.comparison._agents import CONTEXT_FREE as CONTEXT_FREE
 from banditlab.comparison._agents import chosen_agents as chosen_agents

@@ -49,7 +49,7 @@ def chosen_agents(
     Raises
     ------
     UsageError
-        An id that does not exist (the nearest is named), one asked for twice, an agent that observes the label.
+        An unknown id (the nearest is named), a duplicate, or an agent that observes the label.
     """
     blocks, left_out = _asked_for(asked, problem, several_right)
     for block in blocks:

@@ -36,7 +36,7 @@ class Compared(NamedTuple):
         Raises
         ------
         UsageError
-            No results folder, or one of other environments than one table with columns.
+            The folder is no results folder, or its sweep is not one on a single table with columns.
         """
         spec, tables = _spec(folder), list(read_plan(folder)["tables"].values())
         if len(tables) != 1 or len(spec.environment) != 1 or not tables[0]["columns"]:

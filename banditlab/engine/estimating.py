@@ -53,7 +53,7 @@ def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
 
 
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
-    """Return about how long the comparators of a run's stream take, one for each checkpoint and norm bound.
+    """Estimate the seconds of the comparators of a run's stream, one for each checkpoint and norm bound.
 
     They are computed up to a checkpoint; later ones, and reading the rows, are extrapolated in proportion to the rounds.
     """

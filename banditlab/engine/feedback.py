@@ -33,7 +33,7 @@ LARGEST = 1.0 - 2.0**-53
 
 
 def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what of a `[feedback]` table differs from feedback at once, as plain data with one spelling.
+    """Return the settings of a `[feedback]` table that differ from immediate feedback, as canonical plain data.
 
     Raises
     ------
@@ -49,7 +49,7 @@ def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
-    """Return one checked value, or two by outcome; two that are equal are one."""
+    """Return one checked value, or two by outcome; two equal ones become one."""
     if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
         return check(name, value)
     if set(value) != set(SIDES):
@@ -114,7 +114,7 @@ def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
 
 
 def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Whole]) -> int:
-    """Return the most rounds of a run that can wait for their bits at once: the longest delay and batch that can come."""
+    """Return the largest number of rounds that can wait for their bits at once: the longest delay plus batch."""
     longest = 0
     for kind in _sides(feedback, "delay"):
         delays = _delays(kind, np.array([LARGEST]), _column(kind, columns))
@@ -188,7 +188,7 @@ class Schedule:
         return math.inf if lost else self.window - 1
 
     def diagnostics(self) -> dict[str, int]:
-        """Return how many answers came, or would come, after the timeout; they are dropped."""
+        """Return the number of answers that came after the timeout and were dropped."""
         return {"feedback_too_late": int(self.too_late[0])} if "timeout" in self.feedback else {}
 
 

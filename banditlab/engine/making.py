@@ -28,9 +28,9 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
     problem
         d, K, R and, where a "theory" setting needs it, the horizon.
     seed
-        Of its generator, 0 or above, or a generator itself.
+        Seed of the agent's generator, 0 or above, or a generator.
     settings
-        The constructor's, by name.
+        The constructor's settings, by name.
 
     Raises
     ------
@@ -50,13 +50,13 @@ def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generat
     Parameters
     ----------
     id_
-        As `banditlab list forecasters` shows it, for instance "folklore".
+        The id, as in `banditlab list forecasters`, for instance "folklore".
     problem
         d, K, R and, where a setting needs it, the horizon.
     seed
-        Of its generator, 0 or above, or a generator itself; most forecasters draw nothing.
+        Seed of the forecaster's generator, 0 or above, or a generator; most forecasters draw nothing.
     settings
-        The constructor's, by name.
+        The constructor's settings, by name.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
     rounds
         T, the length of its episode, at least 1.
     settings
-        The constructor's, by name.
+        The constructor's settings, by name.
 
     Raises
     ------

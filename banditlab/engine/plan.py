@@ -114,7 +114,8 @@ class Run:
 
 
 def _names(identity: dict[str, Any]) -> tuple[Any, Any]:
-    """Return what seeds depend on: ids and settings, not versions or sources, so that a corrected file has the same draws."""
+    """Return the names that seeds depend on: ids and settings, not versions or sources, so that a corrected file has
+    the same draws."""
     return identity["id"], identity["settings"]
 
 
@@ -157,7 +158,7 @@ class Plan:
         return dataclasses.replace(self, runs=[self.runs[place] for place in places], shard=shard)
 
     def digest(self) -> str:
-        """Return a hash of what is to be done: the runs, in their order, and the comparators' norm bounds."""
+        """Return a hash of the plan: the runs in order, and the comparators' norm bounds."""
         return digest([[run.run_id for run in self.runs], self.balls()])[:24]
 
     def streams(self) -> dict[str, Run]:
@@ -167,7 +168,7 @@ class Plan:
     def balls(self) -> list[float]:
         """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every player's own.
 
-        Empty where `norm_bounds` is empty. A norm bound that is a word ("auto") is not a theorem's ball and left out.
+        Empty where `norm_bounds` is empty. A norm bound that is a word ("auto") is no theorem's ball and is left out.
         """
         if not self.spec.norm_bounds:
             return []
@@ -326,7 +327,7 @@ def _facts_of_data(env: Any) -> dict[str, float]:
 
 
 def _table_of(env: Any) -> dict[str, Any]:
-    """Return what tells one table from another (see `Plan`); empty for other environments."""
+    """Return the identity of a table (see `Plan`); empty for other environments."""
     if not isinstance(getattr(env, "content", None), str):
         return {}
     encoder = getattr(env, "encoder", None)
@@ -422,7 +423,7 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
 
 
 def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, rounds: int) -> int:
-    """Return the most rounds that wait for their bits at once, or raise a UsageError where an environment does not fit."""
+    """Return the largest number of pending rounds, or raise a UsageError if an environment does not fit."""
     rules_of(feedback, rounds, env.problem.n_classes)
     reads = "column" in str(feedback.get("delay")) and not is_foreign(description)
     columns = columns_of(feedback, build_environment(description, rounds).unwrapped if reads else env)
@@ -430,7 +431,7 @@ def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, ro
 
 
 def _why_no_comparator(env: Any) -> str:
-    """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense, as it needs them."""
+    """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense."""
     if getattr(env.unwrapped, "several_right", False):
         return "no single label per round to be computed from, as several actions may be right"
     if not getattr(env.unwrapped, "labelled", True):

@@ -17,7 +17,7 @@ def _why_not(run: Run) -> str:
 
 
 def _seconds(run: Run) -> float:
-    """Return about how many seconds the run will take, without compiling."""
+    """Estimate the seconds of a run without compiling."""
     env, rounds = run.build_environment(), min(run.rounds, ROUNDS)
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(rounds, 2), feedback=run.feedback)
     played = play(env, run.build_player(env), seed=run.environment_seed(), rounds=rounds, feedback=run.feedback)

@@ -383,7 +383,7 @@ class _LateSteps:
         self.waiting: defaultdict[int, list[tuple[Floats, Decision, bool]]] = defaultdict(list)
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Take the bit of a round, and let the agent learn those that arrive at the end of it."""
+        """Schedule the bit of a round, and let the agent learn the bits that arrive at its end."""
         schedule, now = self.schedule, self.schedule.done
         asked = (schedule.rules, schedule.draws(1), 0, now, correct, decision.action, schedule.too_late)
         arrives, bit = arrival(*asked)

@@ -171,7 +171,7 @@ class Sweep:
         return found
 
     def estimate_comparators(self) -> float:
-        """Return about how many core-seconds the comparators of all streams take; NaN where streams depend on the runs."""
+        """Estimate the core-seconds of the comparators of all streams; NaN if streams depend on the runs."""
         streams: dict[str, list[Run]] = {}
         for run in self.plan.streams().values():
             streams.setdefault(run.environment_label, []).append(run)

@@ -35,7 +35,8 @@ class Streams(NamedTuple):
 
 
 class BanditEnv(gymnasium.Env[Floats, int], ABC):
-    """A context is shown, the label stays hidden, an action is answered with one bit: reward 1.0 if right, else 0.0.
+    """Base of environments: they show a context, hide the label, and answer an action with the reward 1.0 if right,
+    else 0.0.
 
     Do not derive from this class but from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv`
     (they may depend on earlier actions). Constructors take keyword-only JSON-able settings and `horizon`, the number of

@@ -1,4 +1,4 @@
-"""A planted multiclass logistic model: the world in which the theorems' comparator is right."""
+"""A planted multiclass logistic model, in which the theorems' comparator is the true model."""
 
 from __future__ import annotations
 

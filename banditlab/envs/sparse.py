@@ -60,7 +60,7 @@ class Sparse(StreamEnv):
     nonzeros
         Entries of a row.
     exponent
-        Of the power law, at least 0.
+        Exponent of the power law, at least 0.
     topical
         Probability in [0, 1] that a word is one of the label's own.
     radius

@@ -62,7 +62,7 @@ class Table(DataSetEnv):
     label
         Name of the label column; for a LIBSVM file, which brings its own labels, nothing.
     arms
-        In the place of a label the columns of the actions, at least 2: 0 or 1 (or truth values) says whether the action is
+        Instead of a label, the columns of the actions, at least 2: 0 or 1 (or truth values) says whether the action is
         right in a row, of which none, several or all may be. All other columns are features. In memory a bit takes a byte.
     right_above
         Where arms are scores: an action is right where its score is at least this. None: arms are 0 and 1.
@@ -105,7 +105,7 @@ class Table(DataSetEnv):
         Names of columns to leave out; for instance identifiers, or columns that give the label away. Those of a LIBSVM
         file are called "0", "1", ...
     roles
-        By column, what it is taken for in the place of what its type says: "numeric", "nominal" (numbers that are
+        By column, its role if not the one of its type: "numeric", "nominal" (numbers that are
         codes), "time" (dates, or texts in ISO 8601, as days since 1970) or "drop".
     max_categories
         A nominal column with more categories is refused.

@@ -254,7 +254,7 @@ class Aggregating(Forecaster):
         return z
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
         if self.sampler != "mala":
@@ -334,7 +334,7 @@ class Aggregating(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: members, nodes or the chains' positions, each (K, d)."""
+        """Return a lower bound on the bytes of the state: members, nodes or the chains' positions, each (K, d)."""
         given = cls.completed(settings)
         if given["sampler"] == "mala":
             count = given["steps"] * given["chains"]

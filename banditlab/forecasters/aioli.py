@@ -82,7 +82,7 @@ def surrogate(t, y, c):
 
 @njit
 def learn(state, m, q, t, y):
-    r"""Take in the label y at :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, `state.v` :math:`= A^{-1} x` and the
+    r"""Update with the label y at :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, `state.v` :math:`= A^{-1} x` and the
     margin t that was forecast.
 
     All but :math:`A^{-1}` itself. Returns :math:`\kappa` and :math:`1/(1 + \kappa q)`.
@@ -248,7 +248,8 @@ class AIOLI(KernelForecaster):
         return 2.0 * self.norm_bound
 
     def update_soft(self, context: Any, label: Any) -> None:
-        """Learn that the label of `context` (d,) is the distribution `label` (2,): a vertex is the class, to the last bit.
+        """Update with the distribution `label` (2,) at `context` (d,); a one-hot label equals the class, to the last
+        bit.
 
         The curvature of a surrogate does not depend on the label, its gradient is linear in it; the certificate holds.
         """

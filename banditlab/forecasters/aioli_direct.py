@@ -135,7 +135,7 @@ class AIOLIDirect(Forecaster):
         return np.array([self._margin(as_context(context, self.problem))[0], 0.0])
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         x, y = as_context(context, self.problem), as_class("the label", label, 2)
         z, m, q, _ = self._margin(x)
         sign, c = 1.0 if y == 0 else -1.0, self.curvature

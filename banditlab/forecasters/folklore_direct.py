@@ -216,13 +216,13 @@ class FolkloreDirect(Forecaster):
     # ---------------------------------------------------------------------------------------------------------- learning
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         y = np.zeros(self.problem.n_classes)
         y[as_class("the label", label, self.problem.n_classes)] = 1.0
         self._learn(context, y)
 
     def update_soft(self, context: Floats, label: Floats) -> None:
-        """Learn that the label of `context` (d,) is the distribution `label` (K,)."""
+        """Update with the distribution `label` (K,) at `context` (d,)."""
         self._learn(context, as_distribution(label, self.problem.n_classes))
 
     def _learn(self, context: Floats, y: Floats) -> None:
@@ -268,7 +268,7 @@ class FolkloreDirect(Forecaster):
         return lam * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many roots or fixed points were not reached; the certificate holds all the same."""
+        """Return the number of roots or fixed points that were not reached; the certificate holds regardless."""
         return {"unsolved_roots": int(self.state.unsolved[0])}
 
     def _proved(self) -> bool:

@@ -93,7 +93,7 @@ class FourierForecaster(KernelForecaster):
 
     @property
     def state(self) -> State:
-        """What the kernels take."""
+        """The arguments of the kernels."""
         return State(self._omega, self._phi, self._inner.state)
 
     @property
@@ -103,7 +103,8 @@ class FourierForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: the inner forecaster's over the features, or the frequencies."""
+        """Return a lower bound on the bytes of the state: the inner forecaster's over the features, or the
+        frequencies."""
         D = settings.get("features", cls.own_settings()["features"].default)
         inner = cls.forecaster.least_bytes(Problem(D, problem.n_classes, 1.0), {"form": "primal"})
         return max(inner, 4.0 * D * problem.n_features)
@@ -145,7 +146,7 @@ class FourierAIOLI(FourierForecaster):
     norm_bound
         B: the comparator is :math:`\theta'\phi` with :math:`\|\theta\| \le 2 B`.
     bandwidth
-        Of the gaussian kernel, in the unit of the contexts.
+        Bandwidth of the gaussian kernel, in the units of the contexts.
     features
         D, the number of features; even.
     regularization, virtual_weight, curvature
@@ -215,7 +216,7 @@ class FourierFOLKLORE(FourierForecaster):
     norm_bound
         B: the comparator is :math:`W \phi` with :math:`\|W_k\| \le B`.
     bandwidth
-        Of the gaussian kernel, in the unit of the contexts.
+        Bandwidth of the gaussian kernel, in the units of the contexts.
     features
         D, the number of features; even.
     regularization, curvature

@@ -314,7 +314,7 @@ class FTRL(Forecaster):
         return z
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         y = as_class("the label", label, self.problem.n_classes)
         row = self._past.count(as_context(context, self.problem), y)
         learn(self.state, self._past.X, self._past.C, row, y, self.regularization)
@@ -361,5 +361,5 @@ class FTRL(Forecaster):
         return price + suffered - (max(0.0, least) if math.isfinite(least) else 0.0)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many leaders are short of the minimiser: 200 Newton steps were not enough."""
+        """Return the number of leaders that 200 Newton steps did not reach."""
         return {"unsolved_leaders": int(self.state.unsolved[0])}

@@ -298,7 +298,7 @@ class GAF(QuadraticForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at first: that of the quadratic, and the samples."""
+        """Return the bytes of the initial state: the quadratic and the samples."""
         samples = settings.get("samples", cls.own_settings()["samples"].default)
         drawn = settings.get("nodes", "fixed") == "fixed"
         return super().least_bytes(problem, settings) + (4.0 * samples * problem.n_classes if drawn else 0.0)

@@ -112,7 +112,7 @@ class GAFFresh(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at least: the inverse and the samples."""
+        """Return a lower bound on the bytes of the state: the inverse and the samples."""
         samples = settings.get("samples", cls.own_settings()["samples"].default)
         if samples == "theory":  # without a horizon the constructor refuses it
             samples = gaf_samples(float(problem.horizon or 1), PROBABILITY)
@@ -127,7 +127,7 @@ class GAFFresh(Forecaster):
         return self._gaf.predict_many(contexts)
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`, and draw the samples of the next round."""
+        """Update with the class `label` of `context` (d,), and draw the samples of the next round."""
         self._gaf.update(context, label)
         self._draw()
 

@@ -94,9 +94,9 @@ class KernelAIOLI(Forecaster):
         "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
         :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
-        Of the gaussian kernel, in the unit of the contexts.
+        Bandwidth of the gaussian kernel, in the units of the contexts.
     degree
-        Of the polynomial kernel, 1 or above.
+        Degree of the polynomial kernel, 1 or above.
     regularization, virtual_weight, curvature
         As for `aioli`, with :math:`R = \sup \sqrt{k(x, x)}` in "simple" and "tight".
 
@@ -151,7 +151,7 @@ class KernelAIOLI(Forecaster):
         self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
@@ -187,7 +187,7 @@ class KernelAIOLI(Forecaster):
         return Z
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         x, y = as_context(context, self.problem), as_class("the label", label, 2)
         self.state = self.state._replace(dual=self.state.dual.grown())
         update_kernel(self.state, x, y)

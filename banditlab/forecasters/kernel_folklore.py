@@ -40,9 +40,9 @@ class KernelFOLKLORE(KernelSpanForecaster):
         "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
         :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
-        Of the gaussian kernel, in the unit of the contexts.
+        Bandwidth of the gaussian kernel, in the units of the contexts.
     degree
-        Of the polynomial kernel, 1 or above.
+        Degree of the polynomial kernel, 1 or above.
     regularization, curvature
         As for `folklore`, with :math:`R = \sup \sqrt{k(x, x)}`.
     landmarks

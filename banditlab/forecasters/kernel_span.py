@@ -65,7 +65,7 @@ class State(NamedTuple):
 
 
 class KernelSpanForecaster(Forecaster):
-    """What `kernel-folklore` and `kernel-gaf` share; a subclass makes the learner of a problem in `_learner`."""
+    """Base of `kernel-folklore` and `kernel-gaf`; a subclass makes the learner of a problem in `_learner`."""
 
     norm_bound: float
     regularization: float
@@ -74,7 +74,7 @@ class KernelSpanForecaster(Forecaster):
     excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps contexts and their Gram matrix's factor"}
 
     def _begin(self, kernel: str, bandwidth: float, degree: int, landmarks: int, tolerance: float) -> None:
-        """Take over the kernel's settings; `_learn_with` is next."""
+        """Set the kernel's settings; call `_learn_with` next."""
         self.kernel = one_of("kernel", kernel, KERNELS)
         self.bandwidth = positive("bandwidth", bandwidth)
         self.degree = at_least("degree", degree, 1)
@@ -97,7 +97,7 @@ class KernelSpanForecaster(Forecaster):
         return {"rng": self.rng, "state": self.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
         given = fields_of(state["state"]) or {}
         capacity, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
         if capacity < FIRST or capacity > 2**20:
@@ -109,14 +109,14 @@ class KernelSpanForecaster(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at first."""
+        """Return the bytes of the initial state."""
         return 8.0 * FIRST * (FIRST * problem.n_classes + problem.n_features)
 
     # ----------------------------------------------------------------------------------------------------- coordinates
 
     @property
     def feature_radius(self) -> float:
-        r"""The largest :math:`\sqrt{k(x, x)}`: R of the learner."""
+        r"""The largest :math:`\sqrt{k(x, x)}`, the learner's R."""
         R = self.problem.radius
         return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
 
@@ -132,7 +132,8 @@ class KernelSpanForecaster(Forecaster):
         return np.exp(-0.5 * squares / self.bandwidth**2)
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return of contexts (n, d) the coordinates (n, capacity), the residual (n,), and whether that is a coordinate."""
+        """Return the coordinates (n, capacity) and residuals (n,) of contexts (n, d), and which residuals are
+        coordinates."""
         span = self.state.span
         r, capacity = int(span.rank[0]), len(span.L)
         Xi = np.zeros((len(X), capacity))
@@ -147,7 +148,7 @@ class KernelSpanForecaster(Forecaster):
         return Xi, outside, seen
 
     def _grow(self) -> None:
-        """Grow the arrays for one more coordinate than are taken."""
+        """Grow the arrays to hold one more coordinate."""
         span, learner = self.state
         r, capacity = int(span.rank[0]), len(span.L)
         if r + 1 < capacity:
@@ -178,7 +179,7 @@ class KernelSpanForecaster(Forecaster):
         return Z
 
     def update(self, context: Floats, label: int) -> None:
-        """Learn that `context` (d,) has the class `label`."""
+        """Update with the class `label` of `context` (d,)."""
         x, y = as_context(context, self.problem), as_class("the label", label, self.problem.n_classes)
         Xi, outside, seen = self._coordinates(x[None])
         span = self.state.span
@@ -215,7 +216,7 @@ class KernelSpanForecaster(Forecaster):
         return max(min(d if self.kernel == "linear" else math.comb(d + self.degree, self.degree), rounds), 1.0)
 
     def _left_out(self, rounds: float) -> float:
-        """What the tolerance may cost in so many rounds."""
+        """Return the regret that the tolerance may cost over these rounds."""
         return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
 
     def effective_dimension(self, X: Floats, scale: float) -> float:

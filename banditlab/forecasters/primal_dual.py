@@ -40,7 +40,7 @@ BEYOND = 1.0 + 1e-9
 
 
 def certified(total: float, doubt: float) -> float:
-    """Return a certificate that holds in spite of what rounding may have done to it, `doubt`; NaN where that is not small."""
+    """Return a certificate that is valid despite a rounding error of at most `doubt`; NaN if that is not small."""
     scale = max(1.0, abs(total))
     if not doubt <= DOUBTFUL * scale:
         return math.nan
@@ -132,7 +132,7 @@ class QuadraticForecaster(KernelForecaster):
     most_ratio: ClassVar[float] = MOST_RATIO
 
     def _coordinates(self, form: str, max_memory: float) -> int:
-        """Take over the two settings and return in how many coordinates the state begins."""
+        """Set the two settings and return the initial number of coordinates."""
         self._refuse_small_regularization()
         K, d = self.problem.n_classes, self.problem.n_features
         self.form = one_of("form", form, ("auto", "primal", "dual"))
@@ -161,7 +161,7 @@ class QuadraticForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return how many bytes the state takes at first, before anything is built."""
+        """Return the bytes of the initial state, before anything is built."""
         if cls._would_begin_dual(problem, settings):
             return 8.0 * problem.n_features
         return float(Blocks.size(problem.n_classes, problem.n_features))
@@ -245,7 +245,7 @@ class QuadraticForecaster(KernelForecaster):
         return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
 
     def _fit_rows(self, X: Floats | CSR) -> None:
-        """Keep contexts as sparse rows from the first block of such contexts on, wide enough for the fullest row of X."""
+        """Store contexts as sparse rows from the first sparse block on, wide enough for the fullest row of X."""
         span = self.state.span
         if isinstance(X, CSR):
             width = int(np.diff(X.indptr).max(initial=1))
@@ -289,7 +289,7 @@ class QuadraticForecaster(KernelForecaster):
             start = stop
 
     def _make_space(self) -> None:
-        """Grow the arrays for the next update where they are full, or go over to the primal form."""
+        """Grow full arrays before the next update, or switch to the primal form."""
         if not self.dual or self._free() > 0:
             return
         d, capacity, width = self.problem.n_features, self._next_capacity(), self.state.span.width
@@ -303,7 +303,7 @@ class QuadraticForecaster(KernelForecaster):
             self.state = Spanned(span.wider(capacity, width), learner._replace(blocks=blocks, h=h))
 
     def _primal(self) -> Any:
-        """Return the state in the contexts' own coordinates."""
+        """Return the state in the original coordinates."""
         Q, learner = self.state.span.basis(), self.state.learner
         learner.doubt[0] += 2.0 * self.norm_bound * self.state.span.lost[0]
         blocks, h = learner.blocks.rotated(Q, self.regularization), learner.h[:, : len(Q)] @ Q
@@ -323,7 +323,7 @@ class QuadraticForecaster(KernelForecaster):
         )
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, in either form."""
+        """Restore a state, in either form, that `get_state` of a player with the same settings returned."""
         K, d, given = self.problem.n_classes, self.problem.n_features, fields_of(state["state"]) or {}
         dual = "span" in given
         if dual and self.form == "primal":
@@ -336,7 +336,7 @@ class QuadraticForecaster(KernelForecaster):
         super().set_state(state)
 
     def _sizes_of(self, given: dict[str, Any]) -> tuple[int, int | None]:
-        """Return the capacity of a dual state and the width of its sparse contexts, if they stand in the arrays it brings."""
+        """Return the capacity of a dual state and the width of its sparse contexts, if its arrays have them."""
         K, d = self.problem.n_classes, self.problem.n_features
         span, learner = fields_of(given["span"]) or {}, fields_of(given["learner"]) or {}
         n, sparse = len(span["L"]), fields_of(span["X"])

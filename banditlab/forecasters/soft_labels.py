@@ -2,8 +2,8 @@ r"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, A
 
 The loss at y is the mixture of the K losses with the weights y, so that a surrogate stays a lower bound, its Hessian
 does not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is then the update
-with one class, and what :math:`(e_k - y) \otimes x` in the place of nothing does to :math:`A_t^{-1} G_t`; at a vertex
-of the simplex nothing is left to do, and the numbers are those of `update` to the last bit.
+with one class, plus the effect of :math:`(e_k - y) \otimes x` on :math:`A_t^{-1} G_t`. At a vertex of the simplex that
+effect is 0, and the numbers are those of `update` to the last bit.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def as_distribution(label: Any, K: int) -> Floats:
 
 
 def vertex(y: Floats) -> int | None:
-    """Return the class whose vertex y (K,) is, None of other distributions."""
+    """Return the class if y (K,) is one-hot, else None."""
     k = int(np.argmax(y))
     return k if y[k] == 1.0 and np.count_nonzero(y) == 1 else None
 

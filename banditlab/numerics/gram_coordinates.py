@@ -93,7 +93,7 @@ class Span(NamedTuple):
 
     @staticmethod
     def size(capacity: int, d: int, width: int | None) -> int:
-        """Return about how many bytes the arrays take."""
+        """Estimate the bytes of the arrays."""
         return 8 * (capacity * d if width is None else d + 2 * capacity * width) + 8 * capacity * (capacity + 2 * BATCH)
 
     def basis(self) -> NDArray[np.float64]:

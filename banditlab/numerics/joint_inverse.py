@@ -98,7 +98,7 @@ class Blocks(NamedTuple):
 
     @staticmethod
     def size(K: int, d: int) -> int:
-        """Return about how many bytes the arrays take: the blocks of :math:`A^{-1}` and what the pending updates need."""
+        """Estimate the bytes of the arrays: the blocks of :math:`A^{-1}` and the pending updates."""
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:

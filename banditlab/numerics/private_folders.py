@@ -1,6 +1,6 @@
 """Private folders and files, because stored code is executed when it is loaded.
 
-On systems without owners and modes (Windows) there is nothing to ask, and everything is taken to be private.
+On systems without owners and modes (Windows) nothing can be checked, and everything counts as private.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, AIOLI's forecast of one margin: a number at a time, or eight, or
 with its sigmoids.
 
-The three agree to rounding, not to the last bit, so callers keep to the one they began with.
+The three agree to rounding, not to the last bit, so a caller must always use the same one.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ them,
 
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
-one application of G to what the update pulls with. :math:`N_i x` and v are at hand from the inverses' own updates: one
+one application of G to the update's gradient. :math:`N_i x` and v are at hand from the inverses' own updates: one
 pass over the :math:`N_k` is left. What rounding adds up to ends with the next check of the inverses: in that round, and
 in the one after it, W is solved for anew.
 """

@@ -164,7 +164,7 @@ def read(path: str | os.PathLike[str]) -> Parts:
     Raises
     ------
     UsageError
-        No such file, or it is not a policy's, damaged, or holds what no policy can have come to.
+        The file does not exist, is no policy, is damaged, or has an impossible state.
     """
     data = saved.read_whole(path)
     if data.startswith(SQLITE):

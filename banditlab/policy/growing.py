@@ -32,7 +32,7 @@ def grown(agent: Any) -> Agent:
     Raises
     ------
     UsageError
-        The agent has no model for every class by itself.
+        The agent has no separate model per class.
     """
     if agent.id not in GROWING:
         raise UsageError(

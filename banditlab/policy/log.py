@@ -1,9 +1,9 @@
 """A policy's event log: tables in a SQLite file or a PostgreSQL database, one class for both, by SQLAlchemy Core.
 
-One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every transaction that writes
-checks the token, so that a writer whose place was taken stores nothing more. A mark is taken over where its process has ended
-(on the same machine) or where its heartbeat is `SILENT` seconds old (from another machine, or where the system does not say
-which processes run).
+One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every writing
+transaction checks the token, so that a writer that lost its mark stores nothing more. Another process takes over a
+mark whose process has ended (on the same machine), or whose heartbeat is `SILENT` seconds old (from another machine,
+or if the system does not list processes).
 
 All events share one primary key, their place in the sequence; a second primary key lets a decision have one answer only. No
 table has another index, so none can disagree with its table: an id begins with the place of its decision.

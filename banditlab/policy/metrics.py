@@ -27,7 +27,7 @@ class Metrics:
 
     def __init__(self, *counts: Mapping[str, float]) -> None:
         own, self._counts = CollectorRegistry(), counts
-        own.register(self)  # type: ignore[arg-type]  # it has what a collector needs
+        own.register(self)  # it has what a collector needs
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)

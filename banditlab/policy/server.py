@@ -151,12 +151,11 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
     Parameters
     ----------
     policy
-        Open; nobody else may use it.
+        An open policy, used by nobody else.
     token
-        What requests must bring as `Authorization: Bearer TOKEN`; "" for none.
+        The token that requests must have as `Authorization: Bearer TOKEN`; "" for none.
     hosts
-        Names under which it may be asked for (the Host header), so that no page of somebody else's that a browser shows can
-        reach it; () for any.
+        Allowed Host headers, so that foreign web pages in a browser cannot reach the server; () for any.
     """
     server = Server(policy, token, hosts)
     routes = [
@@ -372,7 +371,7 @@ def pair(one: Any) -> tuple[str, Any]:
 
 
 def batch(given: Any, name: str, most: int) -> list[Any]:
-    """Return a list that is not too long."""
+    """Return a list, checked for its length."""
     if not isinstance(given, list):
         raise Refused(400, f'"{name}" must be a list')
     if len(given) > most:

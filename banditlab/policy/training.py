@@ -59,7 +59,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     other_table
         Whether `best_of` may be of a table with other columns or classes.
     seed
-        Of the rows' order and the agent's draws, 0 or above.
+        Seed of the order of the rows and of the agent's draws, 0 or above.
     table
         `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, which say
         what becomes of a decision without an answer (see `Policy.open`); and settings of the table environment: `missing`,
@@ -87,7 +87,7 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
     Parameters
     ----------
     columns
-        By name, examples: of numbers the least and the largest that are expected, of texts all of them.
+        Examples by column name: the smallest and largest expected number, or all texts.
     actions
         The names of two or more actions.
     options
@@ -96,7 +96,7 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
     Raises
     ------
     UsageError
-        A column named "action"; an action named twice; else as `train` does.
+        A column named "action", a duplicate action, or as for `train`.
     """
     import pandas as pd
 

@@ -29,8 +29,7 @@ Floats = NDArray[np.float64]
 
 
 class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
-    r"""`GaussianRegression` run over a sample, then held still: for the squared loss the forecaster of Vovk, Azoury and
-    Warmuth.
+    r"""`GaussianRegression` trained on a sample: for the squared loss the forecaster of Vovk, Azoury and Warmuth.
 
     Problem: n examples; small expected loss on a new one, or small regret on a stream (`partial_fit`).
 
@@ -102,7 +101,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learnt, then run over the sample X (n, d), y (n,), rows as often as they weigh."""
+        """Reset and train on the sample X (n, d), y (n,); a row of weight w is played w times."""
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
         order_of, coins = generator_of(self.random_state).spawn(2)
@@ -118,7 +117,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         return self
 
     def partial_fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Go on with the examples X (n, d), y (n,) in this order, once."""
+        """Continue training with the examples X (n, d), y (n,) in this order, once."""
         self._check_settings()
         first = not self.__sklearn_is_fitted__()
         rows, targets = self._examples(X, y, reset=first)
@@ -185,7 +184,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         return within(contexts, norm)
 
     def _targets(self, y: Floats) -> Floats:
-        """Return targets as the forecaster takes them, cut to [-Y, Y]."""
+        """Return the targets for the forecaster, clipped to [-Y, Y]."""
         Y = self.forecaster_.target_bound
         cut: Floats = np.clip((y - self._middle) / self._half, -Y, Y)
         return cut

@@ -55,7 +55,7 @@ class GaussianRegression:
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`\max(4, d)/(4 d B^2)`, Section 4.1's.
     threshold
-        Huber's, at least :math:`\max(2 Y, B R + Y)`, which None takes.
+        Threshold of the Huber loss, at least :math:`\max(2 Y, B R + Y)`, the value for None.
 
     Raises
     ------

@@ -110,7 +110,7 @@ def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None
     Parameters
     ----------
     put
-        What gives the temporary file its name; default: `os.replace`.
+        Function that renames the temporary file; default: `os.replace`.
 
     Raises
     ------

@@ -49,7 +49,7 @@ class Failure:
 
 
 def check_format(folder: Path) -> None:
-    """Raise a UsageError unless a folder holds no spec.toml, one of this store format, or a damaged one beside a whole plan."""
+    """Raise a UsageError if spec.toml has another store format, or is damaged and there is no valid plan."""
     files = Files(folder)
     if files.data("spec.toml") is not None:
         read_spec(folder)

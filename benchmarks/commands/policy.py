@@ -72,8 +72,9 @@ def head() -> str:
     """Return what stands above the tables."""
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return (
-        f"# A policy that decides\n\nMade by `python -m benchmarks policy`: `fastcb`, K = {K}, d = {COLUMNS + 1}, on "
-        f"{os.cpu_count()} cores, load averages {load} at the start (other work)."
+        "# A policy's latency, throughput and durability\n\nHow long does a decision take, and what does a crash lose?\n\n"
+        f"`python -m benchmarks policy` writes this page: `fastcb`, K = {K}, d = {COLUMNS + 1}, on {os.cpu_count()} cores, "
+        f"load averages {load} at the start (other work)."
     )
 
 
@@ -86,10 +87,10 @@ def latency(file: Path, folder: Path, rows: list[dict[str, Any]]) -> str:
     logged = Policy.open(file, folder / "latency.db")
     lines = [
         timed("decide + feedback, no log", pairs(policy, rows), 10_000),
-        timed("of it: the row encoded", lambda i: policy._encoder.encode(rows[i % 500]), 5_000),
+        timed("part of it: encoding the row", lambda i: policy._encoder.encode(rows[i % 500]), 5_000),
         timed("decide + feedback, SQLite log (two commits)", pairs(logged, rows), 300),
-        timed("one fsync of 4 KiB on the same disk, the floor of a commit", synced(folder / "floor"), 300),
-        timed("100 rows decided in one commit, a row", hundred(logged, rows), 20, per=100),
+        timed("one fsync of 4 KiB on the same disk, a lower bound for a commit", synced(folder / "floor"), 300),
+        timed("100 rows decided in one commit, per row", hundred(logged, rows), 20, per=100),
     ]
     logged.close()
     table = markdown_table(["", "p50, µs", "p90", "p99", "processor time, mean"], lines)

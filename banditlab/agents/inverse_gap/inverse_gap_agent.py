@@ -157,8 +157,7 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 
 
 class InverseGapAgent(KernelAgent):
-    r"""Base of `fastcb` and `squarecb`: settings, state, kernels; a subclass sets weights_kernel(z, g, p) and its
-    defaults.
+    r"""Base of `fastcb` and `squarecb`; a subclass sets `weights_kernel(z, g, p)` and its defaults.
 
     Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with a constant,
     intercept R, behind it. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
@@ -189,7 +188,7 @@ class InverseGapAgent(KernelAgent):
     won on Digits: 150; on some sets it stays open), and :math:`K d^2` numbers; "b-grid" is grid_size times a single
     set; "logistic" is :math:`O(K d)`. A set of 1.5 MiB or more is read once in 32 or 64 rounds of a block
     (`numerics.lookahead`), and of a class that has learnt :math:`r < d / 2` rounds it keeps and reads :math:`r d`
-    numbers (`numerics.low_rank`): the same play, to rounding. To look ahead takes 64 or :math:`32 K d` numbers more.
+    numbers (`numerics.low_rank`): the same play, to rounding. Prefetching takes 64 or :math:`32 K d` numbers more.
     Of "aioli", "diagonal" takes :math:`O(K d)` and :math:`2 K d` numbers a set; "sketch"
     :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers a set beside :math:`3 m d` for the
     sketch, m the `sketch_size`.

@@ -78,7 +78,7 @@ class CobaLinUCB(CobaAgent):
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (:math:`\alpha` in coba, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in coba, its default 1).
 
     Raises
     ------

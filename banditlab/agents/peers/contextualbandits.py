@@ -170,7 +170,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (:math:`\alpha` in the library, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in the library, its default 1).
     regularization
         The ridge, above 0 (`lambda_` in the library, its default 1).
     batch

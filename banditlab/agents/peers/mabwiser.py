@@ -106,7 +106,7 @@ class MABWiserLinUCB(MABWiserAgent):
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (:math:`\alpha` in mabwiser, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, its default 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch
@@ -155,7 +155,7 @@ class MABWiserLinTS(MABWiserAgent):
     Parameters
     ----------
     alpha
-        How much it explores, above 0 (:math:`\alpha` in mabwiser, its default 1).
+        Amount of exploration, above 0 (:math:`\alpha` in mabwiser, its default 1).
     l2_lambda
         The ridge, above 0 (mabwiser's default 1).
     batch

@@ -135,7 +135,7 @@ class RiverLogistic(PeerAgent):
     gamma
         Exploration rate in [0, 1]. river has no default for its :math:`\epsilon`; this is Vowpal Wabbit's.
     learning_rate
-        Of the weights, above 0 (`optim.SGD`; river's default). The intercept keeps river's own 0.01.
+        Learning rate of the weights, above 0 (`optim.SGD`; river's default). The intercept keeps river's own 0.01.
     l2
         Weight of the ridge penalty, 0 or above.
 

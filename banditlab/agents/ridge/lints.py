@@ -86,7 +86,7 @@ class LinTS(RidgeAgent):
     Raises
     ------
     UsageError
-        deviation below 0, regularization not above 0 or another word, another second_order, a sketch_size
+        deviation below 0, regularization not above 0 or an unknown word, an unknown second_order, or a sketch_size
         below 1 or without a sketch.
 
     References

@@ -1,4 +1,4 @@
-"""Compiled trees by address: a kernel plays all of a booster's learners in one call, and they stay learners of their own.
+"""Compiled trees by address: one kernel call plays all of a booster's learners, which remain separate objects.
 
 The trees' arrays and generators stay where they are; a kernel gets a table of their addresses. So nothing is copied or
 stored twice, whatever is drawn is drawn from the learner's own generator, and a learner can predict, be saved or pickled by
@@ -150,7 +150,7 @@ def prepare(forest, x, Q, u):
 
 @inline
 def update_tree(forest, j, k, x, y, weight):
-    """Teach (x, y) with a weight to tree j, number k of its learner; return False where its arrays are too small."""
+    """Update tree j, number k of its learner, with (x, y) and a weight; return False if its arrays are too small."""
     if not weight > 0.0:
         return True
     label = y if forest.trees.shape[0] == forest.draws.shape[0] - 1 else int(y != k)  # MINE is 0
@@ -179,7 +179,7 @@ NOTHING = as_contexts(np.zeros(0))
 
 
 class Grove:
-    """The table of a booster's learners, made anew where a tree's arrays or a generator have been replaced."""
+    """The table of a booster's learners, rebuilt if a tree's arrays or a generator were replaced."""
 
     def __init__(self) -> None:
         self._learners: list[Any] = []
@@ -212,7 +212,7 @@ class Grove:
         return self._forest
 
     def ask(self, view: Any, Q: Floats) -> Floats:
-        """Return what the trees read of a context's view, as kernels take it; without trees, write the estimates (N, K)."""
+        """Return the trees' input from a context's view; without trees, write the estimates (N, K)."""
         if self._trees:
             x: Floats = self._trees[0].read(view)
             return x
@@ -221,11 +221,11 @@ class Grove:
         return NOTHING
 
     def views(self, contexts: Floats) -> Floats:
-        """Return what the trees read of contexts (n, d), a row each."""
+        """Return the trees' inputs from contexts (n, d), one row each."""
         return as_contexts(self._trees[0].views(contexts))
 
     def update_trees(self, forest: Forest, view: Any, y: int, weights: Floats) -> None:
-        """Teach a context's view and the label y, learner i with weights[i]."""
+        """Update with a context's view and the label y, learner i with weights[i]."""
         if not self._trees:
             for learner, weight in zip(self._learners, weights.tolist(), strict=True):
                 learner.update(view, y, weight)

@@ -33,7 +33,7 @@ from banditlab.validation import at_least, nonnegative, number, one_of, positive
 
 
 class Columns(NamedTuple):
-    """What a tree reads of a context with nominal features."""
+    """The input of a tree for a context with nominal features."""
 
     values: Floats
     """Categories, the number of them for "none"; those that are ordered, -1 for "none"; then the numeric columns."""
@@ -63,7 +63,7 @@ class Arrays(NamedTuple):
         return cls(nodes, values, seen, np.array([1, 0, -1], dtype=np.int64), np.array(tuning, dtype=float))
 
     def grown(self) -> Arrays:
-        """Return the same with what is full doubled."""
+        """Return the arrays, with full ones doubled."""
         nodes, values, seen, sizes, tuning = self
         if sizes[NODES_USED] + nodes.shape[1] > len(nodes):
             nodes = np.concatenate([nodes, np.full_like(nodes, -1)])
@@ -202,7 +202,7 @@ class HoeffdingTree(ProbableLearner):
         self._nominal = [group for group in groups if group not in self._ordered]
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Take over a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
         given = fields_of(state["state"]) or {}
         columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
         require_tree(given, self.state, self.starts, columns)
@@ -222,7 +222,7 @@ class HoeffdingTree(ProbableLearner):
         return Columns(as_contexts(np.concatenate([categories, context[self._numeric :]])))
 
     def views(self, contexts: Floats) -> Floats:
-        """Return what the tree reads of contexts (n, d), a row each."""
+        """Return the tree's inputs from contexts (n, d), one row each."""
         if not self.one_hot:
             return contexts
         columns = []
@@ -246,14 +246,14 @@ class HoeffdingTree(ProbableLearner):
         shares(self.read(context), self.state.nodes, self.state.values, self.state.tuning, q)
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Learn an example; at weight 0 nothing happens."""
+        """Update with an example; weight 0 changes nothing."""
         if weight > 0.0:
             x = self.read(context)
             while not learn(x, label, weight, self.starts, *self.state, self._scratch):
                 self.grow()
 
     def grow(self) -> None:
-        """Double what is full."""
+        """Double full arrays."""
         self.state = self.state.grown()
 
 

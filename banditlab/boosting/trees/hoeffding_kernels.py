@@ -135,7 +135,7 @@ def gaussian_share(at, n, mean, squares, least, largest):
 
 @inline
 def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
-    """Return the same as the authors' code has it: the first time in an attempt with the variance of the attempt before."""
+    """Return the same as in the authors' code: the first time in an attempt with the variance of the attempt before."""
     if at < least or at >= largest:
         return 0.0 if at < least else 1.0
     variance = max(squares / n, 1e-12)

@@ -239,10 +239,10 @@ def test_the_site_is_served_until_it_is_interrupted(tmp_path: Path) -> None:
         try:
             assert server.stdout is not None
             [address] = re.findall(r"http://\S+/", server.stdout.readline())
-            with urllib.request.urlopen(address, timeout=10) as page:
+            with urllib.request.urlopen(address, timeout=60) as page:
                 assert page.read() == b"the landing page"
             server.send_signal(signal.SIGINT)
-            assert server.wait(10) == 0
+            assert server.wait(60) == 0
         finally:
             server.kill()
 

@@ -144,7 +144,7 @@ class Slow:
         z, q = [], 0.0
         for e, x in enumerate(views):
             h, v = self.h[e][k], np.linalg.solve(self.A[e][k], x)
-            q = q if e >= self.linear and (e - self.linear) % 2 == 1 else x @ v
+            q = q if e > self.linear else x @ v
             m, w, far = x @ h, WEIGHT, abs(x @ h) + 1
             yes = 0.5 if self.one else min(0.5, max(LEAST_HOPE, self.hits))
             if e == self.ridge and not x.any():

@@ -1,7 +1,7 @@
 """Banks of AIOLI models: N experts of K classes each, over views of one size.
 
 Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. The difference is
-:math:`q_k = x'P_{ek} x`: an expert takes it from its own matrices, or from those of the expert before, whose view is of the
+:math:`q_k = x'P_{ek} x`: an expert takes it from its own matrices, or from those of another expert whose view is of the
 same kind (`shared_q`). Matrices are stored in float32 and all sums are of float64.
 """
 

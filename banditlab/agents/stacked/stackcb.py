@@ -189,15 +189,14 @@ def at_least_once_in(n, best, p):
 
 @njit
 def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into the scratch; Fourier experts with odd numbers share the q of the
-    one before."""
+    """Write m and q of every expert and model into the scratch; Fourier experts take the q of the first of them."""
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
         e = linear_of(state) + b
         row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
         view = view_of(views, b, n_blocks, size)
-        read_expert(state.fourier, b, view, scratch.m[row], scratch.q[row], b % 2 == 1, scratch.q[before])
+        read_expert(state.fourier, b, view, scratch.m[row], scratch.q[row], b > 0, scratch.q[before])
 
 
 @njit
@@ -275,7 +274,7 @@ def update_models(state, views, z, action, correct, fresh):
     Return the predicted p.
     """
     E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
-    n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), 0.0, correct
+    n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), -1.0, correct
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
@@ -283,8 +282,9 @@ def update_models(state, views, z, action, correct, fresh):
     update_linear(state.linear, views, m, k, y, z, fresh, lifted, middle_of(state), miss_penalty(state))
     for b in range(n_blocks):
         e = linear_of(state) + b
-        view, shared_q = view_of(views, b, n_blocks, size), q if b % 2 == 1 else -1.0
-        z[e], q = update_expert(state.fourier, b, view, k, y, z[e], fresh, shared_q, lifted)
+        view = view_of(views, b, n_blocks, size)
+        z[e], own = update_expert(state.fourier, b, view, k, y, z[e], fresh, q, lifted)
+        q = own if b == 0 else q
     predicted = sigmoid(logit(state.softmax, state.stack, z, E))
     before, hit = least_loss(state.stack), 1.0 if right else 0.0
     learn_stack(state.stack, z[:E], hit)
@@ -395,7 +395,7 @@ class StackCB(KernelAgent):
     same play, to rounding, from the first estimate of the scale on. Before it contexts are not used. R is not used.
 
     Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
-    :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 4)` multiplications to predict with all,
+    :math:`M (2.5 m^2 + F^2 / 2)` multiplications to predict with all,
     :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that is updated, :math:`\text{blocks}\, F d / 2` for the features,
     :math:`(4 + \text{blocks}) M` roots. A round that estimates the scale, or detects a change, takes as long as n updates.
     Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.

@@ -147,7 +147,7 @@ def _without_default(cls: Any) -> set[str]:
 
 
 def check_file(path: str | Path) -> Iterator[CheckResult]:
-    """Load a file as a lab's files are loaded, check every player and environment it defines, and yield the results.
+    """Yield the results of checking every player and environment that a file defines, which is loaded as a lab's files are.
 
     Raises
     ------
@@ -228,7 +228,7 @@ def _without_id(module: Any) -> str:
 
 
 def check_id(id_: str, **settings: Any) -> Iterator[CheckResult]:
-    """Check the class with an id in the registry (of any kind) and yield the results.
+    """Yield the results of checking the class with an id in the registry, of any kind.
 
     Raises
     ------

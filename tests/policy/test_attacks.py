@@ -330,7 +330,7 @@ def test_a_job_that_fails_oddly_fails_alone(policy_file: Path, log: Path) -> Non
 
     with Policy.open(policy_file, log) as logged:
         for policy in (logged, Policy.load(policy_file)):
-            desk = server.Desk(policy, Metrics({}, {}, {}))
+            desk = server.Desk(policy, Metrics({}, {}, {}, {}))
             rows = new_rows(2)
             jobs = [partial(policy.decide, rows[0]), fails, partial(policy.decide, rows[1])]
             found = desk._together([server.Job(job, answer=Future()) for job in jobs])
@@ -343,7 +343,7 @@ def test_a_job_that_fails_oddly_fails_alone(policy_file: Path, log: Path) -> Non
             logged.decide(ROW)
             raise RuntimeError("odd")
 
-        desk = server.Desk(logged, Metrics({}, {}, {}))
+        desk = server.Desk(logged, Metrics({}, {}, {}, {}))
         jobs = [lambda: logged.decide(ROW), fails_half_way]
         found = desk._together([server.Job(job, answer=Future()) for job in jobs])
         assert all(isinstance(each, RuntimeError) for each in found)  # nothing of it is in the log

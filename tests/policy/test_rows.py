@@ -124,7 +124,7 @@ def test_metrics_count_by_column(imputing: Path) -> None:
     from banditlab.policy.metrics import Metrics
 
     policy = Policy.load(imputing)
-    metrics = Metrics(policy.imputed, policy.unknown, {})
+    metrics = Metrics(policy.imputed, policy.unknown, {}, {})
     policy.decide({"größe": "riesig", "paid": "true"})
     text = metrics.text().decode()
     assert 'banditlab_imputed_fields_total{column="age"} 1.0' in text

@@ -20,6 +20,7 @@ PAGES = {
     "defaults": "results",
     "intervals": "results",
     "late-answers": "results",
+    "late-lost-wrong": "results",
     "mutants": "results",
     "new-actions": "results",
     "offpolicy": "results",

@@ -47,6 +47,7 @@ PARTS = {
     "made": "stackcb beside linear agents on made streams of kinds that tables come in: docs/results/made-streams.csv",
     "rivals": "stackcb and fastcb beside other libraries' agents, tuned, over tables: docs/results/rivals.md",
     "newaction": "when a new action of a policy is found, and its price: docs/results/new-actions.md",
+    "life": "late, batched, lost and wrong feedback, changed labels: docs/results/late-lost-wrong.md",
     "late": "late, lost and one-sided answers: false alarms, rises found, mistakes: docs/results/late-answers.md",
     "scaling": "the default scaling beside others, with numbers far from the others: docs/results/scaling.md",
     "offpolicy": "coverage, width and error of off-policy evaluation over logs of known value: docs/results/offpolicy.md",

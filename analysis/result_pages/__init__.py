@@ -21,6 +21,7 @@ PAGES = {
     "defaults": "results",
     "intervals": "results",
     "late-answers": "results",
+    "late-lost-wrong": "results",
     "mutants": "results",
     "new-actions": "results",
     "offpolicy": "results",

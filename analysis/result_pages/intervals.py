@@ -13,6 +13,7 @@ MODELS = [(100, 3, 2, 2.0), (300, 5, 3, 2.0), (200, 8, 4, 3.0), (500, 5, 5, 4.0)
 def parts(results: Path) -> dict[str, str]:
     """Return the page's tables by marker."""
     shown = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known, "kinds": shown_kinds}
+    shown |= {"over": shown_over}
     return {
         name: show(pd.read_csv(results / f"intervals-{name}.csv", keep_default_na=False))
         for name, show in shown.items()
@@ -65,6 +66,27 @@ def shown_known(table: pd.DataFrame) -> str:
     head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs separated"]
     head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
     return markdown_table(head, rows, "r")
+
+
+def shown_over(table: pd.DataFrame) -> str:
+    """Return the table for the page: what a comparison over tables of noise counts and asserts."""
+    decided, apart = table["wins"].sum() + table["losses"].sum(), ((table["low"] > 1) | (table["high"] < 1)).sum()
+    widest = table.loc[(table["ratio"] - 1).abs().idxmax(), "ratio"]
+    agents = len({*table["first"], *table["second"]})
+    row = [
+        table["tables"].iloc[0],
+        table["repetitions"].iloc[0],
+        agents,
+        len(table),
+        decided,
+        f"{widest:.3f}",
+        apart,
+        table["ahead"].sum(),
+    ]
+    head = ["tables", "repetitions", "agents", "pairs", "leads on single tables", "ratio farthest from 1"]
+    return markdown_table(
+        [*head, "intervals of ratios without 1", "pairs asserted ahead"], [[str(cell) for cell in row]], "r"
+    )
 
 
 def shown_kinds(table: pd.DataFrame) -> str:

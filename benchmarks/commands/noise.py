@@ -4,7 +4,8 @@
 nothing to do with their features, compared at the defaults: how often some player is strictly ahead of uniform, or anything is
 told apart. `known`: tables drawn from planted logistic models, compared at the defaults. A player's truth is its mean over the
 other tables of the same model; counted are the tables where a later position, or an interval of a difference without 0, has
-the wrong sign, and those where all pairs' intervals hold the truth at once.
+the wrong sign, and those where all pairs' intervals hold the truth at once. `over`: one comparison over many tables of noise:
+how many pairs of agents are asserted apart over the tables. `--place FOLDER` keeps its runs, so that it can be resumed.
 
 `--keep` writes the tables of `docs/results/intervals.md` and the csv files beside it.
 """
@@ -21,13 +22,14 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from analysis.result_pages.intervals import MODELS, parts, shown_known, shown_noise
+from analysis.result_pages.intervals import MODELS, parts, shown_known, shown_noise, shown_over
 from banditlab.analysis import load
+from banditlab.analysis.across import across
 from banditlab.analysis.arena import arenas
 from banditlab.analysis.pages import fill_page
 from banditlab.analysis.statistics import mean_intervals
 from banditlab.analysis.summary import differences, standings
-from banditlab.comparison import comparison
+from banditlab.comparison import comparison, prepared_many
 from banditlab.engine import Sweep
 
 Floats = NDArray[np.float64]
@@ -38,17 +40,29 @@ SERIES = 20_000
 PLACE = Path("docs/results")
 
 
-def main(*, noise: int = 100, known: int = 100, repetitions: int = 10, keep: bool = False) -> None:
-    """Print the three tables; so many tables of noise and of known truth."""
+def main(
+    *,
+    noise: int = 100,
+    known: int = 100,
+    over: int = 200,
+    agents: str = "",
+    repetitions: int = 10,
+    place: str = "",
+    keep: bool = False,
+) -> None:
+    """Print the tables; so many tables of noise one by one, of known truth, and of noise in one comparison of `agents`."""
     made = {"coverage": coverage()}
     print(made["coverage"].to_string(index=False))
-    with tempfile.TemporaryDirectory() as place:
+    with tempfile.TemporaryDirectory() as scratch:
         if noise:
-            made["noise"] = over_noise(Path(place), noise, repetitions)
+            made["noise"] = over_noise(Path(scratch), noise, repetitions)
             print(shown_noise(made["noise"]))
         if known:
-            made["known"] = over_known(Path(place), known, repetitions)
+            made["known"] = over_known(Path(scratch), known, repetitions)
             print(shown_known(made["known"]))
+        if over:
+            made["over"] = over_many(Path(place or scratch), over, repetitions, agents or None)
+            print(shown_over(made["over"]))
     if keep:
         for name, table in made.items():
             table.to_csv(PLACE / f"intervals-{name}.csv", index=False, float_format="%.4g")
@@ -97,15 +111,37 @@ def known_table(index: int) -> tuple[Floats, Labels]:
 
 def compared(place: Path, name: str, X: Floats, y: Labels, repetitions: int) -> Any:
     """Write a table as a CSV file, compare as `banditlab compare` does but for comparators (no rank knows of them)."""
-    file = place / f"{name}.csv"
-    header = ",".join([*(f"x{j}" for j in range(X.shape[1])), "label"])
-    lines = (",".join([*(f"{value:.6f}" for value in x), f"c{label}"]) for x, label in zip(X, y, strict=True))
-    file.write_text("\n".join([header, *lines]) + "\n")
+    file = written(place / f"{name}.csv", X, y)
     spec = comparison(file, "label", repetitions=repetitions).model_copy(update={"norm_bounds": []})
     failures = Sweep(spec, where=str(file)).run(place / name).failures
     assert not failures, failures
     [arena] = arenas(load(place / name))
     return arena
+
+
+def written(file: Path, X: Floats, y: Labels) -> Path:
+    """Write a table as a CSV file and return its path."""
+    header = ",".join([*(f"x{j}" for j in range(X.shape[1])), "label"])
+    lines = (",".join([*(f"{value:.6f}" for value in x), f"c{label}"]) for x, label in zip(X, y, strict=True))
+    file.write_text("\n".join([header, *lines]) + "\n")
+    return file
+
+
+def over_many(place: Path, tables: int, repetitions: int, agents: str | None = None) -> pd.DataFrame:
+    """Return, per pair of agents, what one comparison over so many tables of noise counts and asserts."""
+    folder = place / f"noise-{tables}"
+    folder.mkdir(parents=True, exist_ok=True)
+    for i in range(tables):
+        written(folder / f"noise-{i}.csv", *noise_table(i))
+    made = prepared_many([folder], "label", repetitions=repetitions, agents=agents)
+    assert not made.faults, made.faults
+    out = place / f"noise-{tables}-{repetitions}"
+    failures = Sweep(made.spec, where=str(folder)).run(out).failures
+    assert not failures, failures
+    found = across(load(out))
+    assert found is not None
+    assert len(found.arenas) == tables
+    return found.pair_table().assign(tables=tables, repetitions=repetitions, critical=found.critical)
 
 
 def over_noise(place: Path, tables: int, repetitions: int) -> pd.DataFrame:

@@ -97,9 +97,9 @@ def test_a_reference_s_bound_is_on_its_mistakes(folder) -> None:
 
 
 def test_diagnostics_are_summed_up(folder) -> None:
-    results = load(folder.write())
-    assert diagnostics_table(arenas(results)[0]).empty
-    results = load(folder.out)
+    out = folder.write()
+    assert diagnostics_table(arenas(load(out))[0]).empty
+    results = load(out)
     results.runs["diagnostic.hits"] = results.runs["repetition"].where(results.runs["label"] == "fair").astype(float)
     [row] = diagnostics_table(arenas(results)[0]).to_dict("records")
     assert (row["label"], row["diagnostic"]) == ("fair", "hits")

@@ -39,3 +39,13 @@ def test_student_s_t_covers_normal_means():
     normal = table[table["data"] == "normal"]
     assert normal["n"].tolist() == [3, 5, 10, 20, 40]
     assert normal["covered"].tolist() == pytest.approx([0.95] * 5, abs=0.012)
+
+
+@pytest.mark.xdist_group("comparison")
+@pytest.mark.slow
+def test_over_tables_of_noise_nothing_is_asserted(tmp_path):
+    found = noise.over_many(tmp_path, 8, 3, "fastcb,linucb,uniform")
+    assert found["ahead"].tolist() == [False] * 3
+    assert (found["wins"] + found["ties"] + found["losses"]).tolist() == [8] * 3
+    assert noise.shown_over(found).splitlines()[-1].startswith("| 8 | 3 | 3 | 3 | ")
+    assert noise.over_many(tmp_path, 8, 3, "fastcb,linucb,uniform").equals(found)  # it resumes

@@ -5,7 +5,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 
-from result_pages import _several_right, changes, rivals
+from result_pages import _several_right, changes, late_lost_wrong, rivals
 
 PROVED = ["exploration", "gaptron", "rdue", "obama-lite"]
 SMALL_GAMMA = 2.0**-10
@@ -14,7 +14,15 @@ MOVED = "all moved by one at half time"
 
 def parts(results: Path) -> dict[str, str]:
     """Return the figures in the page's table, by marker."""
-    return {**on_tables(results), **on_real_data(results), **on_streams(results), **when_labels_move(results)}
+    late = late_lost_wrong.parts(results)
+    feedback = {name: late[name] for name in ("first", "silence")}
+    return {
+        **on_tables(results),
+        **on_real_data(results),
+        **on_streams(results),
+        **when_labels_move(results),
+        **feedback,
+    }
 
 
 def span(values: "pd.Series[float]", digits: int) -> str:

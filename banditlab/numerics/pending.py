@@ -19,9 +19,10 @@ NEVER = 2**61
 
 
 class Rules(NamedTuple):
-    """The fixed rules for the arrival of bits: the chance (2, K) that an action that is wrong, or right, is answered,
-    and
-    in rounds the timeout (or NEVER), the batch and the length of the run.
+    """The fixed rules for the arrival of bits.
+
+    answered (2, K), the chance that an action that is wrong, or right, is answered; timeout (or NEVER), batch and rounds,
+    the length of the run, in rounds.
     """
 
     answered: Floats

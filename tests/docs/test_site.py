@@ -232,7 +232,7 @@ def test_extras_name_what_the_site_needs() -> None:
 def test_the_site_is_served_until_it_is_interrupted(tmp_path: Path) -> None:
     (tmp_path / "index.html").write_text("the landing page")
     code = (
-        "import pathlib, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # a job in the background ignores it
+        "import pathlib, signal; signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # background jobs ignore it
         f"from docs.__main__ import serve; serve(pathlib.Path({str(tmp_path)!r}), 0)"
     )
     environment = os.environ | {"BROWSER": "true"}

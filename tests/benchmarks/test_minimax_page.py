@@ -11,7 +11,9 @@ from benchmarks.measure.papers import minimax
 from benchmarks.measure.papers.boosting import searched
 
 
-@pytest.mark.parametrize("name", minimax.PLAYERS)
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.slow if name == "gaf" else ()) for name in minimax.PLAYERS]
+)
 def test_no_setting_is_below(name: str) -> None:
     found = searched(minimax.line(name), 12, 3)
     assert found.above == 0

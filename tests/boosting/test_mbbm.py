@@ -245,13 +245,13 @@ def test_conforms(potentials):
     assert [str(result) for result in results if result.status != "passed"] == []
 
 
-def test_saved_it_continues_as_if_nothing_had_happened(tmp_path):
+@pytest.mark.parametrize("kind", ["exact", "monte-carlo", "remembered"])
+def test_saved_it_continues_as_if_nothing_had_happened(tmp_path, kind):
     labels = np.random.default_rng(0).integers(0, 3, 40)
-    for kind in ("exact", "monte-carlo", "remembered"):
-        b = booster(3, potentials=kind, behaviour="adversarial", draws=20)
-        play(b, labels[:20])
-        b.save(tmp_path / "b.npz")
-        again = OnlineMBBM.load(tmp_path / "b.npz")
-        assert play(b, labels[20:]) == play(again, labels[20:])
-        assert b.diagnostics() == again.diagnostics()
-        assert [w.account for w in b.learners] == [w.account for w in again.learners]
+    b = booster(3, potentials=kind, behaviour="adversarial", draws=20)
+    play(b, labels[:20])
+    b.save(tmp_path / "b.npz")
+    again = OnlineMBBM.load(tmp_path / "b.npz")
+    assert play(b, labels[20:]) == play(again, labels[20:])
+    assert b.diagnostics() == again.diagnostics()
+    assert [w.account for w in b.learners] == [w.account for w in again.learners]

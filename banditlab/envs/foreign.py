@@ -106,15 +106,6 @@ class GymnasiumEnv(AdaptiveEnv):
         """Return the settings and the package version: another version is another environment."""
         return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
 
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Start an episode and return its first context and an empty info."""
-        gymnasium.Env.reset(self, seed=seed)
-        self._entropy = int(self.np_random.integers(2**63))
-        self._round = 0
-        self._begin(self._streams())
-        self._context = self._first_context()
-        return self._context.copy(), {}
-
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         r"""Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
 
@@ -125,22 +116,17 @@ class GymnasiumEnv(AdaptiveEnv):
         EnvironmentContractError
             The environment breaks its contract; the message says how.
         """
-        if self._entropy is None or self._round == self.horizon:
-            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
-            raise UsageError(f"{self.name}: {state}, call reset first")
-        if not 0 <= action < self.problem.n_classes:
-            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
+        self._waiting(action)
         with self._draws:
             observation, reward, ended, cut, info = self._inside_step(int(action))
         if self._round == 0 and self.labelled:
             self._labels = np.empty(self.horizon, dtype=np.int64)
         right = self._right(int(action), reward, info)
         self._round += 1
-        done = self._round == self.horizon
-        if done:
+        if self._round == self.horizon:
+            self._pending = None
             return np.zeros(self.problem.n_features), float(right), True, False, {}
-        self._context = self._first_context() if ended or cut else self._shown(observation)
-        return self._context.copy(), float(right), False, False, {}
+        return self._first_context() if ended or cut else self._shown(observation), float(right), False, False, {}
 
     def label(self) -> int:
         """Return the label of the round just finished; a UsageError where the environment has no labels."""
@@ -178,7 +164,10 @@ class GymnasiumEnv(AdaptiveEnv):
         self._seeds = streams.contexts
         self._draws = _GlobalDraws(int(streams.noise.integers(2**32)))
 
-    def _next(self) -> tuple[Floats, int]:  # the base's loop is not used: the label is known after the action only
+    def _take(self) -> tuple[Floats, Any]:  # the label is known after the action only
+        return self._first_context(), None
+
+    def _next(self) -> tuple[Floats, int]:
         raise UsageError(f"{self.name}: rounds are played by step")
 
     def _played(self, context: Floats, action: int, label: int) -> None:

@@ -96,10 +96,9 @@ class GymnasiumEnv(AdaptiveEnv):
         self.labelled = bool(label_key)
         self.inside = _made(name, self.options)
         self._first_action, n_actions = _actions(name, self.inside.action_space)
-        d = _features(name, self.inside.observation_space)
-        self._scale = _scale(self.inside.observation_space)
+        self._scale = _scale(name, self.inside.observation_space)
         self._norm = math.sqrt(_square_norm(self.inside.observation_space) + 1.0)
-        super().__init__(Problem(d + 1, n_actions, 1.0, at_least("horizon", horizon, 1)))
+        super().__init__(Problem(len(self._scale) + 1, n_actions, 1.0, at_least("horizon", horizon, 1)))
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
@@ -306,8 +305,8 @@ def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
     return int(space.start), int(space.n)
 
 
-def _features(name: str, space: spaces.Space[Any]) -> int:
-    """Return the length of a flattened observation."""
+def _scale(name: str, space: spaces.Space[Any]) -> NDArray[np.float64]:
+    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
     try:
         flat = spaces.flatten_space(space)
     except NotImplementedError:
@@ -316,13 +315,6 @@ def _features(name: str, space: spaces.Space[Any]) -> int:
         raise UsageError(
             f"{name}: observations are {space}, which cannot be flattened to numbers (Box, Discrete, Dict, ...)"
         )
-    return int(np.prod(flat.shape))
-
-
-def _scale(space: spaces.Space[Any]) -> NDArray[np.float64]:
-    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
-    flat = spaces.flatten_space(space)
-    assert isinstance(flat, spaces.Box)
     bound = np.maximum(np.abs(flat.low.astype(np.float64)), np.abs(flat.high.astype(np.float64))).reshape(-1)
     return np.where(bound >= UNBOUNDED, np.inf, np.where(bound > 0.0, bound, 1.0))
 

@@ -130,10 +130,8 @@ def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
     """Return a function's result; record its UsageError as a fault."""
     try:
         return what(*arguments)
-    except FaultError as fault:
-        faults.append(fault)
     except UsageError as error:
-        faults.append(FaultError(str(error)))
+        faults.append(error if isinstance(error, FaultError) else FaultError(str(error)))
     return None
 
 

@@ -76,7 +76,7 @@ def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[s
     if len(error.faults) > 1:
         lines = [f"banditlab: {source} has {len(error.faults)} faults:"]
         for fault in error.faults:
-            lines += _wrapped(f"  * {fault.removeprefix(f'{source}: ')}", 4)
+            lines += _wrapped(fault.removeprefix(f"{source}: "), 4, "  * ")
     if not error.command:
         return lines
     lines += _wrapped(f"the corrected command {error.loss}") if error.loss else []
@@ -87,6 +87,6 @@ def _told(what: str, sentences: list[str]) -> list[str]:
     return [line for sentence in sentences for line in _wrapped(f"{what}{sentence}")]
 
 
-def _wrapped(text: str, indent: int = 2) -> list[str]:
-    rest = " " * indent
-    return textwrap.wrap(text, WIDTH, subsequent_indent=rest, break_long_words=False, break_on_hyphens=False) or [""]
+def _wrapped(text: str, indent: int = 2, begin: str = "") -> list[str]:
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=" " * indent, **whole) or [""]

@@ -263,18 +263,14 @@ def _ids_written_in(file: Path) -> list[str]:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):
         return []
-    bodies = [node.body for node in tree.body if isinstance(node, ast.ClassDef)]
-    return [
-        line.value.value
-        for body in bodies
-        for line in body
-        if isinstance(line, ast.Assign | ast.AnnAssign)
-        and isinstance(line.value, ast.Constant)
-        and isinstance(line.value.value, str)
-        and any(
-            isinstance(t, ast.Name) and t.id == "id" for t in getattr(line, "targets", [getattr(line, "target", 0)])
-        )
-    ]
+    found = []
+    for line in (line for node in tree.body if isinstance(node, ast.ClassDef) for line in node.body):
+        match line:
+            case ast.Assign([ast.Name("id")], ast.Constant(str(id_))):
+                found.append(id_)
+            case ast.AnnAssign(ast.Name("id"), _, ast.Constant(str(id_))):
+                found.append(id_)
+    return found
 
 
 def source_hash(file: Path) -> str:

@@ -22,7 +22,6 @@ from banditlab.checks._probe import (
     planted_stream,
     play,
     tell,
-    with_generator,
 )
 from banditlab.numerics.read_only import read_only
 from banditlab.players.actor import Trace
@@ -100,7 +99,9 @@ def true_probabilities(probe: PlayerProbe) -> None:
     K = probe.problem.n_classes
     counts, first = np.zeros(K), None
     for seed in range(DRAWS):
-        decision = with_generator(clone(agent), seed).act(read_only(probe.contexts[ROUNDS]))
+        twin = clone(agent)
+        twin.rng = np.random.default_rng(seed)  # child streams made in its constructor stay as they are
+        decision = twin.act(read_only(probe.contexts[ROUNDS]))
         p = np.array(decision.probabilities)
         if first is None:
             first = p

@@ -15,7 +15,7 @@ import numpy as np
 
 from banditlab.bounds import ADVERSARIES
 from banditlab.checks._core import CheckExcluded, fail, one_line, require_metadata, require_setting
-from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, memory, run, tell
+from banditlab.checks._probe import LONG, ROUNDS, PlayerProbe, clone, first_difference, run, tell
 from banditlab.errors import UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.saved import same
@@ -235,9 +235,9 @@ def bounded_memory(probe: PlayerProbe) -> None:
     player = probe.make()
     quarter = LONG // 4
     run(player, probe.contexts[:quarter], probe.labels[:quarter])
-    early = memory(player)
+    early = len(pickle.dumps(player))
     run(player, probe.contexts[quarter:], probe.labels[quarter:])
-    late = memory(player)
+    late = len(pickle.dumps(player))
     if late > early + MEMORY_SLACK:
         fail(
             f"the state takes {early} bytes after {quarter} rounds and {late} after {LONG}: "

@@ -148,14 +148,3 @@ def first_difference(one: Iterable[tuple[Any, Floats]], other: Iterable[tuple[An
 def clone(player: Any) -> Any:
     """Return an independent copy that continues identically (a check of its own)."""
     return pickle.loads(pickle.dumps(player))
-
-
-def with_generator(player: Any, seed: int) -> Any:
-    """Give the player a fresh generator; child streams made in its constructor stay as they are."""
-    player.rng = np.random.default_rng(seed)
-    return player
-
-
-def memory(player: Player) -> int:
-    """Return the bytes of everything a player remembers."""
-    return len(pickle.dumps(player))

@@ -21,14 +21,10 @@ MOST_NOTICES = 10
 def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
     """Return what is to be said of a comparison's table and agents, and all its classes where asked for, 80 wide."""
     lines = class_lines(made.classes, made.n_rows) if classes else []
-    for sentence in made.sentences:
-        lines += _wrapped(f"notice: {sentence}")
+    lines += _told("notice: ", made.sentences)
     if made.survey is not None:
-        lines += note_lines(made.survey.notes)
-        for sentence in made.survey.sentences:
-            lines += _wrapped(f"notice: {sentence}")
-    for reason in made.left_out:
-        lines += _wrapped(f"left out: {reason}")
+        lines += [*note_lines(made.survey.notes), *_told("notice: ", made.survey.sentences)]
+    lines += _told("left out: ", made.left_out)
     if made.left_out:
         lines.append("(--agents a,b,c plays those, --agents all every one)")
     return lines
@@ -36,17 +32,11 @@ def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
 
 def many_lines(made: Comparisons, whole: bool = False) -> list[str]:
     """Return what is to be said of many tables: all faults, agents left out, and the first notices or the `whole` of them."""
-    lines = []
-    for fault in made.faults:
-        lines += _wrapped(f"fault in {fault}")
     said = made.sentences if whole else made.sentences[:MOST_NOTICES]
-    for sentence in said:
-        lines += _wrapped(f"notice: {sentence}")
+    lines = [*_told("fault in ", made.faults), *_told("notice: ", said)]
     if len(said) < len(made.sentences):
         lines.append(f"and {len(made.sentences) - len(said):,} notices more; --dry-run prints all")
-    for reason in made.left_out:
-        lines += _wrapped(f"left out: {reason}")
-    return lines
+    return [*lines, *_told("left out: ", made.left_out)]
 
 
 def class_lines(classes: dict[Any, int], n: int) -> list[str]:
@@ -86,22 +76,17 @@ def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[s
     if len(error.faults) > 1:
         lines = [f"banditlab: {source} has {len(error.faults)} faults:"]
         for fault in error.faults:
-            lines += textwrap.wrap(
-                fault.removeprefix(f"{source}: "), WIDTH, initial_indent="  * ", subsequent_indent="    ",
-                break_long_words=False, break_on_hyphens=False,
-            )  # fmt: skip
+            lines += _wrapped(fault.removeprefix(f"{source}: "), 4, "  * ")
     if not error.command:
         return lines
     lines += _wrapped(f"the corrected command {error.loss}") if error.loss else []
     return [*lines, " ".join([f"corrected: {error.command}", *map(shlex.quote, more)])]
 
 
-def _wrapped(text: str, indent: int = 2) -> list[str]:
-    return textwrap.wrap(
-        text,
-        WIDTH,
-        subsequent_indent=" " * indent,
-        break_long_words=False,
-        break_on_hyphens=False,
-        drop_whitespace=True,
-    ) or [""]
+def _told(what: str, sentences: list[str]) -> list[str]:
+    return [line for sentence in sentences for line in _wrapped(f"{what}{sentence}")]
+
+
+def _wrapped(text: str, indent: int = 2, begin: str = "") -> list[str]:
+    whole: dict[str, Any] = {"break_long_words": False, "break_on_hyphens": False}
+    return textwrap.wrap(text, WIDTH, initial_indent=begin, subsequent_indent=" " * indent, **whole) or [""]

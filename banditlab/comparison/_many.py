@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from banditlab.comparison._agents import NON_LINEAR, block_of, chosen_agents
 from banditlab.comparison._earlier import with_earlier
-from banditlab.comparison._sweep import plain_name, prepared
-from banditlab.engine.describe import build_environment, describe_environment
+from banditlab.comparison._sweep import built, plain_name, prepared
+from banditlab.engine.describe import describe_environment
 from banditlab.engine.spec import Block, Spec, make_spec
 from banditlab.envs import files
 from banditlab.errors import FaultyTableError, UsageError, nearest
@@ -188,10 +188,8 @@ def prepared_many(
             )
             _refuse_known(made.environment, source, seen)
             found[source] = made
-        except FaultyTableError as error:
-            faults, n_faulty = [*faults, *error.faults], n_faulty + 1
         except UsageError as error:
-            faults, n_faulty = [*faults, str(error)], n_faulty + 1
+            faults, n_faulty = [*faults, *getattr(error, "faults", [str(error)])], n_faulty + 1
     if not found:
         raise FaultyTableError(faults or [f"--exceptions {exceptions} leaves out all tables"], "")
     played, left_out = _common(list(found.values()))
@@ -222,11 +220,12 @@ def _prepared(source: str, settings: dict[str, Any], common: dict[str, Any]) -> 
 
 def _prepared_openml(source: str, settings: dict[str, Any], agents: Any, passes: int) -> _Prepared:
     given = {name: value for name, value in settings.items() if value and name not in ("feedback", "change")}
-    environment = {"id": OPENML, "data_id": int(source.removeprefix(PREFIX)), **given}
-    written = {name: value for name, value in environment.items() if name != "id"}
-    env = build_environment(describe_environment(OPENML, written, source), rounds=1).unwrapped
+    written = {"data_id": int(source.removeprefix(PREFIX)), **given}
+    env = built(written, source, OPENML)
     blocks, left_out = chosen_agents(agents, env.problem)
-    return _Prepared(environment, [Block(**block) for block in blocks], left_out, [], passes * env.rows_per_pass)
+    return _Prepared(
+        {"id": OPENML, **written}, [Block(**block) for block in blocks], left_out, [], passes * env.rows_per_pass
+    )
 
 
 def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]) -> None:

@@ -164,9 +164,9 @@ def prepared(
     with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
         describe_environment(TABLE, settings, str(data))
     found, sentences = surveyed(data, settings)
-    env = _built(settings, data)
+    env = built(settings, str(data))
     if not settings.get("group") and not env.sparse:
-        alike = _built(settings | {"group": COPIES}, data)
+        alike = built(settings | {"group": COPIES}, str(data))
         if alike.row_units is not None:
             settings, env = settings | {"group": COPIES}, alike
             sentences = [_about_copies(env.row_units), *sentences]
@@ -197,8 +197,9 @@ def prepared(
     return Comparison(spec, found, left_out, [*sentences, *stay], env.class_counts, n)
 
 
-def _built(settings: dict[str, Any], data: Path) -> Any:
-    return build_environment(describe_environment(TABLE, settings, str(data)), rounds=1).unwrapped
+def built(settings: dict[str, Any], source: str, id_: str = TABLE) -> Any:
+    """Return the environment of a table."""
+    return build_environment(describe_environment(id_, settings, source), rounds=1).unwrapped
 
 
 def _about_arms(table: Any) -> list[str]:
@@ -288,13 +289,12 @@ def surveyed(
 
 
 def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:
-    said = []
-    if read.header == "no" and settings.get("header", "auto") == "auto":
-        said.append(
-            "the first line looks like the others, so it is taken for a row and columns are called 0, 1, ...; --header says "
-            "that it has their names"
-        )
-    return said
+    if read.header != "no" or settings.get("header", "auto") != "auto":
+        return []
+    return [
+        "the first line looks like the others, so it is taken for a row and columns are called 0, 1, ...; --header says "
+        "that it has their names"
+    ]
 
 
 def plain_name(data: Path) -> str:

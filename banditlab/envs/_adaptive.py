@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import ClassVar
 
-from banditlab.envs._base import BanditEnv, Floats, Streams
+from banditlab.envs._base import BanditEnv, Floats
 
 
 class AdaptiveEnv(BanditEnv):
@@ -13,19 +13,11 @@ class AdaptiveEnv(BanditEnv):
 
     They are played step by step; each run has its own stream and comparator. Bounds of theorems
     that take a comparator fixed beforehand are not recorded (`Player.bound_adversary`). A subclass
-    implements `_begin` (forget the last episode, draw what is planted), `_next` (the context and label of the next
-    round, fixed before the action is known) and `_played` (take note of the action).
+    implements `_begin` (forget the last episode, draw what is planted, all from its `streams`), `_next` (the context, a
+    fresh array, and the label of the next round, fixed before the action is known) and `_played` (take note of the action).
     """
 
     oblivious: ClassVar[bool] = False
-
-    @abstractmethod
-    def _begin(self, streams: Streams) -> None:
-        """Start an episode: reset all memory; all randomness comes from `streams`."""
-
-    @abstractmethod
-    def _next(self) -> tuple[Floats, int]:
-        """Return the next round's context (d,), a fresh array, and its label."""
 
     @abstractmethod
     def _played(self, context: Floats, action: int, label: int) -> None:

@@ -144,12 +144,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         EnvironmentContractError
             The next round's label lies outside :math:`0, \dots, K-1`.
         """
-        if self._pending is None:
-            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
-            raise UsageError(f"{type(self).__name__}.step: {state}, call reset first")
-        if not 0 <= action < self.problem.n_classes:
-            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
-        context, label = self._pending
+        context, label = self._waiting(action)
         reward = 1.0 if (label[action] if self.several_right else action == label) else 0.0
         if self._round == 0:  # not in reset: an episode that is read as blocks keeps no labels, however long it is
             self._labels = np.empty(
@@ -162,6 +157,15 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._pending = None if terminated else self._take()
         shown = np.zeros(self.problem.n_features) if self._pending is None else self._pending[0].copy()
         return shown, reward, terminated, False, {}
+
+    def _waiting(self, action: int) -> tuple[Floats, Any]:
+        """Return the round that waits for its action, or raise a UsageError."""
+        if self._pending is None:
+            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
+            raise UsageError(f"{type(self).__name__}.step: {state}, call reset first")
+        if not 0 <= action < self.problem.n_classes:
+            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
+        return self._pending
 
     def _take(self) -> tuple[Floats, Any]:
         """Return the next round with its label checked: an invalid label would silently make every action a mistake."""

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from banditlab.envs._base import Floats, Labels
+from banditlab.envs._base import Floats
 from banditlab.envs._columns import Recipe
 from banditlab.envs._frame import classes_of, refuse_columns
 from banditlab.envs._planted import JUST_BELOW_ONE
 from banditlab.envs._recipe import Rows
 from banditlab.envs._words import PART, TextFeatures
-from banditlab.envs.encoding import RANGE_RATIO, SCALERS
+from banditlab.envs.encoding import SCALERS, differ
 from banditlab.errors import UsageError
 from banditlab.numerics.exponents import divided, exponent
 from banditlab.validation import positive
@@ -58,7 +58,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     low, high = (np.asarray(bound.toarray(), dtype=np.float64).ravel() for bound in (X.min(axis=0), X.max(axis=0)))
     scaling = recipe.scaling
     if scaling == "auto":
-        scaling = "minmax" if _differ(2.0 * (0.5 * high - 0.5 * low)) else "none"
+        scaling = "minmax" if differ(2.0 * (0.5 * high - 0.5 * low)) else "none"
     if scaling in SCALERS:
         if scaling != "maxabs":
             return None
@@ -69,18 +69,21 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
         if (low[~full] < 0.0).any():
             return None
         _scale(X, low, high)
-    if scaling == "rowwise":
-        return _rowwise(X, y, classes, recipe.intercept, source)
-    e = exponent(np.abs(X.data).max(initial=0.0))
-    X.data = divided(X.data, e)
-    largest = float(np.sqrt(X.power(2).sum(axis=1).max()))
+    rowwise = scaling == "rowwise"
+    e = 0 if rowwise else exponent(np.abs(X.data).max(initial=0.0))
+    X.data = np.arcsinh(X.data) if rowwise else divided(X.data, e)
+    norms = np.sqrt(X.power(2).sum(axis=1))
+    largest = float(norms.max())
     if largest == 0.0:
         raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
     if recipe.intercept and scaling in SCALERS:
         one = float(divided(1.0, e))
         X, largest = _with_column(X, one), float(np.hypot(largest, one))
-    radius = 1.0 if recipe.normalize else float(divided(largest, -e))
-    X.data = X.data / largest if recipe.normalize else divided(X.data, -e)
+    radius = 1.0 if recipe.normalize or rowwise else float(divided(largest, -e))
+    if rowwise:
+        X.data = X.data / np.repeat(np.where(norms > 0.0, norms, 1.0), np.diff(X.indptr))
+    else:
+        X.data = X.data / largest if recipe.normalize else divided(X.data, -e)
     if recipe.intercept and scaling not in SCALERS:
         X = _with_column(X, radius)
         X.data /= np.sqrt(2.0)
@@ -114,30 +117,11 @@ def with_texts(rows: Rows, frame: pd.DataFrame, names: list[str], written: str, 
     return made._replace(X=dense)
 
 
-def _rowwise(X: Any, y: Labels, classes: list[Any], intercept: bool, source: str) -> Rows:
-    """Return the rows whose numbers x are asinh(x), each divided by its own norm."""
-    X.data = np.arcsinh(X.data)
-    norms = np.sqrt(X.power(2).sum(axis=1))
-    if not norms.any():
-        raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
-    X.data = X.data / np.repeat(np.where(norms > 0.0, norms, 1.0), np.diff(X.indptr))
-    if intercept:
-        X = _with_column(X, 1.0)
-        X.data /= np.sqrt(2.0)
-    X.data *= JUST_BELOW_ONE
-    return frozen(Rows(X, y, classes, 1.0, "rowwise"))
-
-
 def frozen(rows: Rows) -> Rows:
     """Return rows in CSR form as read-only."""
     for array in (rows.X.data, rows.X.indices, rows.X.indptr, rows.y):
         array.flags.writeable = False
     return rows
-
-
-def _differ(ranges: Floats) -> bool:
-    ranges = ranges[ranges > 0.0]
-    return len(ranges) > 0 and bool(ranges.max() > RANGE_RATIO * ranges.min())
 
 
 def _scale(X: Any, low: Floats, high: Floats) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 
@@ -103,32 +103,25 @@ class StreamEnv(BanditEnv):
         """Yield the checked output of `_draw`: compiled kernels do not check labels."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
-        source, name = self._draw(streams, CHUNK), type(self).__name__
+        source = self._draw(streams, CHUNK)
         if not isinstance(source, Iterator):
-            raise EnvironmentContractError(
-                f"{name}._draw returned a {type(source).__name__}: it must yield (contexts, labels)"
-            )
+            self._refuse_draw(f"returned a {type(source).__name__}: it must yield (contexts, labels)")
         for portion in source:
             if not (isinstance(portion, tuple) and len(portion) == 2):
-                raise EnvironmentContractError(
-                    f"{name}._draw must yield (contexts, labels), got a {type(portion).__name__}"
-                )
+                self._refuse_draw(f"must yield (contexts, labels), got a {type(portion).__name__}")
             X, y = portion
             if not self._has_form(X) or X.shape != (CHUNK, d) or X.dtype != np.float64:
-                raise EnvironmentContractError(
-                    f"{name}._draw must yield contexts ({CHUNK}, {d}) float64 {wanted}, "
-                    f"got {np.shape(X)} {getattr(X, 'dtype', type(X).__name__)}"
-                )
+                self._refuse_draw(f"must yield contexts ({CHUNK}, {d}) float64 {wanted}, got {_form(X)}")
             shape, dtype, what = ((CHUNK, K), "bool", "bits") if self.several_right else ((CHUNK,), "int64", "labels")
             if not isinstance(y, np.ndarray) or y.shape != shape or y.dtype != dtype:
-                raise EnvironmentContractError(
-                    f"{name}._draw must yield {what} {shape} {dtype}, "
-                    f"got {np.shape(y)} {getattr(y, 'dtype', type(y).__name__)}"
-                )
+                self._refuse_draw(f"must yield {what} {shape} {dtype}, got {_form(y)}")
             if not self.several_right and (y.min() < 0 or y.max() >= K):
                 self._refuse_label(int(y[(y < 0) | (y >= K)][0]))
             yield X, y
-        raise EnvironmentContractError(f"{name}._draw ended; it must yield for ever")
+        self._refuse_draw("ended; it must yield for ever")
+
+    def _refuse_draw(self, what: str) -> NoReturn:
+        raise EnvironmentContractError(f"{type(self).__name__}._draw {what}")
 
     def _has_form(self, X: Any) -> bool:
         if self.sparse:
@@ -145,6 +138,10 @@ class StreamEnv(BanditEnv):
     def _one_by_one(source: Iterator[tuple[Any, Truth]]) -> Iterator[tuple[Floats, Any]]:
         for X, y in source:
             yield from zip(_dense_rows(X) if is_sparse(X) else X, y.tolist())
+
+
+def _form(array: Any) -> str:
+    return f"{np.shape(array)} {getattr(array, 'dtype', type(array).__name__)}"
 
 
 def _joined(parts: list[tuple[Any, Truth]]) -> tuple[Any, Truth]:

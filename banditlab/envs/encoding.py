@@ -422,8 +422,13 @@ def ranges_differ(columns: list[Column]) -> bool:
         known = column.values[~column.gaps]
         if column.n_categories == 0 and len(known):
             ranges.append(float(0.5 * known.max() - 0.5 * known.min()) * 2.0)
-    ranges = [r for r in ranges if r > 0]
-    return bool(ranges) and max(ranges) > RANGE_RATIO * min(ranges)
+    return differ(np.array(ranges))
+
+
+def differ(ranges: Floats) -> bool:
+    """Return whether two ranges above 0 are more than 10 times apart."""
+    ranges = ranges[ranges > 0.0]
+    return len(ranges) > 0 and bool(ranges.max() > RANGE_RATIO * ranges.min())
 
 
 def _step(column: Column, recipe: Recipe) -> Step:

@@ -221,13 +221,10 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
         entries = sum(
             head.row_group(i).column(j).num_values for i in range(head.num_row_groups) for j in range(columns)
         )
-    except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
-        raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
-    refuse_beyond(COLUMNS, columns, f"{path}: the file has {columns:,} columns")
-    refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
-    refuse_table(path, rows, columns)
-    refuse_beyond(ENTRIES, entries, f"{path}: the columns hold {entries:,} entries")
-    try:
+        refuse_beyond(COLUMNS, columns, f"{path}: the file has {columns:,} columns")
+        refuse_beyond(UNPACKED, size, f"{path}: {len(data):,} bytes unpack to {size:,}")
+        refuse_table(path, rows, columns)
+        refuse_beyond(ENTRIES, entries, f"{path}: the columns hold {entries:,} entries")
         _check_parquet(path, data)
         frame = pd.read_parquet(io.BytesIO(data)).reset_index(drop=True)
         for field in pyarrow.parquet.read_schema(io.BytesIO(data)):
@@ -310,18 +307,15 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
     return csr_array(X)[labels.index.to_numpy()], labels
 
 
-def made_dense(path: str, X: Any, labels: pd.Series) -> pd.DataFrame:
-    """Return the table of a LIBSVM file's rows, dense, features named "0", "1", ... and the label "label"."""
+def made_dense(source: str, X: Any, names: list[str], labels: pd.Series, hint: str = "") -> pd.DataFrame:
+    """Return the table of sparse rows (n, d) with labels (n,), made dense; a UsageError with the hint where it is too large."""
     import pandas as pd
 
     n, d = X.shape
     if n * d > MAX_ENTRIES:
-        raise UsageError(
-            f"{path}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many; rows of which at most a "
-            "quarter differs from 0 stay sparse where no entry is missing and scaling (--scaling) is none"
-        )
-    frame = pd.DataFrame(X.toarray(), columns=[str(j) for j in range(d)], index=labels.index)
-    frame[LIBSVM_LABEL] = labels
+        raise UsageError(f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many{hint}")
+    frame = pd.DataFrame(X.toarray(), columns=names, index=labels.index)
+    frame[str(labels.name)] = labels
     return frame
 
 

@@ -96,24 +96,14 @@ class GymnasiumEnv(AdaptiveEnv):
         self.labelled = bool(label_key)
         self.inside = _made(name, self.options)
         self._first_action, n_actions = _actions(name, self.inside.action_space)
-        d = _features(name, self.inside.observation_space)
-        self._scale = _scale(self.inside.observation_space)
+        self._scale = _scale(name, self.inside.observation_space)
         self._norm = math.sqrt(_square_norm(self.inside.observation_space) + 1.0)
-        super().__init__(Problem(d + 1, n_actions, 1.0, at_least("horizon", horizon, 1)))
+        super().__init__(Problem(len(self._scale) + 1, n_actions, 1.0, at_least("horizon", horizon, 1)))
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings and the package version: another version is another environment."""
         return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
-
-    def reset(self, *, seed: int | None = None, options: dict[str, Any] | None = None) -> tuple[Floats, dict[str, Any]]:
-        """Start an episode and return its first context and an empty info."""
-        gymnasium.Env.reset(self, seed=seed)
-        self._entropy = int(self.np_random.integers(2**63))
-        self._round = 0
-        self._begin(self._streams())
-        self._context = self._first_context()
-        return self._context.copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
         r"""Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
@@ -125,22 +115,17 @@ class GymnasiumEnv(AdaptiveEnv):
         EnvironmentContractError
             The environment breaks its contract; the message says how.
         """
-        if self._entropy is None or self._round == self.horizon:
-            state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
-            raise UsageError(f"{self.name}: {state}, call reset first")
-        if not 0 <= action < self.problem.n_classes:
-            raise UsageError(f"action must lie in 0 ... {self.problem.n_classes - 1}, got {action}")
+        self._waiting(action)
         with self._draws:
             observation, reward, ended, cut, info = self._inside_step(int(action))
         if self._round == 0 and self.labelled:
             self._labels = np.empty(self.horizon, dtype=np.int64)
         right = self._right(int(action), reward, info)
         self._round += 1
-        done = self._round == self.horizon
-        if done:
+        if self._round == self.horizon:
+            self._pending = None
             return np.zeros(self.problem.n_features), float(right), True, False, {}
-        self._context = self._first_context() if ended or cut else self._shown(observation)
-        return self._context.copy(), float(right), False, False, {}
+        return self._first_context() if ended or cut else self._shown(observation), float(right), False, False, {}
 
     def label(self) -> int:
         """Return the label of the round just finished; a UsageError where the environment has no labels."""
@@ -178,7 +163,10 @@ class GymnasiumEnv(AdaptiveEnv):
         self._seeds = streams.contexts
         self._draws = _GlobalDraws(int(streams.noise.integers(2**32)))
 
-    def _next(self) -> tuple[Floats, int]:  # the base's loop is not used: the label is known after the action only
+    def _take(self) -> tuple[Floats, Any]:  # the label is known after the action only
+        return self._first_context(), None
+
+    def _next(self) -> tuple[Floats, int]:
         raise UsageError(f"{self.name}: rounds are played by step")
 
     def _played(self, context: Floats, action: int, label: int) -> None:
@@ -317,8 +305,8 @@ def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
     return int(space.start), int(space.n)
 
 
-def _features(name: str, space: spaces.Space[Any]) -> int:
-    """Return the length of a flattened observation."""
+def _scale(name: str, space: spaces.Space[Any]) -> NDArray[np.float64]:
+    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
     try:
         flat = spaces.flatten_space(space)
     except NotImplementedError:
@@ -327,13 +315,6 @@ def _features(name: str, space: spaces.Space[Any]) -> int:
         raise UsageError(
             f"{name}: observations are {space}, which cannot be flattened to numbers (Box, Discrete, Dict, ...)"
         )
-    return int(np.prod(flat.shape))
-
-
-def _scale(space: spaces.Space[Any]) -> NDArray[np.float64]:
-    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
-    flat = spaces.flatten_space(space)
-    assert isinstance(flat, spaces.Box)
     bound = np.maximum(np.abs(flat.low.astype(np.float64)), np.abs(flat.high.astype(np.float64))).reshape(-1)
     return np.where(bound >= UNBOUNDED, np.inf, np.where(bound > 0.0, bound, 1.0))
 

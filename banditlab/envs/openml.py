@@ -12,7 +12,7 @@ from banditlab.envs._columns import Missing, Recipe, Scaling
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._frame import table_rows
 from banditlab.envs._recipe import Rows
-from banditlab.envs.files import MAX_ENTRIES
+from banditlab.envs.files import made_dense
 from banditlab.errors import UsageError
 from banditlab.validation import at_least
 
@@ -138,22 +138,11 @@ def _fetch(data_id: int, home: str, label: str, source: str) -> tuple[pd.DataFra
     except (ValueError, KeyError, OSError) as error:
         raise UsageError(f"{source} cannot be used: {' '.join(str(error).split())}") from None
     if not isinstance(bunch.data, pd.DataFrame):
-        frame = _dense(bunch, source)
+        labels = pd.Series(bunch.target, name=bunch.target_names[0])
+        frame = made_dense(source, bunch.data, [str(name) for name in bunch.feature_names], labels)
     else:
         frame = bunch.frame
     targets = [str(name) for name in bunch.target_names or []]
     if not label and len(targets) != 1:
         raise UsageError(f"{source} has {len(targets)} targets {targets}; give label")
     return frame, label or targets[0]
-
-
-def _dense(bunch: Any, source: str) -> pd.DataFrame:
-    """Return a sparse data set as a table."""
-    import pandas as pd
-
-    n, d = bunch.data.shape
-    if n * d > MAX_ENTRIES:
-        raise UsageError(f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many")
-    frame = pd.DataFrame(bunch.data.toarray(), columns=[str(name) for name in bunch.feature_names])
-    frame[str(bunch.target_names[0])] = bunch.target
-    return frame

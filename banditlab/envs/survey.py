@@ -130,10 +130,8 @@ def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
     """Return a function's result; record its UsageError as a fault."""
     try:
         return what(*arguments)
-    except FaultError as fault:
-        faults.append(fault)
     except UsageError as error:
-        faults.append(FaultError(str(error)))
+        faults.append(error if isinstance(error, FaultError) else FaultError(str(error)))
     return None
 
 
@@ -314,17 +312,12 @@ def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
     """Return the columns of action, reward and propensity; empty if the table is no log of decisions."""
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
-        for name in frame.columns:
-            if (
-                _plain(name) in known
-                and kind not in found
-                and (kind != "propensity" or _are_probabilities(frame[name]))
-            ):
-                found[kind] = str(name)
-    if "action" not in found or len(found) < 2:
-        return {}
+        usual = (str(name) for name in frame.columns if _plain(name) in known)
+        for name in usual:
+            if kind not in found and (kind != "propensity" or _are_probabilities(frame[name])):
+                found[kind] = name
     letters = any(len(name) == 1 for name in found.values())
-    return found if len(found) == 3 or ("propensity" in found and not letters) or (not letters) else {}
+    return found if "action" in found and len(found) >= (3 if letters else 2) else {}
 
 
 def logged_column(kind: str, names: Iterable[Any]) -> str:

@@ -29,7 +29,7 @@ from banditlab.validation import at_least, one_of
 if TYPE_CHECKING:
     import pandas as pd
 
-_CACHE: OrderedDict[tuple[Any, ...], tuple[Rows, str, Header]] = OrderedDict()
+_CACHE: OrderedDict[str, tuple[Rows, str, Header]] = OrderedDict()
 """The last tables read in this process: a sweep builds the same environment for every run."""
 _CACHED_TABLES = 4
 COPIES = "copies and near copies"
@@ -42,6 +42,10 @@ DEFAULTS = (
 )
 """Settings that are no part of an identity, as they change nothing."""
 LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "text", "comments", "na_values")
+STAY_SPARSE = (
+    "; rows of which at most a quarter differs from 0 stay sparse where no entry is missing and scaling (--scaling) is "
+    "none"
+)
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
@@ -243,8 +247,7 @@ class Table(DataSetEnv):
     def _load(self) -> Rows:
         data = files.read_bytes(self.path)
         self.content = files.content_hash(data)  # of what is used, which a run's identity is compared with
-        settings = {**self.params(), "path": self.content}
-        key = tuple(_hashable(value) for value in settings.values())
+        key = repr({**self.params(), "path": self.content})
         if key not in _CACHE:
             _CACHE[key] = self._read(data)
             while len(_CACHE) > _CACHED_TABLES:
@@ -265,8 +268,9 @@ class Table(DataSetEnv):
                 rows = sparse_rows(X, labels, recipe, self.drop_columns, self.path)
                 if rows is not None:
                     return rows, self.separator, self.header
-            read = ReadFrame(files.made_dense(self.path, X, labels), self.separator, self.header)
-            label = files.LIBSVM_LABEL
+            names, label = [str(j) for j in range(X.shape[1])], files.LIBSVM_LABEL
+            dense = files.made_dense(self.path, X, names, labels, STAY_SPARSE)
+            read = ReadFrame(dense, self.separator, self.header)
         else:
             read = self._frame(data)
         named = {"order": self.order.partition("time:")[2], "group": "" if self.group == COPIES else self.group}
@@ -409,9 +413,3 @@ def read_frame(
         header = "yes" if files.has_header(data, separator) else "no"
     frame, faults = files.read_csv(path, data, separator, reading, rows, header == "yes", label)
     return ReadFrame(without(frame, reading.na_values), separator, header, faults)
-
-
-def _hashable(value: Any) -> Any:
-    if isinstance(value, dict):
-        return tuple(sorted(value.items()))
-    return tuple(value) if isinstance(value, list) else value

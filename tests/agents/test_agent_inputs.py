@@ -14,21 +14,22 @@ from banditlab.registry import registry
 BINARY = {"apple-tasting"}
 """Agents for two classes; the others play three."""
 X = np.eye(3)
-QUICK = {
-    "apple-tasting",
-    "banditron",
-    "beta-ts",
-    "exploration",
-    "fastcb",
-    "gaptron",
-    "linucb",
-    "perceptron",
-    "sampled",
-    "uniform",
+LONG = {
+    *(
+        "boosted-exploration",
+        "confidit",
+        "decoded-descent",
+        "label-efficient",
+        "lints",
+        "newtron",
+        "obama-lite",
+        "pnewtron",
+    ),
+    *("randomized-decoding", "rdue", "soba", "soba-diag", "squarecb", "stackcb"),
 }
-"""Agents whose kernels compile quickly, or for many other tests too."""
+"""Agents whose kernels compile long, and for few other quick tests."""
 IDS = [
-    pytest.param(each, marks=() if each in QUICK else pytest.mark.slow)
+    pytest.param(each, marks=pytest.mark.slow if each in LONG else ())
     for each in sorted(entry.id for entry in registry().entries("agents"))
 ]
 

@@ -22,8 +22,9 @@ def cells_of(book: Any) -> list[tuple[str, str]]:
 
 
 def texts_of(book: Any) -> list[str]:
-    """Return what the cells print, without pictures, whose bytes depend on matplotlib."""
-    return [output.text for cell in book.cells for output in cell.get("outputs", []) if output.output_type == "stream"]
+    """Return what each cell prints, in one piece, without pictures, whose bytes depend on matplotlib."""
+    outputs = (cell.get("outputs", []) for cell in book.cells)
+    return ["".join(output.text for output in each if output.output_type == "stream") for each in outputs]
 
 
 def committed(script: Path) -> Any:

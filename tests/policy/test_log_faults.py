@@ -19,7 +19,7 @@ import sqlalchemy as sa
 
 from banditlab import Policy
 from banditlab.errors import LogError, UnknownDecisionError, UsageError
-from banditlab.policy import connections, status_of_log, verify_log
+from banditlab.policy import connections, status_of_log, train, verify_log
 from banditlab.policy import log as log_module
 from banditlab.policy.log import HEAD, EventLog
 from tests.policy.customers import new_rows
@@ -183,8 +183,13 @@ def test_files_are_private(policy_file: Path, log: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_flipped_byte_is_named_or_changes_nothing(policy_file: Path, log: Path) -> None:
-    """A log that was closed is one file; a byte of it flips. The state stays right, or the damage is named."""
+def test_a_flipped_byte_is_named_or_changes_nothing(table: Path, log: Path) -> None:
+    """A log that was closed is one file; a byte of it flips. The state stays right, or the damage is named.
+
+    The agent's snapshots are small: most bytes are those of decisions.
+    """
+    policy_file = log.parent / "small.policy"
+    train(table, "offer", agent="fastcb", out=policy_file)
     with Policy.open(policy_file, log, snapshot_every=25) as policy:
         waiting, right = work(policy, 40), state(policy)
         right = state(policy)

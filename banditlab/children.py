@@ -1,7 +1,7 @@
 """Python processes that this one starts: where they import from, and the one in which a plug-in is imported first.
 
 A child is started with `-P`, or with `PYTHONSAFEPATH` where a library starts it: Python then leaves the working folder off
-the path, and a file there called `json.py` is not run in the place of the standard library's.
+the path, and a file there called `json.py` is not run instead of the standard library's.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def import_path() -> list[str]:
 
 
 def begin(path: list[str], parent: int) -> None:
-    """Import from `path` from now on, and end with the process `parent`, in a child of it that a library started."""
+    """Set the import path of this child process to `path`, and have it end when the process `parent` ends."""
     sys.path[:] = path
     end_with(parent)
 
@@ -103,7 +103,7 @@ def safe_start() -> Iterator[None]:
 
 
 def probe(point: Any, name: str) -> None:
-    """Import an entry point in a process of its own, once in this process and those it starts.
+    """Import an entry point in a separate process, once per process and its children.
 
     Nothing is done where its module is imported already.
 

@@ -1,4 +1,4 @@
-"""What is installed beside this package: other libraries, and other distributions that write into its folder."""
+"""What is installed next to this package: other libraries, and other distributions that write into its folder."""
 
 from __future__ import annotations
 

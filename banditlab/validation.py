@@ -1,7 +1,7 @@
 """Checks of settings: each returns the value as it is stored, or raises one line that names it and what is allowed.
 
 name is the setting as the message calls it, value what was given, words the strings it may be
-beside a number, size a limit of docs/limits.md. What the function does not allow raises UsageError.
+next to a number, size a limit of docs/limits.md. What the function does not allow raises UsageError.
 """
 
 from __future__ import annotations

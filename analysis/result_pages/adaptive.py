@@ -1,4 +1,4 @@
-"""docs/results/adaptive.md: a bound that an adaptive adversary exceeds, and the same streams with other coins."""
+"""docs/results/adaptive.md: a bound that an adaptive adversary exceeds, and the same streams with other random draws."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditlab.results.files import write_bytes
 
 
 class Line(NamedTuple):
-    """A run: expected mistakes against the adversary, their mean over other coins on its stream, and the guarantee's parts.
+    """A run: expected mistakes against the adversary, their mean over other draws on its stream, and the guarantee's parts.
 
     `loss` is the best expert's over the run, in mistakes (0.7213 for each nat), `bound` the theorem's additive term.
     """
@@ -63,7 +63,7 @@ def parts(results: Path) -> dict[str, str]:
 
 
 def ratios(lines: list[Line]) -> tuple[float, float]:
-    """Return mean mistakes over mean guarantee: against the adversary, and with other coins on the same streams."""
+    """Return mean mistakes over mean guarantee: against the adversary, and with other random draws on the same streams."""
     guarantee = np.mean([line.loss + line.bound for line in lines])
     return tuple(float(np.mean(values) / guarantee) for values in zip(*(x[5:7] for x in lines), strict=True))  # type: ignore[return-value]
 
@@ -74,7 +74,7 @@ def table(lines: list[Line]) -> str:
     errors = columns.std(axis=0, ddof=1) / np.sqrt(len(lines))
     names = (
         "mistakes, adversary",
-        "mistakes, same streams and other coins",
+        "mistakes, same streams and other random draws",
         "loss of the best expert",
         "bound",
         "loss + bound",

@@ -39,7 +39,8 @@ SECTIONS = {
     "flip": ("Wrong", "The agent's bit is wrong in this share of rounds. Mistakes are counted by the right one."),
     "change": (
         "Changed labels",
-        'Of the second half. "swap": the first two classes trade places; "rotate": every class becomes the next.',
+        'Only the second half of the rounds counts. "swap": the first two classes trade places; "rotate": every class '
+        "becomes the next.",
     ),
 }
 """The page's section on each kind: its title and what its settings mean."""

@@ -15,9 +15,9 @@ import pandas as pd
 from audits.attacks.lines import Line, line
 
 TITLE = "Hostile plug-ins"
-WORDS = """A lab's agent misbehaves in a way that its setting names, all ways in one sweep beside `uniform`, with `-j
-1` and `-j 2` and a limit of 20 s per run. Counts are runs: `uniform`'s must be right, the plug-in's right or failed
-with their own reason (`named`)."""
+WORDS = """A lab's agent misbehaves in the way that its setting names. One sweep plays all ways and `uniform`, with `-j 1`, with
+`-j 2`, and with a limit of 20 s per run. Counts are runs. `uniform`'s runs must be right; the plug-in's runs must be right
+or fail with their own reason (`named`)."""
 COUNT = 1
 """Sweeps with each number of processes."""
 

@@ -108,7 +108,7 @@ class AppleTasting(AroundForecaster, RoundAgent):
             self._inner.update(view, ACCEPT if outcome else REJECT)
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        """Return the mistakes beyond those of the best action, in expectation, where the labels come from a model of the ball.
+        """Return a bound on the expected mistakes beyond those of the best action if the labels come from a model of the ball.
 
         None if the forecaster has no proved bound in nats.
         """

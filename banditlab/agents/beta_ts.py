@@ -73,7 +73,7 @@ class BetaTS(KernelAgent):
 
     Update rule (Algorithm 1): draw :math:`\theta_k \sim \mathrm{Beta}(1 + h_k, 1 + m_k)` and play
     :math:`\arg\max_k \theta_k`, with :math:`h_k` and :math:`m_k` the hits and misses of action k so far; the uniform law
-    is the prior. With `per` each value of one column has counts of its own.
+    is the prior. With `per` each value of one column has separate counts.
 
     The draws are a function (Philox4x32-10; Marsaglia and Tsang) of a key drawn from a child stream in the constructor and
     of the number of rounds acted on before. Draws of two rounds are therefore independent, however late feedback is.
@@ -90,7 +90,7 @@ class BetaTS(KernelAgent):
     ----------
     per
         The first and the last feature of a block of one-hot features, those of a nominal column (`feature_names` of a
-        table's encoder has their order). Each has counts of its own, by the first of them above 0 in a context; contexts
+        table's encoder has their order). Each has separate counts, by the first of them above 0 in a context; contexts
         with none share another. None: one set of counts.
 
     Raises

@@ -54,7 +54,7 @@ def act_kernel(state, x, u, p, payload):
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
     y, z = 1.0 if correct else -1.0, payload[0]
-    if math.isnan(z):  # another class was put in the place of the one chosen
+    if math.isnan(z):  # another class was played instead of the one chosen
         scores(state.V, x, state.z)
         z = state.settings[1] * state.z[action]
     r = -y / (1.0 + math.exp(y * z))  # g = r x, r = -y sigmoid(-y w_k'x); an overflow gives 0
@@ -84,7 +84,7 @@ class EpsilonGreedyDirect(KernelAgent):
     :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts only. `bound` answers
     None.
 
-    Cost: :math:`O(K d)` to score and :math:`O(d)` to learn, :math:`\mathrm{nnz}(x)` in the place of d where contexts
+    Cost: :math:`O(K d)` to score and :math:`O(d)` to learn, :math:`\mathrm{nnz}(x)` instead of d where contexts
     come sparse; :math:`2 K d` numbers.
 
     Parameters

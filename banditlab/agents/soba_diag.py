@@ -91,7 +91,7 @@ class SOBAdiag(LinearScores, KernelAgent):
     beginning is a matter of luck: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6` twenty runs of ours erred
     on 1.4 % to 2.1 % of the rounds (1.77 % on average), most of the difference made in the first 200,000.
 
-    Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, :math:`\mathrm{nnz}(x)` in the place of d
+    Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, :math:`\mathrm{nnz}(x)` instead of d
     for sparse contexts; :math:`3 K d` numbers.
 
     Parameters

@@ -87,7 +87,7 @@ class Across:
 
     @property
     def n_families(self) -> int:
-        """Families, a data set that is in none counted as one."""
+        """The number of families; a data set without a family counts as one."""
         return len(set(self.families))
 
     def ahead(self, first: str, second: str) -> bool:
@@ -96,7 +96,7 @@ class Across:
         return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
 
     def sentence(self) -> str:
-        """Return what is significant about the agent of the lowest mean rank."""
+        """Return a sentence: which agent has the lowest mean rank, and how many others it is significantly better than."""
         best, others = self.agents[0], self.agents[1:]
         beaten = sum(self.ahead(best, other) for other in others)
         told = (

@@ -125,7 +125,7 @@ class Arena:
 
     @cached_property
     def scale(self) -> Arena | None:
-        """The references, which observe the label: shown beside players with bandit feedback, never ranked with them."""
+        """The references, which observe the label: shown next to players with bandit feedback, never ranked with them."""
         references = Arena(self.results, self.environment, REFERENCE)
         return references if self.kind == "bit" and len(references.final) else None
 
@@ -178,7 +178,7 @@ class Arena:
         return found
 
     def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
-        """Return, of every player and repetition, the rows at the settings it is reported at."""
+        """Return the rows of every player and repetition at the settings that are reported for it."""
         runs = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
         reported = {label: pick.reported for label, pick in chosen.items()}
         mine = [label in reported and reported[label].get(r) == settings for label, r, settings in runs]

@@ -93,10 +93,10 @@ def mistake_curves(arena: Arena) -> list[Curve]:
 
 @once
 def relative_panels(arena: Arena) -> list[Panel]:
-    """Return, per norm bound, relative expected mistakes against rounds; nothing where players met different streams.
+    """Return, per norm bound, relative expected mistakes against rounds; nothing where players had different streams.
 
-    Players with a B stand in the panel of that B only, at the setting chosen among those with it; players without a B,
-    or with one that no comparator has, stand in every panel. Every curve is in nats. The lower edge of the band takes
+    Players with a B are in the panel of that B only, at the setting chosen among those with it. Players without a B, or
+    with one that no comparator has, are in every panel. Every curve is in nats. The lower edge of the band takes
     the comparator's loss as it is, the upper edge takes loss - gap: the truth lies between.
     """
     table = arena.relative if arena.paired else arena.relative[:0]

@@ -56,7 +56,7 @@ def _flat(row: Standing) -> dict[str, Any]:
 
 
 def best_settings(arena: Arena) -> pd.DataFrame:
-    """Return, per player and repetition, the settings it is reported at, beside those chosen on all repetitions."""
+    """Return the reported settings of each player and repetition, and those chosen on all repetitions."""
     return pd.DataFrame(
         [
             {"label": label, "settings": pick.settings, "among": pick.among, "held_out": pick.held_out}

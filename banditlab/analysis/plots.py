@@ -74,7 +74,7 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
 
 @styled
 def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) -> Figure:
-    """Draw the share of expected mistakes against the mean cost, the front of the players, and what is known in hindsight."""
+    """Draw the share of expected mistakes against the mean cost: players, their Pareto front, and hindsight references."""
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(rows)))
     ax = figure.subplots()
     front: list[Standing] = []

@@ -394,7 +394,7 @@ class Choice:
 
 
 def choose(values: ArrayLike, first: ArrayLike) -> Choice:
-    """Choose the row with the least mean, each half of the repetitions judged by the choice of the other.
+    """Choose the row with the least mean: each half of the repetitions is reported at the choice of the other half.
 
     So every repetition is reported, and none at a setting it helped to choose. The two halves depend on each other
     through the choices: with 2 to 10 repetitions and 4 or 12 settings of equal merit, the worst case, the 95 % t

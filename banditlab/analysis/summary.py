@@ -25,7 +25,7 @@ class Standing:
     ----------
     rank
         "1", "2=", or "?" where there is an order but no evidence for it (see `statistics.Place`); players with feedback
-        "bit" and "label" are ranked apart; "" for references beside players of one bit.
+        "bit" and "label" are ranked apart; "" for the references of players with one bit.
     settings, among
         The settings that differ, as text, chosen on all repetitions, and of how many it was chosen.
     held_out
@@ -187,7 +187,7 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
 
 
 def scale_rows(arena: Arena) -> list[Standing]:
-    """Return the references beside a ranked table, fewest mistakes first: no ranks, no differences (NaN)."""
+    """Return the references of a ranked table, fewest mistakes first: no ranks, no differences (NaN)."""
     rows = standings(arena.scale) if arena.scale is not None else []
     none = Interval(math.nan, math.nan, math.nan, 0, "none")
     return [replace(row, rank="", position=0, behind_first=none, behind_group=none) for row in rows]
@@ -276,7 +276,7 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
 
 
 def switching_table(arena: Arena) -> pd.DataFrame:
-    """Return each player's mean expected mistakes beside the losses of two comparators in the best ball, where labels change:
+    """Return each player's mean expected mistakes and the losses of two comparators in the best ball, where labels change:
     the best model, and the best sequence of models that switch as often as the labels do.
 
     A player is at its reported settings. "beyond_one" and "beyond_switching" are the mistakes less the loss in nats.

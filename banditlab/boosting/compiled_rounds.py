@@ -168,7 +168,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Write what `absorb` reads beside the payload: the terms of label y, and what the rule stored of the votes."""
+    """Write what `absorb` reads besides the payload: the terms of label y, and what the rule stored of the votes."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain
@@ -234,11 +234,11 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 class Steps(NamedTuple):
     r"""A rule's kernels, and the class of its scratch arrays, with what `adapt` reads of :math:`s^i`.
 
-    begin(rule, scratch)                 writes what `adapt` reads of :math:`s^0`, its mass too
+    begin(rule, scratch)                 writes the mass at :math:`s^0`, and what `adapt` reads of it
     costs(rule, scratch, i, C)          writes learner i's costs into C (K, K)
-    step(rule, scratch, i, l, S)           writes :math:`s^{i+1}` into `S[i]`, its mass, what was before and is after
+    step(rule, scratch, i, l, S)           writes :math:`s^{i+1}` into `S[i]`, and `mass`, `before`, `after` into scratch
     adapt(rule, scratch, i, l, y, root, S) learns the label y; root is :math:`\sqrt{\text{rounds}}`
-    recall(rule, scratch, i, l, s)         does again what the others did that `adapt` reads in `scratch.own`,
+    recall(rule, scratch, i, l, s)         writes what `adapt` reads in `scratch.own` again from the stored votes,
                                            s being :math:`s^i`
     """
 

@@ -254,7 +254,7 @@ class AdaBoostOLM(ExpertBooster):
 
     Cost: the weak learners', and :math:`O(N K^2)`; over learners that estimate N exponentials, and :math:`N K`
     divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each
-    pair instead); :math:`4 N` numbers beside the learners.
+    pair instead); :math:`4 N` numbers besides the learners.
 
     Parameters
     ----------
@@ -269,7 +269,7 @@ class AdaBoostOLM(ExpertBooster):
         authors' code.
     weight_scale
         Factor of the weights, which are in [0, 1] (those of the exponential loss cut at 1, the square hinge's divided by
-        what they can reach); "random" as in the paper's experiments: a factor in [5, 200] of its own for each learner.
+        what they can reach); "random" as in the paper's experiments: a factor in [5, 200], drawn for each learner.
     tuning_seed
         Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
         Jung, Goetz and Tewari; without it they are drawn anew in every run.
@@ -330,7 +330,7 @@ class AdaBoostOLM(ExpertBooster):
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return edges, experts' weights and the best expert beside its bound, and the learners' votes :math:`\alpha`."""
+        r"""Return edges, experts' weights, the best expert with its bound, and the learners' votes :math:`\alpha`."""
         return super().diagnostics() | {f"alpha.{i}": a for i, a in enumerate(self.alpha.tolist(), 1)}
 
     def _best_expert_bound(self) -> float:

@@ -35,7 +35,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     the weak learning condition as "olm_plus_weak_learners".
     `diagnostics` has both sides; there is no comparator, so `bound` returns None.
 
-    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown; :math:`9 N` numbers beside the learners.
+    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown; :math:`9 N` numbers besides the learners.
 
     Parameters
     ----------
@@ -51,7 +51,7 @@ class AdaBoostOLMPlus(ExpertBooster):
         B of the regression's binary forecaster: 2 in the paper; :math:`\sqrt{2}` is enough for :math:`\alpha` in [-2,
         2].
     weight_scale
-        Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200] of its own for each learner.
+        Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200], drawn for each learner.
     tuning_seed
         Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
         Jung, Goetz and Tewari; without it they are drawn anew in every run.

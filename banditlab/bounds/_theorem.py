@@ -1,4 +1,4 @@
-"""How a theorem is registered: a pure function, numbers in, number out, with its source and the range it holds in beside it."""
+"""Registration of a theorem: a pure function from numbers to a number, with its source and the range in which it holds."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ BELOW_ONE = math.nextafter(1.0, 0.0)
 NONNEGATIVE: Range = (0.0, LARGEST)
 POSITIVE: Range = (LEAST, LARGEST)
 EXTENDED: Range = (0.0, math.inf)
-"""Another bound may be infinite: it says nothing, and neither does what is built on it."""
+"""Another bound may be infinite: then it is vacuous, and so is a bound built on it."""
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension", "delay"), NONNEGATIVE),
     **dict.fromkeys(("comparator_norm", "frobenius_norm", "frobenius_bound", "diameter", "hinge_loss"), NONNEGATIVE),

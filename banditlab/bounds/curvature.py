@@ -37,7 +37,7 @@ def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
 
 
 def is_admissible(curvature: float, margin: float) -> bool:
-    r"""Whether a constant is at most `tight_curvature`, but for rounding: a surrogate with it is a proved lower
+    r"""Whether a constant is at most `tight_curvature`, up to rounding: then the surrogate is a proved lower
     bound.
 
     :math:`1/(2 + L)` always is, for :math:`\cosh b \le 1 + b + \sinh b`; it stands first since it asks for no root.

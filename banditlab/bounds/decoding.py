@@ -106,7 +106,7 @@ def decoded_exploration(
     :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates. As `exploration`, with
-    :math:`0.7213 (-\ln s_y)` in the place of :math:`-\ln p_y` on the rounds that are not explored. Infinite at
+    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` on the rounds that are not explored. Infinite at
     :math:`\gamma = 0`.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)

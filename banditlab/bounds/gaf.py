@@ -1,6 +1,6 @@
 r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss: exact forecasts, sampled ones.
 
-The regret of any forecasts :math:`p_t` made beside GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
+The regret of any forecasts :math:`p_t` made from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
 :math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`, :math:`z_t` and
 :math:`s = \mathrm{softmax}(z_t)` at the implicit step: the running certificate. The functions here bound that sum.
 """
@@ -180,7 +180,7 @@ def gaf_theorem_1(
     smoothness: float,
     regularization: float | None = None,
 ) -> float:
-    r"""Regret of GAF over a loss: :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2
+    r"""Regret of GAF for a mixable loss: :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2
     \lambda))`.
 
     margin_bound is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,

@@ -22,7 +22,7 @@ A hit of a class that is likely to be played has a small weight :math:`1/p_y`, a
 plays have :math:`K/\gamma`. With that, "half-log" and "sparsemax" bear longer steps, :math:`2 h \gamma/(K R^2)` with
 the h of `WIDE`: :math:`c \ln 2 = 0.3466` above.
 
-Without a projection bits may come late, by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` in the place of
+Without a projection bits may come late, by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` instead of
 :math:`1/\pi`: the steps :math:`2 c/(b (K/\gamma + 2 \tau))`.
 """
 

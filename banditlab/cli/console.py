@@ -319,7 +319,7 @@ def watch_status(folder: Path, every: float) -> None:
 
 
 def print_merge(parts: Sequence[Path], folder: Path) -> int:
-    """Merge the parts of a sweep, and say what came of it; return 1 where something is missing or failed."""
+    """Merge the parts of a sweep and print the outcome; return 1 if a run is missing or failed."""
     from banditlab.results.merge import Merged, merge
 
     def lines(merged: Merged) -> Iterator[str]:

@@ -66,11 +66,11 @@ class Live:
 
     @property
     def url(self) -> str:
-        """Where the page is; who does not know the whole of it gets nothing."""
+        """The page's address; the server answers requests with the secret part only."""
         return f"http://{HOST}:{self._server.server_address[1]}/{self.secret}/"
 
     def finish(self, how: str) -> None:
-        """Say how the sweep ended, and wait a moment until an open page has been told."""
+        """Publish how the sweep ended, and wait briefly until an open page has fetched it."""
         with self._lock:
             self.ended, self._next = how, 0.0
         if time.monotonic() - self._asked < LINGER:

@@ -206,7 +206,7 @@ def _run_or_estimate(
     if given["cluster"] is not None and given["jobs"] is not None:
         raise UsageError("-j is for this machine; a cluster plays on all its workers")
     if given["dry_run"] and live is not None:
-        raise UsageError("--live shows a sweep that plays; with --dry-run nothing does")
+        raise UsageError("--live shows a running sweep, --dry-run runs none; give one of them")
     sweep, jobs = Sweep(spec, where=where), given["jobs"] or os.cpu_count() or 1
     folder = given["out"] or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if given["dry_run"]:

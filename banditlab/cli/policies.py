@@ -106,7 +106,7 @@ def _notice(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
-    """Print what a log says of its policy; check all of it and draw it if asked to."""
+    """Print the status of a log's policy; with `verify` check every event, with `picture` draw the status to that file."""
     from banditlab.policy.picture import draw_status
     from banditlab.policy.status import status_of_log, verify_log
 

@@ -59,7 +59,7 @@ def new_lab(folder: str | Path) -> list[Path]:
 
 
 def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) -> Path:
-    """Write an agent that works as it stands to agents/NAME.py, or to NAME.py where there is no folder agents/.
+    """Write a working agent to agents/NAME.py, or to NAME.py where there is no folder agents/.
 
     It is plain Python, or made of compiled kernels.
 
@@ -73,7 +73,7 @@ def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) ->
 
 
 def new_env(name: str, folder: str | Path = ".") -> Path:
-    """Write an environment that works as it stands to envs/NAME.py, or to NAME.py where there is no folder envs/.
+    """Write a working environment to envs/NAME.py, or to NAME.py where there is no folder envs/.
 
     Raises
     ------
@@ -95,17 +95,19 @@ def _env_names(name: str) -> dict[str, str]:
 def _class_name(name: str) -> str:
     """Return NAME in the spelling of classes: my-agent becomes MyAgent."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
-        raise UsageError(f"{name!r} is no name: letters and digits, joined by single dashes, beginning with a letter")
+        raise UsageError(
+            f"the name {name!r} must be letters and digits, joined by single dashes, and begin with a letter"
+        )
     class_name = "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
     if keyword.iskeyword(class_name):
-        raise UsageError(f"{name!r} is no name: Python keeps {class_name} for itself")
+        raise UsageError(f"the name {name!r} gives the class {class_name}, a keyword of Python; choose another")
     return class_name
 
 
 def _unused(kind: str, name: str, names: dict[str, str]) -> dict[str, str]:
     for entry in registry().entries(kind):
         if entry.id == names["id"]:
-            raise UsageError(f"{name!r} is taken: {entry.origin} has one of the {kind} called {entry.id!r}")
+            raise UsageError(f"the name {name!r} is taken: {entry.origin} has {entry.id!r} in its {kind}")
     return names
 
 

@@ -88,7 +88,7 @@ def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, 
 def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
     """Return the part's Newton direction, its Hessian corrected by the steps so far over the whole.
 
-    This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian in the place of :math:`H_0`.
+    This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian as :math:`H_0`.
     """
     q, shares = p.G, []
     for s, y in reversed(pairs):

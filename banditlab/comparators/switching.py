@@ -41,7 +41,7 @@ def best_with_switches(
 ) -> list[SwitchingComparator]:
     """Return the least losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
 
-    It is hindsight, as the comparator in the ball is: a player's mistakes beyond it are no regret that a theorem here bounds.
+    It is known in hindsight only, as the comparator in the ball. No theorem in the package bounds the regret against it.
 
     Parameters
     ----------

@@ -58,7 +58,7 @@ def compare(
     Parameters
     ----------
     data
-        A file, or a table in memory: a pandas DataFrame, a pyarrow Table or whatever hands over Arrow data (polars).
+        A file, or a table in memory: a pandas DataFrame, a pyarrow Table or an object with Arrow data (polars).
         A table in memory is written to `table.parquet` in the results folder first. Several tables: a list of files, a
         folder, a pattern, or "openml:ID,ID"; those with faults are left out, with a warning each.
     label
@@ -117,12 +117,12 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
     data, label
         The file and the column to predict ("" for a LIBSVM file, which brings its own labels).
     passes
-        How often each run is shown all n rows, in a new order each time; 1 by default. Agents may remember the rows of
-        earlier passes, so what is ranked is the first one.
+        Passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of earlier
+        passes, so only the first pass is ranked.
     rounds
-        Rounds a run, in the place of n times `passes`: fewer than n leave rows out.
+        Rounds per run instead of n times `passes`; fewer than n leave rows out.
     repetitions
-        Runs of each agent and setting, each over the rows in an order of its own.
+        Runs of each agent and setting, each over the rows in its own order.
     agents
         Ids, "all", or None for those of practice and one of theory: see `chosen_agents`.
     feedback, change

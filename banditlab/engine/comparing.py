@@ -1,4 +1,4 @@
-"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and stored beside the runs."""
+"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and stored with the runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Processes beside this one: they are started, called, interrupted and ended; each does one task at a time.
+"""Worker processes: they are started, called, interrupted and ended; each does one task at a time.
 
 A worker is a loky executor (part of joblib) of one process, so the task in which it died or hung is known.
 """

@@ -3,8 +3,8 @@
 Both ways give the same actions from the same seeds. Results are stored at checkpoints only, so a run of any length needs the
 memory of one block.
 
-The engine counts: a mistake is an action that is not right, by label or bits, whatever reward a wrapper returns, and a
-decision is read before the player updates.
+The engine counts mistakes itself: an action is a mistake if the label or the bits say so, whatever reward a wrapper returns.
+It reads each decision before the player updates.
 """
 
 from __future__ import annotations

@@ -56,7 +56,7 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule, list[T
     Raises
     ------
     UsageError
-        The bytes are no encoder, of a later version, or contradict themselves.
+        The bytes are not a saved encoder, have a later format version, or are inconsistent.
     """
     refuse_beyond(UNPACKED, len(data), f"{source}: {len(data):,} bytes")
     try:

@@ -87,7 +87,7 @@ class TextFeatures:
         return made
 
     def rows(self, texts: Sequence[str]) -> Any:
-        """Return the features (n, m) of texts (n,), in CSR form but for those of an SVD."""
+        """Return the features (n, m) of texts (n,), in CSR form unless they are an SVD's."""
         counted = self.vectorizer.transform(texts) * JUST_BELOW_ONE
         return counted @ self.axes.T if len(self.axes) else counted
 
@@ -97,11 +97,11 @@ class TextFeatures:
 
     @classmethod
     def of(cls, name: str, words: list[str], idf: list[float], axes: list[list[float]]) -> Self:
-        """Return what `plain` gave, or raise a ValueError where it contradicts itself."""
+        """Return the object that `plain` described, or raise a ValueError if its parts are inconsistent."""
         n = len(words)
         found = np.array(axes) if axes else np.zeros((0, n))
         if not words or len(set(words)) < n or len(idf) != n or found.shape != (len(axes), n):
-            raise ValueError(f"the words of column {name[:60]!r} and their numbers do not belong together")
+            raise ValueError(f"the words of column {name[:60]!r} and their numbers do not fit together")
         if not np.allclose(found @ found.T, np.eye(len(found)), rtol=0.0, atol=1e-9):
             raise ValueError(f"the axes of column {name[:60]!r} are not orthonormal")
         return cls(name, tuple(words), np.array(idf), found)

@@ -1,4 +1,4 @@
-"""The recipe, fitted: from a table, or from one row of it, to contexts. Saved without pickle."""
+"""The fitted recipe: it turns a table or one row into contexts, and is saved without pickle."""
 
 from __future__ import annotations
 
@@ -329,7 +329,7 @@ class Encoder:
     def _no_gap(self, name: str) -> UsageError:
         return UsageError(
             f"key {name!r} must have a finite value: the recipe was fitted with missing = {self.recipe.missing!r}, which puts "
-            "nothing in the place of missing and infinite ones"
+            "no replacement for missing and infinite ones"
         )
 
     # ----------------------------------------------------------------------------------------------------------- saving
@@ -362,7 +362,7 @@ class Encoder:
         Raises
         ------
         UsageError
-            The bytes are no encoder, of a later version, or contradict themselves. Nothing in them is ever run.
+            The bytes are not a saved encoder, have a later format version, or are inconsistent. They are read as data only.
         """
         from banditlab.envs._saved_encoder import read
 

@@ -338,7 +338,8 @@ def stored_table(table: Any, folder: Path) -> Path:
     Raises
     ------
     UsageError
-        It is no table (a pandas DataFrame, a pyarrow Table, or what hands over Arrow data), or has columns of mixed types.
+        It is not a table (a pandas DataFrame, a pyarrow Table or an object with `__arrow_c_stream__`), or has columns of
+        mixed types.
     """
     import pandas as pd
     import pyarrow
@@ -353,7 +354,7 @@ def stored_table(table: Any, folder: Path) -> Path:
             arrow = pyarrow.table(table)
         else:
             raise UsageError(
-                "data must be a file, a pandas DataFrame, a pyarrow Table or what hands over Arrow data, got "
+                "data must be a file, a pandas DataFrame, a pyarrow Table or an object with __arrow_c_stream__, got "
                 f"{type(table).__name__}"
             )
         out = io.BytesIO()

@@ -32,7 +32,7 @@ class _Words(NamedTuple):
 
 
 class Sparse(StreamEnv):
-    r"""Synthetic documents with few of many words, as in text classification; blocks are in CSR form.
+    r"""Synthetic documents, each with a few words of a large vocabulary, as in text classification; blocks are in CSR form.
 
     Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
     permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without

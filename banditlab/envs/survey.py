@@ -266,10 +266,10 @@ def _most_frequent(y: Labels) -> float:
 
 
 def told_alone(column: Column, y: Labels) -> float:
-    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if it has gaps only.
+    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if too few rows have an entry.
 
-    A nominal column by the most frequent class of the other rows of a category; numbers by a small decision tree, grown on
-    either half of the rows and asked of the other. Of many rows some are drawn, once and for all.
+    A nominal column predicts the most frequent class of the category's other rows. For numbers, a small decision tree is
+    fitted to one half of the rows and predicts the other half. Large tables are sampled, always with the same seed.
     """
     from sklearn.tree import DecisionTreeClassifier
 

@@ -225,7 +225,7 @@ class Table(DataSetEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings with the file's content hash, and its format, in the place of its path.
+        """Return the settings with the file's content hash, and its format, instead of its path.
 
         An empty list of rows, columns or roles counts as none. `header` is included if the file has none.
         """
@@ -348,7 +348,7 @@ class Table(DataSetEnv):
         if name not in frame.columns:
             hint = nearest(name, list(frame.columns[:30]), keep_order=True)
             beside = "arms" if self.arms else "label"
-            raise UsageError(f"{where}: there is no column {name!r} beside the {beside}{hint}")
+            raise UsageError(f"{where}: there is no column {name!r} other than the {beside}{hint}")
         values = frame[name].replace([np.inf, -np.inf], np.nan)
         if key == "order" and not pd.api.types.is_numeric_dtype(values.dtype):
             values = pd.to_datetime(values, errors="coerce", utc=True, format="ISO8601")

@@ -1,4 +1,4 @@
-"""The first of the largest of K numbers, in kernels, and the largest but one class's."""
+"""Kernels for the first index of the largest of K numbers, and for the largest without one class."""
 
 from __future__ import annotations
 

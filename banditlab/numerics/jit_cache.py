@@ -136,7 +136,7 @@ def _private(locator: Any) -> Any:
 
 
 class PrivatePlaces(CompileResultCacheImpl):
-    """numba's places for a cache, each only where nobody else may write it."""
+    """numba's cache locators, limited to folders that no other user may write."""
 
     _locator_classes = [_private(locator) for locator in CompileResultCacheImpl._locator_classes]
 

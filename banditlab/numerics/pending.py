@@ -99,7 +99,7 @@ def with_room(ring: Ring, X: Any) -> Ring:
 
 
 def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
-    """Return the array with `more` rows of zeros below, and at least so many columns."""
+    """Return the array with `more` rows of zeros appended and at least `columns` columns."""
     wider = [(0, max(0, columns - size)) for size in array.shape[1:]]
     return np.pad(array, [(0, more), *wider]) if more or any(map(any, wider)) else array
 

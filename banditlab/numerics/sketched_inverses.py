@@ -2,8 +2,8 @@ r"""An array of models as in `class_inverses`, :math:`P_i = A_i^{-1}` and :math:
 contexts of all of them.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers and as many multiplications a
-round. Where contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), nearly all that :math:`P_i`
-says stands in these. So :math:`P_i` is approximated within the family
+round. Where contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), nearly all of what :math:`P_i`
+holds is in these. So :math:`P_i` is approximated within the family
 
 .. math::
 
@@ -16,8 +16,8 @@ Read. At a context of coordinates :math:`a = Q x`, with the squared norm `rest` 
     x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
 Learn. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
-which leaves the family. Of it the block in Q stays as it is, and outside, where :math:`w x x'` adds
-:math:`w\, \text{rest}` to the trace of :math:`A_i`, every direction gets the mean:
+which is outside the family. Its block in Q is stored exactly. Outside Q, :math:`w x x'` adds
+:math:`w\, \text{rest}` to the trace of :math:`A_i`, and every direction gets the mean:
 
 .. math::
 
@@ -45,7 +45,7 @@ streams of low rank and noise (3) made fewer mistakes than the other consistent 
 every update.
 
 Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for one that learns, and
-:math:`M (d + m)` per round in the mean for (4), beside the sketch's own; :math:`M (d + m^2/2)` numbers.
+:math:`M (d + m)` per round in the mean for (4), besides the sketch's own; :math:`M (d + m^2/2)` numbers.
 
 References
 ----------

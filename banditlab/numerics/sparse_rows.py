@@ -55,9 +55,9 @@ class SparseRows:
 
     @classmethod
     def of(cls, contexts: Any, whose: str = "the contexts") -> Self:
-        """Return sparse contexts of any kind (a scipy.sparse array, or such rows themselves) checked, without a copy.
+        """Return the sparse contexts, a scipy.sparse array or already `SparseRows`, checked and without a copy.
 
-        Rows with places out of order or twice are put in order in a copy.
+        Rows whose column indices are unsorted or duplicated are sorted and summed in a copy.
 
         Raises
         ------

@@ -26,7 +26,7 @@ COVERS = {
     "learning": "the value is the mean over rounds of the expected reward of the target policy given the past; the interval "
     "holds after all numbers of rounds at once",
 }
-SUPPORTED = "every logged action could have been logged in every round: the figures but for the interval need it"
+SUPPORTED = "every logged action had a positive propensity in every round; all figures except the interval need this"
 EARLIER = "predictions of a round come from earlier rounds only"
 EXACT = {
     False: "propensities are those with which the actions were drawn",
@@ -106,7 +106,7 @@ def evaluate(
     ----------
     log
         The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 32 bytes per
-        round beside the part at hand, a learning logger's none.
+        round besides the part being read, a learning logger's none.
     logger
         "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too. The
         interval of "learning" is wider and holds for both.

@@ -1,4 +1,4 @@
-"""A log of decisions beside a target policy's probabilities, and what may be wrong with it."""
+"""A log of decisions with a target policy's probabilities, and the faults it may have."""
 
 from __future__ import annotations
 

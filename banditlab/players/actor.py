@@ -176,7 +176,7 @@ class RoundActor(Actor):
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
         """Play n rounds: X (n, d), dense or CSR, labels y (n,) or, of an `Agent`, bits (n, K) bool; fills `trace`, each (n,).
 
-        In each round `_receive` gets the feedback that `learn` would get, once the action is taken; never the label beside it.
+        In each round `_receive` gets the feedback that `learn` would get, once the action is taken, and never the label.
 
         Raises
         ------

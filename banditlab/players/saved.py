@@ -221,7 +221,7 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return `new` in the place of `old`, sharing nothing with `new`, or raise a UsageError that names what does not fit.
+    """Return `new` as a replacement of `old`, sharing nothing with `new`, or raise a UsageError that names what does not fit.
 
     Arrays are written in place, so that a wrapper and the player inside it still share them. Nothing is written where
     something does not fit, except that an inner player checks its own state itself.

@@ -2,8 +2,8 @@
 executed.
 
 The header holds names, counts, provenance and the agent's own header. Arrays: `state...` the agent's, `encoder` the bytes of
-the encoder, `open...` decisions that wait for feedback, `other` the file of the policy that takes a holdback. Checksums tell
-damage, they are no signature.
+the encoder, `open...` decisions that wait for feedback, `other` the file of the policy that takes a holdback. Checksums detect
+damage; they are not a signature.
 """
 
 from __future__ import annotations
@@ -212,10 +212,10 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
         setattr(core, name, getattr(head, name))
     K, d = agent.problem.n_classes, agent.problem.n_features
     if (K, d) != (len(head.classes), encoder.d) or not np.isclose(agent.problem.radius, encoder.radius, rtol=1e-9):
-        raise ValueError("its agent, encoder and classes do not belong together")
+        raise ValueError("its agent, encoder and classes do not fit together")
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
-        raise ValueError("its retired classes are none")
+        raise ValueError("its retired classes are not classes of the policy")
     core.set_floor(head.floor)
     other = unpacked(arrays.pop(OTHER).tobytes(), "its other policy") if OTHER in arrays else None
     core.added = {k: n for k, n in head.added}  # noqa: C416 - pairs are lists

@@ -23,7 +23,7 @@ WITHOUT_ANSWER = (
 
 
 class AnsweredDecisions:
-    """The answered decisions of an event log, beside its policy and the names of its actions; errors are those of `EventLog`.
+    """The answered decisions of an event log, with its policy and the names of its actions; errors are those of `EventLog`.
 
     Parameters
     ----------

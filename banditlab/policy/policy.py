@@ -746,7 +746,7 @@ def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
-        raise UsageError(f"the key {twice[:60]!r} stands twice in one object")
+        raise UsageError(f"the key {twice[:60]!r} occurs twice in one object")
     return found
 
 

@@ -212,7 +212,7 @@ class Server:
                 if "content-length" in request.headers and "transfer-encoding" in request.headers:
                     raise Refused(400, "give Content-Length or Transfer-Encoding, not both", close=True)
                 if self.hosts and host_of(request.headers.get("host", "")) not in self.hosts:
-                    raise Refused(421, "this server is not asked under that host name")
+                    raise Refused(421, f"the header Host must name one of {', '.join(self.hosts)}")
                 if self.token and not open_to_all and not bears(request, self.token):
                     raise Refused(401, "give the token as Authorization: Bearer TOKEN")
                 found = await handle(request)
@@ -344,7 +344,7 @@ class Server:
 
 
 def decoded(body: bytearray) -> dict[str, Any]:
-    """Return the JSON object that a body is; a key that stands twice is refused: readers differ in which one they take."""
+    """Return the JSON object of a body; duplicate keys are refused, since parsers differ in which one they take."""
     try:
         found = json.loads(body, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError) as error:

@@ -124,11 +124,11 @@ def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unansw
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups answered most and least often with their shares, where not all are answered equally often; else [].
+    """Return the groups answered most and least often with their shares; [] if the shares do not differ significantly.
 
-    Pearson's chi-squared test of decisions answered or not (n,) in groups numbered from 0 (n,), at the level `UNEQUAL`. Groups
-    that are too small are left out. With the share of all decisions as the expected one, the statistic of L groups is
-    asymptotically at most chi-squared with L degrees of freedom.
+    The arguments have one entry per decision (n,): whether it was answered, and its group, numbered from 0. The test is
+    Pearson's chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected share is that of all
+    decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

@@ -39,11 +39,11 @@ learners (`least_error_rate` at $\gamma/2$, as Theorem 4 doubles the edge). `Lem
 """
 SEARCH = r"""## Bounds searched
 
-A setting's ratio is the $1 - \delta$ quantile of what is bounded over the bound. The quantile comes from the exact law over
-the draws of hedge or of Algorithm 3. For `olm_plus_weak_learners` a setting is a run whose learners use up Definition 10, and
-the ratio is the best expert's mistakes over the bound, 0 where the bound is all rounds. `least_error_rate` is a lower bound:
-its ratio is it over the least error of a booster that knows the learners' law. `searched`: changes of the worst setting, which
-stay where the ratio rises.
+A setting's ratio is the $1 - \delta$ quantile of the bounded quantity divided by the bound. The quantile comes from the exact
+distribution over the draws of hedge or of Algorithm 3. For `olm_plus_weak_learners` a setting is a run whose learners exhaust
+the excess of Definition 10. Its ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at least the
+number of rounds. `least_error_rate` is a lower bound: the ratio is its value divided by the least error of a booster that knows
+the learners' distribution. `searched` is the number of changes tried to the worst setting; a change is kept if the ratio rises.
 """
 
 

@@ -34,9 +34,9 @@ How many more mistakes does a forecaster make when it observes the label in a fr
 agent that observes it for accepted items only?
 """
 DATA = r"""`label-efficient` around `folklore` with `query_rate` $= \epsilon$ and half-log decoding, on labels of a logistic
-model (K = 3, d = 10, rows of norm B = 5). Means and standard errors over seeds; contexts, labels and coins change with the
-seed, and all rates meet the same streams. `guaranteed`: half of the model's loss in bits plus the bound,
-$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit; above T it says nothing.
+model (K = 3, d = 10, rows of norm B = 5). The table has means and standard errors over seeds. Contexts, labels and
+random draws change with the seed, and all rates play the same streams. `guaranteed`: half of the model's loss
+in bits plus the bound, $\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit; above T it is vacuous.
 """
 TASTING = r"""Two classes, d = 10, rows of norm 5; a third of the items are good, and labels are drawn from a logistic model.
 Mistakes are the expected ones beyond those of the action that is best in each round. A rejected item shows nothing, but in
@@ -45,11 +45,11 @@ more often than was needed here. `linucb` never sees that a rejection was wrong,
 """
 SEARCH = r"""## Bounds searched
 
-A setting's ratio is the mean regret over the bound; the mean is exact, over all $2^T$ outcomes of the coins.
+A setting's ratio is the mean regret over the bound; the mean is exact, over all $2^T$ outcomes of the draws.
 `label_efficient`: up to 6 rounds of two classes, one or two features, the labels fixed beforehand, regret in log loss.
 `label_efficient_experts`: up to 6 experts with costs 0 or 1 in up to 8 rounds, exponential weights. `searched`: changes of
 the worst setting, which stay where the ratio rises. `apple_tasting`: up to 5 items, labels of a model of the ball; the mean is
-exact, over all coins and labels.
+exact, over all draws and labels.
 """
 
 

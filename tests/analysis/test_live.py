@@ -166,7 +166,10 @@ def test_the_server_ends_with_the_sweep_however_that_ends(tmp_path, monkeypatch,
         command_line()
     assert end.value.code == {"interrupted": 130, "broken": 2, "dry": 2}[how]
     if how == "dry":
-        assert capsys.readouterr().err == "banditlab: --live shows a sweep that plays; with --dry-run nothing does\n"
+        assert (
+            capsys.readouterr().err
+            == "banditlab: --live shows a running sweep, --dry-run runs none; give one of them\n"
+        )
         return
     [(url, code)] = seen
     assert code == 200

@@ -70,10 +70,10 @@ def test_trees_at_their_limits_are_trees() -> None:
     ("changes", "said"),
     [
         ({"nodes": {(0, 0): 3}}, "a node is neither a leaf nor a split"),
-        ({"nodes": {(0, 1): 0}}, "a split is of a column that there is not"),  # a threshold on categories
-        ({"nodes": {(0, 1): 3}}, "a split is of a column that there is not"),
-        ({"nodes": {(2, 1): 1}}, "a split is of a column that there is not"),
-        ({"nodes": {(2, 1): -1}}, "a split is of a column that there is not"),
+        ({"nodes": {(0, 1): 0}}, "a split is of a column that does not exist"),  # a threshold on categories
+        ({"nodes": {(0, 1): 3}}, "a split is of a column that does not exist"),
+        ({"nodes": {(2, 1): 1}}, "a split is of a column that does not exist"),
+        ({"nodes": {(2, 1): -1}}, "a split is of a column that does not exist"),
         ({"nodes": {(1, 3): 2}}, "a leaf has children"),
         ({"nodes": {(1, 5): -2}}, "a leaf has children"),
         ({"nodes": {(2, 3): -1, (2, 5): -1}}, "a split has no children"),
@@ -89,8 +89,8 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"nodes": {(2, 4): 0}}, "its nodes are no tree"),  # the root is nobody's child
         ({"nodes": {(0, 3): 0}}, "its nodes are no tree"),
         ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are no tree"),
-        ({"nodes": {(1, 2): 3}}, "a leaf has a slot that there is not"),
-        ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that there is not"),
+        ({"nodes": {(1, 2): 3}}, "a leaf has a slot that does not exist"),
+        ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(0, 2): 1}}, "a split has a slot"),
         ({"nodes": {(0, 2): 0}}, "a split has a slot"),
         ({"nodes": {(3, 2): 0}}, "two leaves have one slot"),
@@ -138,8 +138,8 @@ def test_what_is_no_tree_is_named(changes: dict[str, dict[Any, float]], said: st
         ("sizes", np.zeros(2, np.int64), "sizes has another shape or type"),
         ("sizes", np.zeros((3, 1), np.int64), "sizes has another shape or type"),
         ("tuning", np.zeros(6), "tuning has another shape or type"),
-        ("values", np.zeros((63, 4)), "its arrays do not belong together"),
-        ("sizes", np.array([1, 0, -1, 0]), "its arrays do not belong together"),
+        ("values", np.zeros((63, 4)), "its arrays do not fit together"),
+        ("sizes", np.array([1, 0, -1, 0]), "its arrays do not fit together"),
     ],
 )
 def test_arrays_of_another_kind_are_named(name: str, array: Any, said: str) -> None:

@@ -133,20 +133,20 @@ def test_a_folder_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_a_bad_name_is_refused(tmp_path: Path, make: object, name: str) -> None:
     with pytest.raises(UsageError) as caught:
         make(name, tmp_path)  # type: ignore[operator]
-    expected = "is no name: letters and digits, joined by single dashes, beginning with a letter"
-    assert str(caught.value) == f"{name!r} {expected}"
+    expected = "must be letters and digits, joined by single dashes, and begin with a letter"
+    assert str(caught.value) == f"the name {name!r} {expected}"
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_name_that_is_taken_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         new_agent("banditron", tmp_path)
-    assert str(caught.value) == "'banditron' is taken: banditlab has one of the agents called 'banditron'"
+    assert str(caught.value) == "the name 'banditron' is taken: banditlab has 'banditron' in its agents"
 
 
 @pytest.mark.parametrize("name", ["none", "None", "true"])
 def test_a_name_that_python_keeps_is_refused(tmp_path: Path, name: str) -> None:
-    with pytest.raises(UsageError, match=f"^'{name}' is no name: Python keeps {name.capitalize()} for itself$"):
+    with pytest.raises(UsageError, match=f"gives the class {name.capitalize()}, a keyword of Python"):
         new_agent(name, tmp_path)
 
 

@@ -198,7 +198,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
             "per (--per) must be a nominal feature of a table with arms",
         ),
         ({"format": "libsvm"}, "arms: a LIBSVM file brings its own labels; leave it out"),
-        ({"order": "time:gpt4"}, "there is no column 'gpt4' beside the arms"),
+        ({"order": "time:gpt4"}, "there is no column 'gpt4' other than the arms"),
         ({"arms": [], "label": ""}, "give label (--label), the column to predict"),
     ],
 )

@@ -41,7 +41,7 @@ def test_a_key_that_is_no_column_is_refused(policy_file: Path, row: dict[str, An
 
 
 def test_a_key_that_stands_twice_in_json_is_refused(policy_file: Path) -> None:
-    with pytest.raises(UsageError, match="the key 'age' stands twice in one object"):
+    with pytest.raises(UsageError, match="the key 'age' occurs twice in one object"):
         Policy.load(policy_file).decide('{"plan": "pro", "age": 31, "visits": 2.0, "age": 99}')
 
 

@@ -112,7 +112,7 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` at z (K,); on a hit the best other class gets the outcome wrong, if its q at x is small."""
+    """Update as `learn` at z (K,); on a hit also update the best other class with y = -1, if its q at x is small."""
     learn(models, x, k, z[k], y)
     if y < 0.0:
         return

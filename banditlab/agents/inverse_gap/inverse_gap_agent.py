@@ -159,8 +159,8 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 class InverseGapAgent(KernelAgent):
     r"""Base of `fastcb` and `squarecb`; a subclass sets `weights_kernel(z, g, p)` and its defaults.
 
-    Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with a constant,
-    intercept R, behind it. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
+    Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with the constant
+    intercept R appended. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
     :math:`A_i \mathrel{+}= c s(z) s(-z) x x'`, :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
     :math:`g = -y s(-y z)`, s the logistic function, :math:`P_i = A_i^{-1}`, :math:`h_i = P_i b_i`; w weighs the two
     virtual labels and draws untried classes to 1/2, well above the :math:`1/K` they deserve: optimism that explores.
@@ -190,7 +190,7 @@ class InverseGapAgent(KernelAgent):
     (`numerics.lookahead`), and of a class that has learnt :math:`r < d / 2` rounds it keeps and reads :math:`r d`
     numbers (`numerics.low_rank`): the same play, to rounding. Prefetching takes 64 or :math:`32 K d` numbers more.
     Of "aioli", "diagonal" takes :math:`O(K d)` and :math:`2 K d` numbers a set; "sketch"
-    :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers a set beside :math:`3 m d` for the
+    :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers per set besides :math:`3 m d` for the
     sketch, m the `sketch_size`.
 
     Parameters

@@ -102,7 +102,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         """Create the policy's models by one round, whose effect is overwritten."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
         if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
-            raise UsageError(f"state.fitted.models must be of the classes 0 ... {self.problem.n_classes - 1}")
+            raise UsageError(f"the keys of state.fitted.models must be classes in 0 ... {self.problem.n_classes - 1}")
         self._policy.partial_fit(np.zeros((1, d)), np.array([first]), np.zeros(1))
         oracles = self._policy._oracles
         one = self._model_of(oracles.algos[first])

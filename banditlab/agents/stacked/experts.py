@@ -107,8 +107,8 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
     r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return the margin it used and its own q.
 
-    The margin is z, or if that is not known (fresh) the root of :math:`m + \text{lifted}\, q` at q = shared_q, its
-    own q where that is below 0.
+    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. There q is shared_q, or the expert's
+    own q if shared_q is negative.
     """
     own, v = bank.point.x, bank.v
     pad(view, own)

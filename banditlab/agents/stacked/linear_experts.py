@@ -57,8 +57,8 @@ def linear_experts(regularization: float, n_models: int, m: int, whole: bool) ->
 
 
 def _read_whole(linear, views, size, m, q):
-    """Write :math:`m_k = h_k'x` and :math:`q_k = x'P_k x` of the experts' models, one expert's after the other's, x
-    `size` numbers of views.
+    """Write :math:`m_k = h_k'x` and :math:`q_k = x'P_k x` of the experts' models, expert by expert; x is
+    the expert's view, `size` numbers long.
     """
     M = linear.P.shape[1]
     for e in range(linear.P.shape[0]):
@@ -107,8 +107,9 @@ def ridge_margin(lifted_m, q, middle):
 
 @njit
 def update_ridge(bank, e, view, k, y, z, fresh, lifted, middle, penalty):
-    """Update class k of expert e with the outcome y = +-1 at its view; return its margin before: z, or its own where fresh.
+    """Update class k of expert e with the outcome y = +-1 at its view; return the margin used.
 
+    The margin is z, or computed from the current model if fresh.
     penalty: how far the target of a miss is below 0, or below -1/2 of one model for two classes.
     """
     own, v = bank.point.x, bank.v

@@ -34,13 +34,13 @@ NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
 
 
 class Forest(NamedTuple):
-    """M trees of N learners, :math:`M/N` each, or :math:`M = 0` of learners that are no trees; V columns of nodes, W of
-    values, Z of seen.
+    """There are M trees of N learners, :math:`M/N` each; M is 0 if learners are not trees. Nodes have V columns, values W,
+    seen Z.
 
     trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
     draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
     widths (3,)             V, W, Z
-    starts                  what `learn` takes beside the arrays
+    starts                  what `learn` takes besides the arrays
     scratch (SCRATCH, K), both (2,) are scratch
     """
 

@@ -40,7 +40,7 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
         array, old = given[name], getattr(made, name)
         fits = isinstance(array, np.ndarray) and array.dtype == old.dtype and array.shape[1:] == old.shape[1:]
         _demand(fits and array.ndim == old.ndim and len(array) >= least, f"{name} has another shape or type")
-    _demand(len(values) == len(nodes) and len(sizes) == 3, "its arrays do not belong together")
+    _demand(len(values) == len(nodes) and len(sizes) == 3, "its arrays do not fit together")
     (grace, *chances), settings = given["tuning"][:PRIOR], slice(PRIOR, None)  # the first three may be drawn
     right = 1.0 <= grace < np.inf and all(0.0 < chance < 1.0 for chance in chances)
     _demand(right and same(made.tuning[settings], given["tuning"][settings]), "tuning is not what the settings make it")
@@ -52,12 +52,12 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
 
 
 def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns: int) -> None:
-    """Demand that nodes are leaves or splits of columns there are, and that every node but the root has one parent above."""
+    """Demand that nodes are leaves or splits of existing columns, and that every node except the root has one parent above."""
     nominal, kinds, feature, children = len(starts) - 1, nodes[:, KIND], nodes[:, FEATURE], nodes[:, CHILD:]
     _demand(np.isin(kinds, (LEAF, NUMERIC, NOMINAL)).all(), "a node is neither a leaf nor a split")
     numeric, named, leaves = kinds == NUMERIC, kinds == NOMINAL, kinds == LEAF
     here = np.where(named, feature >= 0, feature >= nominal) & np.where(named, feature < nominal, feature < columns)
-    _demand(here[~leaves].all(), "a split is of a column that there is not")
+    _demand(here[~leaves].all(), "a split is of a column that does not exist")
     _demand((children[leaves] == -1).all(), "a leaf has children")
     _demand((children >= -1).all() and (children[~leaves] >= 0).any(axis=1).all(), "a split has no children")
     _demand((children[numeric, :2] >= 0).all() and (children[numeric, 2:] == -1).all(), "a split has no two sides")
@@ -74,7 +74,7 @@ def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns:
 def _require_slots(nodes: NDArray[np.int64], first: NDArray[np.float64], slots: int, free: int) -> None:
     """Demand that leaves have slots of their own, and that the others are a chain, each naming the next free one."""
     taken = nodes[:, SLOT]
-    _demand((taken >= CLOSED).all() and (taken < slots).all(), "a leaf has a slot that there is not")
+    _demand((taken >= CLOSED).all() and (taken < slots).all(), "a leaf has a slot that does not exist")
     _demand((taken[nodes[:, KIND] != LEAF] < 0).all(), "a split has a slot")
     occupied = taken[taken >= 0]
     left = set(range(slots)) - set(occupied.tolist())

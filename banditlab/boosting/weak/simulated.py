@@ -36,7 +36,7 @@ class Simulated(WeakLearner):
     edge
         :math:`\gamma` in the paper, in [0, 1].
     spread
-        An edge of its own for every learner, drawn once from
+        One edge per learner, drawn once from
         :math:`[\text{edge} - \text{spread}, \text{edge} + \text{spread}]` cut to [0, 1].
     behaviour
         "random" or "adversarial".

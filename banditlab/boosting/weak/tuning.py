@@ -29,7 +29,7 @@ class Tuning:
     Raises
     ------
     UsageError
-        A seed below 0 or above :math:`2^{32} - 1`, learners that are no trees, or a seed beside settings that it draws.
+        A seed below 0 or above :math:`2^{32} - 1`, learners that are not trees, or a seed together with settings that it draws.
     """
 
     def __init__(self, seed: int | None, n_learners: int, cls: type[WeakLearner], written: dict[str, object]) -> None:

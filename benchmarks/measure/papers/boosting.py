@@ -230,7 +230,7 @@ def link_ratio(s: Setting) -> float:
 
 
 def draw_run(rng: np.random.Generator) -> Setting:
-    """Return the numbers of a run with learners that use up Definition 10; its table holds the seed.
+    """Return the numbers of a run whose learners exhaust the excess of Definition 10; its table holds the seed.
 
     The rounds are as many as it takes for the bound to be below them.
     """

@@ -206,7 +206,7 @@ def test_models_of_a_state_belong_to_classes(stream):
     other.set_state(state)
     assert set(other.get_state()["fitted"]["models"]) == {"0", "1", "2"}
     models = state["fitted"]["models"]
-    with pytest.raises(UsageError, match=r"^state\.fitted\.models must be of the classes 0 \.\.\. 2$"):
+    with pytest.raises(UsageError, match=r"^the keys of state\.fitted\.models must be classes in 0 \.\.\. 2$"):
         make(ContextualBanditsLinUCB, 3, 4).set_state(
             state | {"fitted": state["fitted"] | {"models": models | {"3": models["0"]}}}
         )

@@ -371,7 +371,7 @@ def test_an_adaptive_environment_is_played_step_by_step():
 @pytest.mark.slow
 @pytest.mark.parametrize("id_", ["fastcb", "stackcb", "linucb"])
 def test_one_sided_answers_are_those_of_the_page_on_late_answers(id_: str):
-    """A policy's queue there learns bits that arrive in one round in another order: with the timeout, means at most .6 pp apart."""
+    """A policy learns bits that arrive in one round in another order: with the timeout, means are at most .6 pp apart."""
     with (Path(__file__).parents[2] / "docs/results/late-answers-one-sided.csv").open(encoding="utf-8") as file:
         page = {(row["agent"], row["answers"]): row["mistakes"] for row in csv.DictReader(file)}
     hits = {"answered": {"right": 1, "wrong": 0}}

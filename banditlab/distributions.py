@@ -72,7 +72,7 @@ def _head_of(record: str) -> bytes:
 def library(module: str, user: str) -> Any:
     """Return a module of another library, imported now, for `user`.
 
-    What an import changes in the process besides is put back: coba 8.1.0 replaces `sys.excepthook`.
+    Other changes that an import makes in the process are reverted: coba 8.1.0 replaces `sys.excepthook`.
 
     Raises
     ------

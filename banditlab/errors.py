@@ -55,7 +55,7 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player cannot meet this problem (AIOLI at :math:`K > 2`): a sweep records the pair as skipped, with the
+    """This player cannot play this problem (AIOLI at :math:`K > 2`): a sweep records the pair as skipped, with the
     reason.
     """
 
@@ -77,7 +77,7 @@ class UnknownDecisionError(UsageError):
 
 
 class LogError(BanditlabError):
-    """A policy's log cannot be read or written: what was acknowledged is in it, the request that met this is not."""
+    """A policy's log cannot be read or written: acknowledged requests are stored, the failed one is not."""
 
 
 CLOSE = 0.6

@@ -220,7 +220,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     UsageError
         A setting out of its range. It is a ValueError, as scikit-learn expects.
     IncompatibleError
-        The forecaster cannot meet this number of classes or features.
+        The forecaster does not accept this number of classes or features.
 
     References
     ----------
@@ -310,7 +310,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return tags
 
     def _binary_only(self) -> bool:
-        """Whether the forecaster with these settings refuses three classes and takes two, in one dimension."""
+        """Whether the forecaster with these settings accepts two classes but not three, in one dimension."""
         try:
             self._make(Problem(1, 2, 1.0, 1), np.random.default_rng(0))
         except Exception:  # settings that no forecaster takes: `fit` says so
@@ -458,7 +458,7 @@ def generator_of(random_state: int | np.random.RandomState | np.random.Generator
 
 
 def _rebuilt(player: Forecaster) -> Forecaster:
-    """Return the same forecaster in arrays of its own, as `Player.load` does."""
+    """Return the same forecaster in its own arrays, as `Player.load` does."""
     copied = type(player)(player.problem, np.random.default_rng(0), **player.params())
     copied.set_state(player.get_state())
     return copied
@@ -467,7 +467,7 @@ def _rebuilt(player: Forecaster) -> Forecaster:
 def played(
     X: Any, y: NDArray[Any], sample_weight: ArrayLike | None, coins: np.random.Generator
 ) -> tuple[Any, NDArray[Any]]:
-    """Return rows and targets, each as often as it is to be played; a UsageError for weights that no rounds can be."""
+    """Return rows and targets, each repeated by its weight; raise a UsageError for invalid weights."""
     if sample_weight is None:
         return X, y
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)

@@ -83,7 +83,7 @@ class Entry:
             raise UsageError(f"{self.origin}: the entry point {self.id!r} names a class whose id is {carried}")
         if not inspect.isclass(found) or kind_of(found) != self.kind:
             raise UsageError(
-                f"{self.origin}: the entry point {self.id!r} is listed under {self.kind} but is none of them"
+                f"{self.origin}: the entry point {self.id!r} is listed under {self.kind} but is not of that kind"
             )
         return found
 
@@ -233,7 +233,7 @@ def _raise(error: OSError) -> None:
 def _exposed_entry(path: Path) -> str:
     found = os.lstat(path)
     if not (stat.S_ISREG(found.st_mode) or (stat.S_ISDIR(found.st_mode) and path.name != MARK)):
-        return f"{printable(path)} is no regular file"
+        return f"{printable(path)} is not a regular file"
     reason = open_to_others(found, path)
     return f"{printable(path)} {reason}" if reason else ""
 

@@ -25,7 +25,7 @@ PARTS = {
     "large": "exploration around folklore at d = 10,000 in the dual form; where the primal form pays",
     "figures": "a small study for each page of the site that no other study plays: docs/results/small-studies.csv",
     "speed": "every agent and forecaster beside other libraries and another checkout (without a name: this)",
-    "boosters": "what boosters of 100 trees cost beside their trees",
+    "boosters": "what boosters of 100 trees cost apart from their trees",
     "conformance": "45-digit forms, a search for false certificates, hidden labels: docs/results/conformance.md",
     "papers": "the papers' remaining rows: bounds searched, inexact roots, SMP: docs/results/papers.md",
     "lemmas": "Figure 1 of Online multiclass boosting; its lemmas searched: docs/results/papers-002.md",

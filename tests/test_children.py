@@ -1,4 +1,4 @@
-"""Which plug-ins are imported in a process of their own first: none that is imported already, none twice."""
+"""Which plug-ins are imported in a separate process first: none that is imported already, none twice."""
 
 from __future__ import annotations
 

@@ -198,7 +198,7 @@ ORDERS = {
     "after": "import gymnasium; import banditlab.envs",
     "a class first": "from banditlab.envs import Digits; import gymnasium",
 }
-"""How the two may be imported, each in a process of its own; the usual ones first."""
+"""How the two may be imported, each in a separate process; the usual ones first."""
 USUAL = 2
 
 

@@ -350,7 +350,7 @@ def test_what_was_imported_once_is_not_tried_again(
     )
     package(source, "[banditlab.agents]\nplugged-agent = plugged_module:Mine\n")
     assert Registry().load("agents", "plugged-agent") is Registry().load("agents", "plugged-agent")
-    assert (tmp_path / "imports").read_text() == "xx"  # in a process of its own, and here
+    assert (tmp_path / "imports").read_text() == "xx"  # in a separate process, and here
 
 
 def test_a_plug_in_that_claims_a_taken_id_is_listed_with_its_reason(package: Any) -> None:
@@ -388,8 +388,8 @@ def test_of_two_plug_ins_with_one_id_neither_is_meant(package: Any, tmp_path: Pa
     [
         (AGENT.format(id="other", shade=""), "agents", "names a class whose id is 'other'"),
         ("Mine = 3\n", "agents", "names a class whose id is None"),
-        (AGENT.format(id="plugged-agent", shade=""), "envs", "is listed under envs but is none of them"),
-        ("class Mine:\n    id = 'plugged-agent'\n", "agents", "is listed under agents but is none of them"),
+        (AGENT.format(id="plugged-agent", shade=""), "envs", "is listed under envs but is not of that kind"),
+        ("class Mine:\n    id = 'plugged-agent'\n", "agents", "is listed under agents but is not of that kind"),
     ],
 )
 def test_an_entry_point_that_names_something_else_is_refused(

@@ -21,7 +21,7 @@ from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Odd files and surroundings"
-WORDS = """The command line gets malformed tables, damaged specs, paths that are too long or no text, ASCII
+WORDS = """The command line gets malformed tables, damaged specs, paths that are too long or not text, ASCII
 terminals, systems without locks, full disks and limits on file sizes. It must do its task (`right`) or say in one
 line why not (`named`), and preserve finished runs."""
 COUNT = 240

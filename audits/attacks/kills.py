@@ -20,7 +20,7 @@ from banditlab.results.reading import finished_runs
 
 TITLE = "Kills"
 WORDS = """SIGKILL at a random moment of `banditlab run`: to one of two workers, repeatedly; to the main process; to
-the main process and its workers at once. `right`: whatever was stored stays stored, workers end within five seconds
+the main process and its workers at once. `right`: no stored result is lost, workers end within five seconds
 of the main process, and the resumed sweep has the values of an undisturbed one, no run recorded as failed."""
 COUNT = 216
 """Kills, a third of each kind."""

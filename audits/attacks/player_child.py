@@ -1,4 +1,4 @@
-"""Loads crafted players and plays them, in a process of its own: `python -m audits.attacks.player_child`.
+"""Loads crafted players and plays them, in a separate process: `python -m audits.attacks.player_child`.
 
 It writes a letter for every attack, so that whoever waits knows the one at which it died or hung.
 """

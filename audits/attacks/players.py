@@ -18,7 +18,7 @@ from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, 
 from banditlab.registry import registry
 
 TITLE = "Crafted players"
-WORDS = """Files of `Player.save` are changed, loaded and played in a process of their own with 8 GiB: every agent
+WORDS = """Files of `Player.save` are changed, loaded and played in a separate process with 8 GiB: every agent
 and forecaster, and boosters over compiled trees. `right`: loaded and played, or a round rejected in one line;
 `named`: rejected by `load` in one line that names the file; `lost`: the process died or hung; `wrong`: the object's
 class, methods or names differ; `code run`: a pickle, a `conftest.py` or a system command ran."""

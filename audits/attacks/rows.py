@@ -17,7 +17,7 @@ from banditlab.policy import train
 
 TITLE = "Rows that a client gets wrong"
 WORDS = """A policy whose recipe fills in what is missing is asked for a decision about a row with a fault. `named`: the row is
-refused in one line. `right`: the same context as that of the row that was meant. `wrong`: any other context, without a word."""
+refused in one line. `right`: the context of the intended row. `wrong`: another context, without a message."""
 COUNT = 100
 """Rows of each kind."""
 

@@ -26,7 +26,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W but for a scale; z, r (K,) scratch.
+    r"""V (K, d), W up to a scale; z, r (K,) scratch.
 
     step is :math:`\eta`, or :math:`B_0` where `adaptive`; squares (1,) is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]`
     times V, in a ball of infinite radius. decoding is the place in DECODINGS.

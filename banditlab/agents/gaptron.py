@@ -32,7 +32,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
+    r"""V (K, d), W up to a scale; z, r (K,) scratch; the others hold one number.
 
     loss is the place in LOSSES; step is :math:`\eta`, or :math:`B_0` where `adaptive` is 1; squares is
     :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is

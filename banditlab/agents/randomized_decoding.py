@@ -24,7 +24,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """V (K, d), W but for a scale; z, r (K,) scratch; step (1,).
+    """V (K, d), W up to a scale; z, r (K,) scratch; step (1,).
 
     W is `norm.scale[0]` times V. decoding is the place in DECODINGS.
     """

@@ -26,7 +26,7 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W but for a scale; z, r (K,) scratch; the others hold one number.
+    r"""V (K, d), W up to a scale; z, r (K,) scratch; the others hold one number.
 
     scale and floor make the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, squares being
     :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is
@@ -48,7 +48,7 @@ class State(NamedTuple):
 @inline
 def act_kernel(state, x, u, p, payload):
     z, K = state.z, p.shape[0]
-    scores(state.V, x, z)  # theta = W x, but for the scale
+    scores(state.V, x, z)  # theta = W x, up to the scale
     best = argmax(z, K)
     q_max = 1.0 / exponentials(z, LN2 * state.norm.scale[0], z[best], K, payload)
     for k in range(K):

@@ -48,7 +48,7 @@ def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
     one_of("second_order", second_order, get_args(SecondOrder))
     form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))
     if form.sketch_size != SKETCH_SIZE and second_order != "sketch":
-        raise UsageError(f"sketch_size is read by second_order = 'sketch' only, and this one is {second_order!r}")
+        raise UsageError(f"sketch_size needs second_order = 'sketch', got second_order = {second_order!r}")
     return form
 
 

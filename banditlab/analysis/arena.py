@@ -31,7 +31,7 @@ class Pick:
     reported
         The settings each repetition is reported at, chosen on the other half (see `statistics.choose`).
     among, held_out, agree
-        Of how many settings; whether no repetition chose for itself; whether both halves chose the same.
+        The number of settings; whether no repetition chose for itself; whether both halves chose the same.
     """
 
     settings: str

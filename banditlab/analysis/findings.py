@@ -47,7 +47,7 @@ class Facts:
     unit
         What a ranked round shows for the first time: a row, or a group of rows.
     paired
-        Whether the players of a repetition met the same stream.
+        Whether the players of a repetition had the same stream.
     constant
         Share of mistakes of always choosing the action that is right most often; NaN where unknown.
     constant_name

@@ -15,8 +15,8 @@ from banditlab.validation import loss_unit
 def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
     """Join runs with the comparators of the same stream and round: relative mistakes.
 
-    A player with a norm bound meets the comparator of its own ball. Every comparator is met by a player without one,
-    by a player whose ball has no comparator on its stream, and by a player whose norm bound was written as "auto" (a
+    A player with a norm bound is joined with the comparator of its ball. Joined with every comparator are a player without one,
+    a player whose ball has no comparator on its stream, and a player whose norm bound was written as "auto" (a
     knob of practice, no statement about U). A number keeps the rows of that ball only. Runs on streams without
     comparators are left out.
 

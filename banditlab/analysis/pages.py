@@ -58,7 +58,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
         if name not in spans:
             raise UsageError(f"no marker <!-- table: {name} --> or <!-- text: {name} -->{nearest(name, spans)}")
         if "<!--" in text:
-            raise UsageError(f"{name}: what stands between markers cannot have one itself")
+            raise UsageError(f"{name}: text between markers cannot contain a marker")
         if spans[name][0] == "text" and "\n" in text.strip():
             raise UsageError(f"{name}: a text is one line; use <!-- table: {name} -->")
     for name, (kind, start, end) in sorted(spans.items(), key=lambda item: -item[1][1]):
@@ -107,7 +107,7 @@ def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
     Raises
     ------
     UsageError
-        `value` is no finite number, `error` is negative or infinite, or `digits` is below 1.
+        `value` is not a finite number, `error` is negative or infinite, or `digits` is below 1.
     """
     if not math.isfinite(number("value", value)):
         raise UsageError(f"value must be a finite number, got {value:g}")

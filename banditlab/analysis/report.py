@@ -185,7 +185,7 @@ def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
 
 
 def _guarantees(arena: Arena) -> pd.DataFrame:
-    """Return each player's setting with the least guarantee, the least first where all met the same streams."""
+    """Return each player's setting with the least guarantee, sorted by the guarantee if all played the same streams."""
     least = bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
     return least if arena.paired else least.sort_index()
 

@@ -66,7 +66,7 @@ class Interval:
         return Interval(self.mean * factor, self.low * factor, self.high * factor, self.n, self.method)
 
     def cut(self, low: float, high: float) -> Interval:
-        """Return the interval without what lies outside [low, high], where the quantity cannot be."""
+        """Return the interval clipped to [low, high], the range of the quantity."""
         return Interval(
             self.mean, float(np.clip(self.low, low, high)), float(np.clip(self.high, low, high)), self.n, self.method
         )
@@ -88,7 +88,7 @@ def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: floa
         Shape (R,), one entry per repetition.
     rows
         Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or what
-        `moving_blocks` makes of them; None where every repetition has a stream of its own.
+        `moving_blocks` makes of them; None if every repetition has its own stream.
     rounds
         The number of rounds of which each value is the share of mistakes; infinite for other quantities.
     """

@@ -40,7 +40,7 @@ class Standing:
     repeated
         Expected mistakes on rows seen before, as a fraction of those rounds; NaN where none repeat.
     constant
-        Whether this row is no player but known in hindsight, there for scale: "most frequent class", "best single action" ...
+        Whether this row is a hindsight reference instead of a player: "most frequent class", "best single action" ...
     below_constant
         Whether the player made more mistakes than always playing the action that is right most often would have.
     cost
@@ -49,7 +49,7 @@ class Standing:
         Whether the expectation is only conditional on the player's internal draws.
     relative
         Expected mistakes minus the loss of the best comparator (`comparator_bound`, nats), None without comparators and
-        where players met different streams.
+        if players had different streams.
     ratio
         Expected mistakes divided by the loss of the same comparator; NaN without.
     opens_rank
@@ -237,7 +237,7 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
     """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats).
 
-    Labels that met streams of their own have neither: the losses differ, and so cannot be compared.
+    Labels with their own streams have neither: the losses differ, and so cannot be compared.
     """
     best, table = best_ball(arena), arena.results.comparators
     if not arena.paired:

@@ -84,8 +84,8 @@ class Results:
         there were none; `constant` the share of mistakes of always the most frequent class, on the same rounds as `ranked`;
         `cost` the mean cost of the chosen actions on those rounds, NaN where no costs are known.
     data
-        What is known of each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); where several
-        actions may be right, mistakes `anchor.NAME` and costs `cost.NAME` of what is known in hindsight.
+        Facts about each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); where several
+        actions may be right, mistakes `anchor.NAME` and costs `cost.NAME` of the hindsight references.
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
@@ -93,11 +93,11 @@ class Results:
     unreadable
         Names of damaged files; what stood there alone counts as missing.
     groups
-        Of which kind each player is ("theory", "practice", "reference" ...), by label.
+        The kind of each player ("theory", "practice", "reference" ...), by label.
     skipped, failures
-        Pairs that cannot meet; runs that raised, and comparators.
+        Incompatible pairs; runs that raised, and comparators.
     made
-        What functions that work `once` have made of these results.
+        Cached results of functions decorated with `once`.
     """
 
     out: Path

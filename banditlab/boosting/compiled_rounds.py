@@ -1,4 +1,4 @@
-"""The rounds of an expert booster in kernels: whole over compiled trees, from estimates, or one learner at a time.
+"""Kernels for the rounds of an expert booster: a whole round over compiled trees, from estimates, or learner by learner.
 
 A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
 kernels, so that each rule is written once, for any learners, and the numbers are the same.

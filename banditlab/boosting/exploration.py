@@ -87,7 +87,7 @@ class BoostedExploration(RoundAgent):
         self._inner: Booster = cls(problem, self.rng.spawn(1)[0], **settings)
         if self._inner.inner.needs_label:
             raise UsageError(
-                f"weak_learner must be one that is not shown the label before it predicts, got {self._inner.weak_learner!r}"
+                f"weak_learner must be one that predicts without the label, got {self._inner.weak_learner!r}"
             )
         self.payload_size = self._inner.payload_size
 

@@ -1,4 +1,4 @@
-"""Learning with expert advice (Jung, Goetz and Tewari, NIPS 2017, Algorithm 3): how a pool of hypotheses is a weak learner."""
+"""Learning with expert advice (Jung, Goetz and Tewari, NIPS 2017, Algorithm 3): a weak learner from a pool of hypotheses."""
 
 from __future__ import annotations
 

@@ -180,7 +180,7 @@ def rehash(names, known, larger, values):
 
 
 class RememberedPotentials(DrawnPotentials):
-    r"""Estimates of the potentials, each from draws of its own that are made once for each state.
+    r"""Estimates of the potentials, each from its own draws, which are made once for each state.
 
     So the code of the paper's authors has them, and the vote that is being cast is counted among those to come as well:
     `costs` takes :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. As no two potentials share draws, costs may

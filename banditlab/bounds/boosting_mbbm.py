@@ -105,7 +105,7 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
 
 @within({"edge": (0.0, 0.5)})
 def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
-    r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, which no booster's error rate is below against the learners of Theorem 4.
+    r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, a lower bound on the error rate of any booster with the learners of Theorem 4.
 
     Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. A booster to
     which the label and one other class are shown in random order still has to choose by their votes. The paper has

@@ -88,7 +88,7 @@ def two_uniforms(probe: PlayerProbe) -> None:
             fail(f"act at round {t} did not leave the generator as two uniforms do: draw rng.random(2) on every branch")
         tell(agent, read_only(X[t]), decision, y[t])
         if agent.rng.bit_generator.state != twin.bit_generator.state:
-            fail(f"learn at round {t} drew from the generator: extra randomness takes a child stream of its own")
+            fail(f"learn at round {t} drew from the generator: extra randomness takes its own child stream")
 
 
 def true_probabilities(probe: PlayerProbe) -> None:

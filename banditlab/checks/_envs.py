@@ -50,7 +50,7 @@ class EnvProbe:
 
 @dataclass(frozen=True)
 class Episode:
-    """What an episode showed: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's flags."""
+    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's flags."""
 
     contexts: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -140,7 +140,7 @@ def _resolved(env: Any, name: str) -> Any:
     try:
         return env.params()[name] if hasattr(env, "params") and name != "horizon" else getattr(env, name)
     except (AttributeError, KeyError):
-        fail(f"the setting {name!r} is no attribute afterwards: store its resolved value under its name")
+        fail(f"the setting {name!r} is not an attribute afterwards: store its resolved value under its name")
 
 
 def gymnasium_check(probe: EnvProbe) -> None:
@@ -206,7 +206,7 @@ def one_bit(probe: EnvProbe) -> None:
 
 
 def own_round(probe: Any) -> None:
-    """The reward is of the context just shown and the action just taken, of no earlier round.
+    """The reward depends on the current context and action, not on those of an earlier round.
 
     An earlier round's context, with its action or the one just taken, must not explain the rewards better. One explains a
     reward if its nearest neighbour with the same action has the same; the two counts are compared by McNemar's statistic, the
@@ -254,7 +254,7 @@ def hidden_label(probe: EnvProbe) -> None:
                 np.array_equal(np.asarray(info.get(name)), label)
                 for info, label in zip(infos, played.labels, strict=True)
             ):
-                fail(f"info[{name!r}] tells the label: info must not hold it")
+                fail(f"info[{name!r}] reveals the label: info must not hold it")
 
 
 def _refuse_infos(played: Episode) -> None:
@@ -351,7 +351,7 @@ def prefixes(probe: EnvProbe) -> None:
     if not (np.array_equal(X, X_long[:HORIZON]) and np.array_equal(y, y_long[:HORIZON])):
         fail(
             f"the first {HORIZON} rounds of a longer episode differ: longer streams must extend shorter ones (a law "
-            "that depends on the horizon takes it as a parameter of its own)"
+            "that depends on the horizon takes it as a parameter)"
         )
 
 

@@ -74,9 +74,7 @@ def one_bit(probe: ForeignProbe) -> None:
         raise CheckExcluded("an action is right if it is the label, whatever the reward")
     for t, (_, reward, _) in enumerate(probe.shown):
         if reward is None:
-            fail(
-                f"the reward of round {t + 1} is no finite number: it must be 0 or 1, or a number that right_above parts"
-            )
+            fail(f"the reward of round {t + 1} is not a finite number: it must be 0 or 1, or finite with right_above")
     found = sorted(set(probe.rewards))
     told = ", ".join(f"{value:g}" for value in found[:5]) + (" ..." if len(found) > 5 else "")
     if probe.env.right_above is None and not set(found) <= {0.0, 1.0}:
@@ -87,7 +85,7 @@ def one_bit(probe: ForeignProbe) -> None:
 
 
 def _between(found: list[float]) -> float:
-    """Return a number that parts the rewards seen where the gap is widest."""
+    """Return the middle of the widest gap between the observed rewards."""
     gaps = np.diff(found)
     if not len(gaps):
         return found[0] - 1.0
@@ -105,8 +103,8 @@ def something_to_learn(probe: ForeignProbe) -> None:
         which = "right" if bits == {True} else "wrong"
         values = sorted({f"{reward:g}" for reward in probe.rewards})
         fail(
-            f"every one of {ROUNDS} uniform actions was {which} (rewards {', '.join(values[:5])}): nothing tells actions apart "
-            "in one step; an environment whose rewards come late, as CartPole's, is no bandit"
+            f"every one of {ROUNDS} uniform actions was {which} (rewards {', '.join(values[:5])}): all actions look alike "
+            "in one step; an environment whose rewards come late, as CartPole's, is not a bandit"
         )
 
 
@@ -117,7 +115,7 @@ def labels(probe: ForeignProbe) -> None:
         return
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
-    raise CheckExcluded(f"no label: no comparator (norm_bounds = []), no players that are told it{hint}")
+    raise CheckExcluded(f"no label: no comparator (norm_bounds = []), no players that observe it{hint}")
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:

@@ -51,7 +51,7 @@ def settings(probe: PlayerProbe) -> None:
             require_setting(parameter)
     for name in cls.own_settings():
         if not hasattr(player, name):
-            fail(f"the setting {name!r} is no attribute afterwards: store its resolved value under its name")
+            fail(f"the setting {name!r} is not an attribute afterwards: store its resolved value under its name")
     for name, value in player.params().items():
         if not _plain(value):
             fail(f"the setting {name!r} is stored as {value!r}: it must be a bool, int, finite float, str or None")
@@ -137,7 +137,7 @@ def own_state(probe: PlayerProbe) -> None:
 
 def seeds(probe: PlayerProbe) -> None:
     """The same seed gives the same run, whatever numpy's global state."""
-    # An agent that explores with probability 1/20 by a generator of its own may well play the same for sixty rounds.
+    # An agent that explores with probability 1/20 by its own generator may well play the same for sixty rounds.
     rounds = LONG if issubclass(probe.cls, Agent) else ROUNDS
     before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used
     try:

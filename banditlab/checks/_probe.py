@@ -146,5 +146,5 @@ def first_difference(one: Iterable[tuple[Any, Floats]], other: Iterable[tuple[An
 
 
 def clone(player: Any) -> Any:
-    """Return an independent copy that continues identically (a check of its own)."""
+    """Return an independent copy that continues identically (a separate check)."""
     return pickle.loads(pickle.dumps(player))

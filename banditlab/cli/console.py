@@ -43,9 +43,9 @@ class Console:
     def run_sweep(
         self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
     ) -> int:
-        """Run with the options of `Sweep.run`, then report and print the ranked table unless they are not wanted.
+        """Run with the options of `Sweep.run`, then write the report if wanted and print the ranked table.
 
-        `live` is the port of a page that shows the sweep meanwhile, 0 for a free one, None for no page. Return the exit code.
+        `live` is the port of a page that shows the running sweep, 0 for a free one, None for no page. Return the exit code.
         """
         Store(folder)  # a folder that cannot be used is refused before anything else
         if live is None:
@@ -269,7 +269,7 @@ def _long(seconds: float) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """Return minutes with two digits, and a little as "<0.01": 0.00 would read as nothing at all."""
+    """Return minutes with two decimals, and "<0.01" for less than that."""
     minutes = seconds / 60
     return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
 

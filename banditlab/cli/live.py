@@ -30,7 +30,7 @@ LINGER = 5.0
 
 
 class Live:
-    """The live page of one sweep: a server in a thread of its own, from the start to `close`.
+    """The live page of one sweep: a server in a separate thread, from the start to `close`.
 
     Parameters
     ----------
@@ -117,7 +117,7 @@ class Live:
         return [] if self.progress is None else list(self.progress.notices)
 
     def _read(self) -> None:
-        """Read the results anew. What cannot be read is said on the page, with the ranking of before."""
+        """Read the results again. If they cannot be read, the page shows the reason and the last ranking."""
         from banditlab.analysis.live import ranking_so_far
         from banditlab.analysis.tables import load
 

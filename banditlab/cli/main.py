@@ -294,7 +294,8 @@ def serve(
     ] = None,
     person: Annotated[str, typer.Option(help="Key of a row that names the person, for `banditlab log forget`.")] = "",
     extra: Annotated[
-        str, typer.Option(help="What to do with a key of a row that is no column: refuse the row, or ignore the key.")
+        str,
+        typer.Option(help="What to do with a key of a row that is not a column: refuse the row, or ignore the key."),
     ] = "refuse",
     floor: Annotated[
         float | None, typer.Option(help="Smallest probability of each allowed action. Default: as in the policy.")
@@ -405,7 +406,7 @@ def status(
         print_log_status(out, picture, verify)
         return
     if picture is not None or verify:
-        raise UsageError(f"{'--verify' if verify else '--picture'}: {out} is no policy's log")
+        raise UsageError(f"{'--verify' if verify else '--picture'}: {out} is not a policy's log")
     from banditlab.cli.console import print_status, watch_status
 
     if watch:

@@ -68,7 +68,7 @@ def note_lines(notes: list[Note]) -> list[str]:
 
 
 def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[str]:
-    """Return all faults of a table, a paragraph each, and the corrected command on a line of its own to be copied.
+    """Return all faults of a table, a paragraph each, and the corrected command on a separate line to be copied.
 
     `more` are the words of the request's other options.
     """

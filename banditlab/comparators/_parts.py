@@ -1,4 +1,4 @@
-"""Minimise over many contexts: a part of them is solved first, then Newton steps on all take the part's Hessian.
+"""Minimise over many contexts: solve for a part of them first, then take Newton steps on all with the part's Hessian.
 
 A part is every 8th context, or every 64th, ..., its counts scaled up to the whole's. Its optimum is as far from that of
 all as chance makes it, and a Newton step with its Hessian instead of all contexts' (Roosta-Khorasani and Mahoney 2019)

@@ -1,4 +1,4 @@
-"""What the bits of all actions show in hindsight, where several actions may be right: mistakes of four choices.
+"""Hindsight references where several actions may be right: the mistakes of four ways to choose.
 
 right (n, K) bool says which actions were right in n rounds. A mistake is a round with a wrong action.
 """

@@ -97,8 +97,8 @@ def best_in_frobenius_ball(
 
 
 def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
-    r"""Return the multiplier to try: the norm goes about like a constant over :math:`\mu` plus a constant, or the
-    bracket is halved.
+    r"""Return the multiplier to try: as if the norm were a constant divided by :math:`\mu` plus a constant, or the
+    middle of the bracket.
     """
     guess = mu * norm / D
     if low < guess < high and abs(math.log(norm / D)) < 1.0:

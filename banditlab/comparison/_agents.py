@@ -74,7 +74,7 @@ def _asked_for(
             raise UsageError(f"agents (--agents) names {name!r} twice")
         if _class(name).feedback != "bit":
             raise UsageError(
-                f"agents (--agents): {name} observes the label of every round, so it is no agent to be compared with these"
+                f"agents (--agents): {name} observes the label of every round, so it cannot be compared with agents of one bit"
             )
     blocks = [block_of(name) for name in names]
     for block in blocks:
@@ -119,7 +119,7 @@ def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
             if _class(entry.id).feedback != "bit":
                 left_out.append(f"{entry.id}: observes the label")
                 continue
-            if entry.origin == "banditlab":  # a lab's code runs in a process of its own, where its runs are recorded
+            if entry.origin == "banditlab":  # a lab's code runs in a separate process, where its runs are recorded
                 written = {key: value for key, value in block_of(entry.id).items() if key not in ("id", "grid")}
                 described = describe_player("agents", entry.id, written, entry.id)
                 build_player(described, problem, np.random.default_rng(0))

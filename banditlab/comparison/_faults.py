@@ -70,7 +70,7 @@ def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]
 
 
 def command(data: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare") -> str:
-    """Return the command that has these settings, with a comparison those that its recipe has not."""
+    """Return the command with these settings; against a comparison, only the settings that differ from its recipe."""
     parts, known = ["banditlab", verb, data], {} if against is None else against.settings
     parts += ["--best-of", str(against.folder)] if against is not None else []
     rest = {name: value for name, value in settings.items() if name not in known or value != known[name]}

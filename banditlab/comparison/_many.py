@@ -101,7 +101,7 @@ def read_exceptions(path: Path | None) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        No such file, not TOML, another key, or an entry of another type.
+        The file does not exist or is not TOML, or has an unknown key or an entry of the wrong type.
     """
     if path is None:
         return {"families": {}, "table": {}}
@@ -240,7 +240,7 @@ def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents that every table's comparison plays, and those left out; the plan skips pairs that cannot meet."""
+    """Return the agents that every table's comparison plays, and those left out; the plan skips incompatible pairs."""
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))

@@ -76,7 +76,7 @@ class FirstPass:
 
 @lru_cache(maxsize=8)
 def row_groups(rows: int) -> NDArray[np.int64]:
-    """Return the group of each of a table's rows: the row itself up to GROUPS rows, else random, sizes equal but for one.
+    """Return the group of each row: the row itself up to GROUPS rows, else random, with sizes that differ by at most one.
 
     Random rather than every 512th row: the order of a file may have a period.
     """

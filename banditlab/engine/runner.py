@@ -276,8 +276,8 @@ def play(
     loop = loop if steps_equal_blocks(env, rounds) else None
     if path == "blocks" and loop is None:
         raise UsageError(
-            "path='blocks' needs an oblivious environment, in no wrapper that may change what it shows, and a player whose "
-            "blocks the package's own loop plays"
+            "path='blocks' needs an oblivious environment without a wrapper that may change it, and a player with a "
+            "block loop of this package"
         )
     if path == "steps" or loop is None:
         return _play_steps(env, player, seed, stops, keep_trace, schedule)

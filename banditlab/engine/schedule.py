@@ -1,6 +1,6 @@
 """The order of a sweep's tasks: missing runs and comparators, in tasks of about two seconds.
 
-The time of a kind of run is known once one was played. So the first run of each kind is a task of its own, and workers compile
+The time of a kind of run is known once one was played. So the first run of each kind is a separate task, and workers compile
 different players in parallel. Tasks get shorter towards the end, so that workers finish together.
 """
 

@@ -208,7 +208,7 @@ def _override(data: dict[str, Any], text: str) -> None:
         step: Any = part
         if isinstance(place, list):
             if not (part.isdigit() and int(part) < len(place)):
-                raise UsageError(f"--set {text}: {part!r} is no index of a list of {len(place)}")
+                raise UsageError(f"--set {text}: {part!r} is not an index of a list of {len(place)}")
             step = int(part)
         elif not isinstance(place, dict):
             raise UsageError(f"--set {text}: there is nothing inside {part!r}")

@@ -98,7 +98,7 @@ def open_labs(labs: Sequence[str]) -> None:
 def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None, BaseException | None]:
     """Return (what a plug-in's code returned, None) or (None, what it raised), in the same process and working folder.
 
-    All exceptions are caught, but the user's interrupt and a full disk of the results folder. A child process that the code
+    All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that the code
     forked ends here: only this process stores results.
     """
     process, here = os.getpid(), _working_folder()

@@ -1,6 +1,6 @@
 """A sweep's tasks, done by processes with one task each, so that a run that kills or hangs its process is known.
 
-Where a task of several runs is lost, the stored ones count, and each of the others is played again as a task of its own. Only a
+Where a task of several runs is lost, the stored ones count, and each of the others is played again as a separate task. Only a
 run that was alone in its process is recorded as failed.
 """
 

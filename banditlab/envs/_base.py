@@ -40,7 +40,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     Do not derive from this class but from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv`
     (they may depend on earlier actions). Constructors take keyword-only JSON-able settings and `horizon`, the number of
-    rounds of an episode; each setting is afterwards an attribute of the same name, resolved (but for a setting called
+    rounds of an episode; each setting is afterwards an attribute of the same name, resolved (except a setting called
     `label`, whose attribute is `label_column`: `label` is a method here). `params()` has them all.
 
     Observation: Box (d,) float64 in [-R, R]; action: Discrete(K). `info` is always empty. The observation that comes

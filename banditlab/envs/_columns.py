@@ -57,7 +57,7 @@ class Recipe:
         What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
         put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
         (for a nominal column, no category); "indicator": the mean, and one 0/1 column more per column that has gaps (for
-        a nominal column, a category of its own); "drop_rows": leave those rows out.
+        a nominal column, a separate category); "drop_rows": leave those rows out.
     normalize
         Divide by the largest row norm. With "rowwise" rows have norm 1 in any case.
     intercept
@@ -168,7 +168,7 @@ def check_nominal(
     if 0 < len(odd) <= MALFORMED_SHARE * n_known and not asked:
         rows = [part for row in odd.index for part in ("--drop-row", str(row))]
         raise FaultError(
-            f"{source} is numeric but for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
+            f"{source} is numeric except for {len(odd)} of {n_known} entries (the first, {str(odd.iloc[0])!r}, in row "
             f"{odd.index[0]}, counted from 0); drop those rows with drop_rows (--drop-row) or the column with "
             "drop_columns (--drop-column)",
             *(rows if len(odd) <= MOST_SLIPS else drop),
@@ -235,7 +235,7 @@ def _days(series: pd.Series, source: str) -> np.ndarray:
     odd = series[times.isna() & series.notna()]
     if len(odd):
         raise FaultError(
-            f"{source}: {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is no date in ISO 8601 such as "
+            f"{source}: {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is not a date in ISO 8601 such as "
             "2024-05-31 or 2024-05-31T12:30:00; drop the column with drop_columns (--drop-column)",
             *("--drop-column", str(series.name)),
         )

@@ -154,7 +154,7 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
     if not integral and len(names) > max(2, min(MAX_FRACTIONS, len(known) // 3)):
         raise UsageError(f"{many}: it looks like a measurement, not like classes")
     if len(names) > max(2, len(known) // 2):
-        raise UsageError(f"{many}: these are no classes")
+        raise UsageError(f"{many}: these are not classes")
     y = np.full(len(labels), -1, dtype=np.int64)
     y[~missing] = codes
     return y, names.tolist()

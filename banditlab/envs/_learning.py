@@ -30,7 +30,7 @@ def known_mean(known: np.ndarray) -> float:
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
     """Return steps with what is learnt from columns (n,): numbers with NaN for gaps, or codes of categories with -1.
 
-    A scaler learns from the known entries, but that of "minmax", which keeps what is put for gaps in [0, 1].
+    A scaler is fitted to the known entries. That of "minmax" is fitted to imputed ones, too, so that they lie in [0, 1].
     """
     found = list(steps)
     for i, (step, codes) in enumerate(zip(steps, columns, strict=True)):

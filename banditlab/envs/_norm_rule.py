@@ -25,7 +25,7 @@ class NormRule(NamedTuple):
 
     rowwise: bool
     exponent: Exponent
-    r"""Rows are divided by :math:`2^{\text{exponent}}` before they are squared, 0 but for extreme tables."""
+    r"""Rows are divided by :math:`2^{\text{exponent}}` before they are squared; it is 0 except for extreme tables."""
     reach: Positive
     """The largest norm of the fit's rows, constant left out, in that unit."""
     divisor: Positive

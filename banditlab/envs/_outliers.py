@@ -35,8 +35,9 @@ def bounds(numbers: Floats) -> tuple[float, float]:
 def mapped(column: Column, *, ranks: bool = True) -> Column:
     """Return a column mapped to [0, 1] with the knots of the map, or the column itself if it has no outliers.
 
-    Few numbers far out: the map's knots are the least and the largest of the others, between which it is linear. More, with
-    `ranks`: the different quantiles, so that the map is the rank but for ties. Beyond the knots it is 0 or 1.
+    With few outliers the map's knots are the least and the largest of the other numbers, and the map is linear
+    between them. With more, and `ranks`, the knots are the different quantiles, so that the map is the rank except for ties.
+    Beyond the knots it is 0 or 1.
     """
     known = column.values[~column.gaps]
     low, high = bounds(known)

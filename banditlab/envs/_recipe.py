@@ -37,7 +37,7 @@ class Rows(NamedTuple):
     numbers: Labels | None = None
     """(N,), the number of each row in the table it was made of; None where rows are sparse."""
     units: Labels | None = None
-    """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a unit of its own."""
+    """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a separate unit."""
     costs: NDArray[np.float64] | None = None
     """(N, K), what each action costs; None where it is not known."""
 

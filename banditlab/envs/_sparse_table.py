@@ -36,7 +36,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None where it would fill them.
 
     That is where entries are missing or infinite, and where scaling would move the zeros of a column. Otherwise
-    the rows are those of `banditlab.envs._frame.table_rows` but for the rounding of the largest norm.
+    the rows are those of `banditlab.envs._frame.table_rows` up to the rounding of the largest norm.
 
     Raises
     ------

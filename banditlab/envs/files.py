@@ -75,7 +75,7 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the ending {name.suffix!r} tells no format; export the table as CSV or Parquet, or give format "
+            f"{path}: the ending {name.suffix!r} names no known format; export the table as CSV or Parquet, or give format "
             f"(--format) as csv, parquet, libsvm or arff (known endings: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
@@ -114,7 +114,7 @@ def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> 
     if format_ in TEXTS:
         return as_utf8(path, data, encoding)
     if encoding != "auto":
-        raise UsageError(f"{path}: encoding (--encoding) is of CSV and ARFF files; leave it out")
+        raise UsageError(f"{path}: encoding (--encoding) applies to CSV and ARFF files only; leave it out")
     return data
 
 

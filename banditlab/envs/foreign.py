@@ -48,7 +48,7 @@ class GymnasiumEnv(AdaptiveEnv):
     1 behind them, and all divided by the largest norm such a vector can have: :math:`R = 1`.
 
     Randomness: the environment is seeded. What it draws from NumPy's and Python's global generators comes from the seed as
-    well: it finds them in a state of its own, and leaves those of others as they were.
+    well: it finds them in its own state, and leaves those of others as they were.
 
     Parameters
     ----------
@@ -140,7 +140,7 @@ class GymnasiumEnv(AdaptiveEnv):
     def peek(self, rounds: int, seed: int) -> list[tuple[int, float | None, dict[str, Any]]]:
         """Return what uniform actions show of the inner environment: (action, reward, info) of each step.
 
-        A reward that is no finite number is None; actions, and labels in `info`, count from 0. For checks; no player sees it.
+        A reward that is not a finite number is None. Actions, and labels in `info`, count from 0. Only checks use it.
         """
         self.reset(seed=seed)
         rng, found = np.random.default_rng(seed), []
@@ -237,7 +237,7 @@ class GymnasiumEnv(AdaptiveEnv):
                 f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is neither 0 nor 1; set right_above "
                 "to a number, and rewards above it are right"
                 if self.right_above is None and value is not None
-                else f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is no number"
+                else f"{self.name}: the reward of round {self._round + 1} is {reward!r}, which is not a number"
             )
         return value == 1.0
 

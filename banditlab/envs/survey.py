@@ -119,7 +119,7 @@ def survey(
     if label and not left and not texts:
         faults.append(FaultError(f"{source}: no feature column is left"))
     if is_sorted:
-        sentences.append("the rows are sorted by label, which does no harm: each run draws an order of its own")
+        sentences.append("the rows are sorted by label, which does no harm: each run draws its own order")
     if len(left) > MOST_LOOKED:
         sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
     counts = Counter() if known is None else Counter(classes[k] for k in known[whole].tolist())
@@ -171,7 +171,7 @@ def about_classes(counts: Mapping[Any, int]) -> list[str]:
             said.append(f"classes {', '.join(names)} differ in case and blanks only: one class?")
     joined = [name for name in counts if "|" in str(name)]
     if joined:
-        said.append(f"{len(joined)} classes are names joined by '|', such as {joined[0]!r}: each is a class of its own")
+        said.append(f"{len(joined)} classes are names joined by '|', such as {joined[0]!r}: each is a separate class")
     single = [repr(name) for name, rows in counts.items() if rows == 1]
     if single:
         said.append(f"{len(single)} of {len(counts)} classes have one row only: {', '.join(single[:10])}")
@@ -218,7 +218,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
         return Note(name, role, remark, f"--na-values {word}" if word else "")
     whole = bool((known == np.floor(known)).all())
     if whole and not asked and len(np.unique(known)) == len(known) and (ID_NAME.search(name) or len(known) >= 200):
-        return Note(name, "identifier-like", "a whole number of its own in each row", drop)
+        return Note(name, "identifier-like", "a different whole number in each row", drop)
     if not asked and role == "numeric" and TIME_NAME.search(name) and _is_clock(known):
         return Note(name, "time-like", "looks like a clock's seconds", drop)
     few, codes = range_of(known) if role == "numeric" else ("days since 1970", "")
@@ -309,7 +309,7 @@ def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of action, reward and propensity; empty if the table is no log of decisions."""
+    """Return the columns of action, reward and propensity; empty if the table is not a log of decisions."""
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
         usual = (str(name) for name in frame.columns if _plain(name) in known)

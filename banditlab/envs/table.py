@@ -122,7 +122,7 @@ class Table(DataSetEnv):
     group
         A column, which is then no feature: rows of one value are shown together, and of each group only the first row
         counts in a ranking, as whoever remembers it has seen the others. "copies and near copies" finds groups of rows that
-        are alike, beyond chance, in the features. "": each row is a group of its own.
+        are alike, beyond chance, in the features. "": each row is a separate group.
     scaling
         "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
         10 times, and columns with numbers far from the others first clipped, or replaced by ranks where these are many (not in
@@ -329,7 +329,7 @@ class Table(DataSetEnv):
         Raises
         ------
         UsageError
-            The column is not among `drop_columns`, or has an entry that is no number of at least 0; rows are sparse.
+            The column is not among `drop_columns`, or has an entry that is not a number of at least 0; or rows are sparse.
         """
         numbers = self._table.numbers
         if name not in self.drop_columns or numbers is None:

@@ -140,7 +140,7 @@ class GAFFresh(Forecaster):
         return sampled_bound(self, rounds, self.samples)
 
     def bound_with_probability(self, rounds: float, probability: float) -> float:
-        r"""Return the regret's bound that holds but for `probability` (:math:`\delta` in the paper), in nats:
+        r"""Return the regret's bound that holds except with `probability` (:math:`\delta` in the paper), in nats:
         Proposition 3.
 
         Infinite where :math:`\epsilon` is above 1/2, which a small :math:`\mu` makes it; NaN where the exact forecaster

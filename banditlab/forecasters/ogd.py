@@ -20,7 +20,7 @@ from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    r"""V (K, d), W but for a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
+    r"""V (K, d), W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
 
     t (1,): rounds learnt. norm_bound: B. step: :math:`\eta_1`. spent (1,): :math:`\sum_t \eta_t \|g_t\|^2`. s, r (K,)
     are scratch.

@@ -53,7 +53,7 @@ def predict_kernel(state, x, z):
 def note_doubt(state, x, shrink):
     r"""Add what rounding and the projection's tolerance may have done to the certificate in a round.
 
-    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` but for rounding: v is taken to be wrong by `ERROR_FACTOR`
+    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding: v is taken to be wrong by `ERROR_FACTOR`
     times what is left. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
     :math:`\beta \|e\|_A \|W - W^*\|_A`, and :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`,
     :math:`\|W - W^*\|` at most :math:`2 \sqrt{K} B`.

@@ -7,7 +7,7 @@ A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read
 
 Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
 Where the next contexts are known, `prefetch` prepares a stretch of rounds, in which all three read from
-:math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same but for rounding.
+:math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same up to rounding.
 """
 
 from __future__ import annotations

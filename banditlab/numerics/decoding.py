@@ -52,7 +52,7 @@ def decoded_softmax(rule, z, q):
 
 @njit
 def decode_forecast(rule, q):
-    """Overwrite a forecast q (K,) with its decoding by `rule`; all NaN if q is no distribution."""
+    """Overwrite a forecast q (K,) with its decoding by `rule`; all NaN if q is not a distribution."""
     if rule != SAMPLE:
         decode(rule, argmax(q, q.shape[0]), q)
 
@@ -61,7 +61,7 @@ def decode_forecast(rule, q):
 def decode(rule, best, q):
     """Overwrite a forecast q (K,), `best` the index of its largest, with its decoding by `rule`.
 
-    Where q is no distribution (NaN, below 0, another sum than 1) the result is NaN, with "sample" q itself: the loop that
+    If q is not a distribution (NaN, below 0, a sum other than 1), the result is NaN, or q itself for "sample". The loop that
     plays it stops with an error. No logarithm of a probability below s*/4 is taken.
     """
     if rule == SAMPLE:

@@ -29,7 +29,7 @@ Y (Kd, K-1). Storage. :math:`S \mathbf{1} = 0`, so sums over classes never chang
 and :math:`\sum_k M_k = 0`. The last class need not be stored. Of the other :math:`n = K - 1` classes C is stored as a
 base minus :math:`Y Y'` of the last few steps. The base holds its upper block rows: row k has the blocks :math:`C_{kl}`,
 :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. The waiting steps are subtracted together as matrix
-products, at the speed of those instead of the memory's. The numbers are those of the dense form but for rounding.
+products, at the speed of those instead of the memory's. The numbers are those of the dense form up to rounding.
 """
 
 from __future__ import annotations

@@ -76,7 +76,7 @@ class Kernel(CPUDispatcher):
         return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return what numba's own does: the types of a call that a kernel makes, once the function is compiled for kernels."""
+        """Return the types of a kernel's call, as numba's own method does, once the function is compiled for kernels."""
         pysig, args = self._compiler.fold_argument_types(args, kws)
         if self._can_compile:
             self._compile_code(tuple(args))
@@ -149,7 +149,7 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
         return
     where = f"{kernel.py_func.__module__}.{kernel.py_func.__qualname__}"
     if _holds_arrays(result.signature.return_type):
-        raise errors.TypingError(f"{where}: gives arrays back: say arrays='views', or 'new' where they are new")
+        raise errors.TypingError(f"{where}: returns arrays: set arrays='views', or 'new' if they are new")
     for call, signature in result.fndesc.calltypes.items():
         if getattr(call, "op", None) == "call" and _holds_arrays(signature.return_type):
             called = _called(result.fndesc.typemap[call.func.name], signature.args)
@@ -180,7 +180,7 @@ def _set_environments(result: Any, context: Any) -> None:
 
 
 class _CodePlaces(PrivatePlaces):
-    """How code for kernels is written and read: as bitcode, beside the compiled versions of the same function."""
+    """Writes and reads code for kernels as bitcode, next to the compiled versions of the same function."""
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         return f"{super().get_filename_base(fullname, abiflags)}.code"

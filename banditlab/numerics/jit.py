@@ -31,7 +31,7 @@ _IMPORT = re.compile(r"^\s*(?:from (banditlab[\w.]*) import (\([^)]*\)|[^\n]*)|i
 
 @cache
 def kernel_sources() -> tuple[Path, ...]:
-    """Return the files a kernel's code may depend on: those that compile something, and all they import of the package.
+    """Return the files a kernel's code may depend on: those that compile something, and package modules that they import.
 
     A kernel contains the code of others and the values of constants, from any of these files.
     """

@@ -274,7 +274,7 @@ def add_hessian(blocks, c, root):
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
     r"""Return by how much a round's term T of a certificate (`forecasters.soft_labels.surrogate_term`) may be wrong.
 
-    Along what all classes have in common A is :math:`\lambda I` for ever, so
+    In the direction common to all classes A is always :math:`\lambda I`, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`: how far :math:`\tilde{A}` is from that is what
     rounding has done to :math:`A^{-1}` at x, and its other entries are assumed to be wrong by `ERROR_FACTOR` times as much. T
     changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`, u (K,) the round's coefficients of
@@ -283,7 +283,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     Parameters
     ----------
     centre
-        :math:`|\sum_k \text{mean}_k|`, which is 0 but for rounding.
+        :math:`|\sum_k \text{mean}_k|`, which is 0 up to rounding.
     residual
         :math:`\max_k |r_k|`.
     terms

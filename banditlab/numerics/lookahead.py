@@ -46,7 +46,7 @@ the second half is left to do.
 A model with few updates is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
 :math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is a product with F twice, and (5) appends the rows :math:`f_a`.
 
-Exact but for rounding. q is a difference: where a context is repeated it falls from :math:`\|x\|^2/\lambda` to about 1,
+Exact up to rounding. q is a difference: where a context is repeated it falls from :math:`\|x\|^2/\lambda` to about 1,
 in (3) as in :math:`x'P x` with P from (1). Either way the error is a few units of rounding of the q it fell from.
 
 Cost of a round: :math:`d^2 + 2 n d` operations a model for (2), as a matrix product, and :math:`2 d^2` a model that

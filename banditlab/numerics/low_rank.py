@@ -16,7 +16,7 @@ Exact, with as many operations as r rows have, for any r; fewer than with P whol
 
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
-So of many classes, or of many features, a class that has met few rounds costs what it has met. :math:`x'P x` is a
+So of many classes, or of many features, a class with few updates costs in proportion to them. :math:`x'P x` is a
 difference; the same one that (1) makes of P entry by entry, so its rounding is that of :math:`p \|x\|^2` either way.
 
 Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole

@@ -1,6 +1,6 @@
 """Standard normals as a function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011).
 
-A generator without a state of its own: an agent that asks twice with the same counter gets the same numbers, so a pickle
+A generator without its own state: an agent that asks twice with the same counter gets the same numbers, so a pickle
 needs nothing more than the counter, and both paths agree.
 """
 

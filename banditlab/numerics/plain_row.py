@@ -10,8 +10,8 @@ def fill_row(numbers, centers, scales, places, most, divisor, root, hair, consta
     r"""Write the context of p numbers into x (d,), whose nominal features are there already, and return True.
 
     Number :math:`v_j` goes to `x[places[j]]`: :math:`v_j - \text{center}_j`, divided by :math:`\text{scale}_j`, the
-    divisor and the root in turn, times hair. The last entry is `constant` but where that is NaN. Returns False, with x
-    left as it may be, where the square of the norm before `divisor` is not below `most`, as that of NaN.
+    divisor and the root in turn, times hair. The last entry is `constant`, unless that is NaN. Returns False, with x
+    undefined, if the squared norm before `divisor` is NaN or at least `most`.
     """
     size = x.shape[0]
     if constant == constant:

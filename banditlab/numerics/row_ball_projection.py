@@ -44,7 +44,7 @@ STALLED = 1e-6
 """A larger residual after the last step is counted as a stall."""
 STEPS = 200
 FEW, MANY = np.int64(6), np.int64(40)
-"""Halvings of a step. A plain int handed to a kernel is a type of its own to numba, which compiles for each."""
+"""Halvings of a step. A plain int handed to a kernel is a separate type to numba, which compiles for each."""
 PANEL = 64
 """Columns of a Cholesky factor that are brought up to date by one matrix product."""
 

@@ -1,7 +1,7 @@
 """Equal states of several learners as one state whose arrays have a leading axis: one compilation for any number.
 
 `stack` and `member` work on the states as they are, whatever their fields. A learner's kernels run on `member(s, i)` as they
-run on a state of its own, and change the stack's arrays in place. Numbers of a state never change: a stack holds them as a
+run on its own state, and change the stack's arrays in place. Numbers of a state never change: a stack holds them as a
 vector.
 """
 

@@ -66,15 +66,15 @@ def read(log: Log) -> tuple[Rows | None, Counter[str]]:
     check_shape("propensities", p, found, (n,), (n, K))
     check_shape("target", target, found, (n, K))
     known = (a == np.floor(a)) & (a >= 0) & (a < K)
-    found[f"actions that are no integers from 0 to {K - 1}"] = count(~known)
+    found[f"actions that are not integers from 0 to {K - 1}"] = count(~known)
     found["rewards that are not 0 or 1"] = count((r != 0.0) & (r != 1.0))
-    found["rows of target that are no probabilities with sum 1"] = _no_distributions(target)
+    found["rows of target that are not probabilities with sum 1"] = _no_distributions(target)
     if q is not None:
         check_shape("predictions", q, found, (n, K))
         found["predictions outside [0, 1]"] = count(~((q >= 0.0) & (q <= 1.0)))
     chosen = p
     if whole := p.ndim == 2:
-        found["rows of propensities that are no probabilities with sum 1"] = _no_distributions(p)
+        found["rows of propensities that are not probabilities with sum 1"] = _no_distributions(p)
         own = np.where(known, a, 0).astype(np.intp)
         chosen = np.where(known, p[np.arange(n), own], 1.0) if p.shape == (n, K) and K else np.zeros(0)
     found[f"propensities of logged actions outside [{LEAST:g}, 1]"] = count(~((chosen >= LEAST) & (chosen <= 1.0)))
@@ -93,7 +93,7 @@ def numbers(name: str, value: Any, found: Counter[str]) -> Floats:
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):
-        found[f"{name} that are no array of numbers"] += 1
+        found[f"{name} that are not arrays of numbers"] += 1
         return np.zeros(0)
 
 
@@ -109,7 +109,7 @@ def count(mask: NDArray[np.bool_]) -> int:
 
 
 def _no_distributions(p: Floats) -> int:
-    """Return how many rows of p (n, K) are no distributions."""
+    """Return how many rows of p (n, K) are not distributions."""
     if p.ndim != 2:
         return 0
     entries = (p >= 0.0) & (p <= 1.0)

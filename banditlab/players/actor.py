@@ -87,7 +87,7 @@ def checked(decision: Decision, K: int, agent: Player) -> Decision:
     if p.shape == (K,) and is_valid_decision(int(np.argmax(p)), p):
         raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
     shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
-    raise PlayerError(f"{name}: probabilities {shown} are no distribution over {K} classes (sum {p.sum():.12g})")
+    raise PlayerError(f"{name}: probabilities {shown} are not a distribution over {K} classes (sum {p.sum():.12g})")
 
 
 class Actor(Player, ABC):
@@ -184,7 +184,7 @@ class RoundActor(Actor):
             Contexts, labels or a trace of other shapes, contexts that are not finite or of a norm beyond R, or labels out
             of range. Nothing is played then.
         PlayerError
-            An action out of range or probabilities that are no distribution.
+            An action out of range or probabilities that are not a distribution.
         """
         K, several = self.problem.n_classes, self.feedback == "bit"
         X, y = as_block(X, y, self.problem, K, sparse=self.sparse, several=several)
@@ -271,7 +271,7 @@ def play_kernels(
     Raises
     ------
     PlayerError
-        An action out of range or probabilities that are no distribution.
+        An action out of range or probabilities that are not a distribution.
     """
     p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
     played = loop(player.state, X, y, U, p, payload, *more, *trace)

@@ -43,7 +43,7 @@ class RoundAgent(RoundActor, Agent):
         Raises
         ------
         UsageError
-            A context of another shape, not finite or of a norm beyond R, feedback that is no bit, or a decision whose
+            A context of another shape, not finite or of a norm beyond R, feedback that is not a bit, or a decision whose
             action, probabilities or payload cannot be this agent's. The state is unchanged then.
         """
         self._learn(context, decision, as_bit(correct))

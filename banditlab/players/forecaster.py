@@ -78,7 +78,7 @@ class Forecaster(Player, ABC):
         IncompatibleError
             This forecaster takes classes only.
         UsageError
-            The label is no distribution; or what `update` raises.
+            The label is not a distribution; or what `update` raises.
         """
         raise IncompatibleError(f"{self.id} takes classes, no distributions over them: folklore and aioli do")
 

@@ -97,7 +97,7 @@ def as_bit(value: Any) -> bool:
 
 
 def as_vector(name: str, values: Any, size: int) -> NDArray[np.float64]:
-    """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError; None is no number."""
+    """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError; None is not a number."""
     given = () if values is None else values
     vector = _as_floats(name, lambda a: np.ascontiguousarray(a, dtype=np.float64), given)
     if vector.shape != (size,):
@@ -123,7 +123,7 @@ def _first_refused(X: NDArray[np.float64], limit: float) -> int:
     """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit; n where there is none.
 
     One pass. R lies in [1e-100, 1e100], so squares need no scaling: a square overflows only for an entry beyond any R, and
-    underflows only for one that is negligible beside R. A sum that contains NaN is not within the limit.
+    underflows only for one that is negligible compared with R. A sum that contains NaN is not within the limit.
     """
     if limit < math.inf:
         return int(first_beyond(X, limit))

@@ -1,6 +1,6 @@
 """The contract of references: agents that play under the same protocol but observe the label after every round.
 
-They are there for scale, and are never ranked with bandit agents. `LabelAgent` is no `Agent`: the engine passes a label to
+They are there for scale, and are never ranked with bandit agents. `LabelAgent` is not an `Agent`: the engine passes a label to
 instances of this class only, whatever their attributes are.
 """
 

@@ -1,4 +1,4 @@
-"""What agents and forecasters share: resolved settings, and a state that is saved without pickle.
+"""Base of agents and forecasters: resolved settings, and a state that is saved without pickle.
 
 A constructor argument `x` is stored resolved as the attribute `x` ("theory" becomes a number). A player that is rebuilt from
 `params()` and given its saved state continues as if it had never stopped.

@@ -59,7 +59,7 @@ def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
     Raises
     ------
     ValueError, zipfile.BadZipFile
-        The bytes are no such file, or damaged.
+        The bytes are not such a file, or damaged.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as members:
         sizes = [(info.file_size, info.compress_size) for info in members.infolist()]
@@ -72,7 +72,7 @@ def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
         raise ValueError("it has no header")
     for name, array in arrays.items():
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "biuf" or not array.dtype.isnative:
-            raise ValueError(f"the member {_short(name)} is no array of numbers")
+            raise ValueError(f"the member {_short(name)} is not an array of numbers")
     return model.model_validate_json(head.item()), arrays
 
 
@@ -108,7 +108,7 @@ def read_whole(path: str | os.PathLike[str]) -> bytes:
 
 
 def one_line(error: Exception) -> str:
-    """Return an error as one line; of a validation error, its first place."""
+    """Return an error as one line; for a validation error, the first location and message."""
     text = str(error)
     if isinstance(error, ValidationError):
         first = error.errors(include_url=False, include_context=False, include_input=False)[0]
@@ -166,7 +166,7 @@ def _plain(value: Any) -> Any:
 def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     """Return what `encode` encoded, taking its arrays out of `arrays`; a ValueError where the node is not its output."""
     if not isinstance(node, dict) or len(node) != 1:
-        raise ValueError(f"{path} is no encoded value")
+        raise ValueError(f"{path} is not an encoded value")
     [(kind, value)] = node.items()
     if kind == "array" and value == path and path in arrays:
         return arrays.pop(path)
@@ -179,7 +179,7 @@ def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
         return [decode(item, f"{path}.{i}", arrays) for i, item in enumerate(value)]
     if kind == "value" and (value is None or isinstance(value, bool | int | float | str)):
         return value
-    raise ValueError(f"{path} is no encoded value")
+    raise ValueError(f"{path} is not an encoded value")
 
 
 # ------------------------------------------------------------------------------------------------------------- generators
@@ -194,7 +194,7 @@ def _generator(state: Any, path: str) -> np.random.Generator:
     """Return a generator in the state given."""
     name = state.get("bit_generator") if isinstance(state, dict) else None
     if name not in GENERATORS:
-        raise ValueError(f"{path} is no generator of numpy, but {_short(name)}")
+        raise ValueError(f"{path} is not a numpy generator, but {_short(name)}")
     bits = getattr(np.random, name)(0)
     _require_words(bits.state, state, path)
     bits.state = state

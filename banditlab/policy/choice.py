@@ -128,7 +128,7 @@ class Record(NamedTuple):
 
     An agent's contract is that learning uses its arguments and the agent's state only: what it needs of the state at the
     time of the decision travels in the payload. So late feedback is learnt with the context, action, distribution and
-    payload of its own round, into the current state.
+    payload of its round, into the current state.
     """
 
     context: NDArray[np.float64]

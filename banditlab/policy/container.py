@@ -168,7 +168,7 @@ def read(path: str | os.PathLike[str]) -> Parts:
     """
     data = saved.read_whole(path)
     if data.startswith(SQLITE):
-        raise UsageError(f"{path}: a policy's log, not its file; Policy.resume({str(path)!r}) goes on with it")
+        raise UsageError(f"{path}: a policy's log, not its file; Policy.resume({str(path)!r}) continues from it")
     return unpacked(data, str(path))
 
 

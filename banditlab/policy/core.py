@@ -135,8 +135,8 @@ class Core:
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
-                f"{what}: {agent.id} keeps numbers of the class it chose until feedback comes, so another class cannot be "
-                "put in its place; train with another agent, for instance stackcb"
+                f"{what}: {agent.id} stores numbers of the class it chose until feedback comes, so it cannot be replaced by "
+                "another class; train with another agent, for instance stackcb"
             )
 
     def add(self, name: Name) -> None:
@@ -310,7 +310,7 @@ class Core:
         Raises
         ------
         UsageError
-            It is none of this agent's; nothing was learnt.
+            The decision is not one of this agent's; nothing was learnt.
         """
         self.learn_own(self.admitted(record), correct)
 

@@ -24,7 +24,7 @@ ROUNDED = 1e-4
 LEFT_OUT = "{n:,} lines are left out: {why}"
 SKIPPED = "_skipLearn says that nothing is to be learnt from them"
 OBSERVED = "they hold no decision but an observation, or no action"
-BROKEN = "lines that are no JSON object of a decision with its label"
+BROKEN = "lines that are not a JSON object of a decision with its label"
 
 
 class Line(NamedTuple):

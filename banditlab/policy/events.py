@@ -169,7 +169,7 @@ def _event_of(row: Mapping[str, Any]) -> Event:
     payload = None if row["payload"] is None else from_bytes(row["payload"])
     explored = None if row["explored"] is None else bool(row["explored"])
     if not 0 <= row["action"] < len(p):
-        raise ValueError("its action is no class")
+        raise ValueError("its action is not a class")
     held = Held(bool(row["held"]), row["share"], row["other"]) if row["share"] else None
     record = Record(from_bytes(row["context"]), row["action"], p, explored, payload, row["generation"], held)
     mask = None

@@ -22,7 +22,7 @@ WHOLE = 2**25
 """Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 ESTIMATED = "propensities are estimated: no column has them"
-GAPS = "missing entries of contexts: {n:,}; each counts as a value of its own"
+GAPS = "missing entries of contexts: {n:,}; each counts as a separate value"
 
 
 def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source:

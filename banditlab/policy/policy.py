@@ -193,7 +193,7 @@ class Policy:
             A key of the rows whose value says whose decision it is, such as a customer's number; it need not be a column of
             the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
         extra
-            What happens to a key of a row that is no column of the table: "refuse" refuses the row, "ignore" leaves the key
+            What happens to a key of a row that is not a column of the table: "refuse" refuses the row, "ignore" leaves the key
             aside. A misspelt column is such a key.
         floor
             The least probability of any allowed class from now on, at most one over their number; by default what the log or
@@ -228,9 +228,7 @@ class Policy:
                 store.keep(0, policy._snapshot())
                 store.own(parts.uid)
             elif uid != parts.uid:
-                raise UsageError(
-                    f"{store.source}: the log of another policy than {path}; give this one a log of its own"
-                )
+                raise UsageError(f"{store.source}: the log of another policy than {path}; give this one its own log")
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))
@@ -401,7 +399,7 @@ class Policy:
         odd = [str(key)[:60] for key in named if key not in self._keys]
         if odd and self._extra == "refuse":
             raise UsageError(
-                f"key {odd[0]!r} is no column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "
+                f"key {odd[0]!r} is not a column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "
                 "extra = 'ignore' leaves such keys aside"
             )
         if self._columns and not named.keys() & self._columns:

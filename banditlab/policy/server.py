@@ -406,7 +406,7 @@ def host_of(header: str) -> str:
 
 
 def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
-    """Serve a policy until the process is asked to stop (SIGTERM, SIGINT): requests at hand are answered, then it is closed.
+    """Serve a policy until the process is asked to stop (SIGTERM, SIGINT): it answers pending requests, then closes the policy.
 
     A process that has not ended `STOP` seconds later, because the log hangs, ends at once with exit code 1: what was
     acknowledged is in the log.

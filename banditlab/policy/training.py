@@ -140,7 +140,7 @@ def trained(
     against = None
     if best_of is not None:
         if agent or settings:
-            faults.append("best_of (--best-of) brings agent and settings of its own; leave out agent (--agent, --set)")
+            faults.append("best_of (--best-of) brings its own agent and settings; leave out agent (--agent, --set)")
         try:
             against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
         except UsageError as error:

@@ -34,7 +34,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     Problem: n examples; small expected loss on a new one, or small regret on a stream (`partial_fit`).
 
     Predictor: what the forecaster would predict were x the next context, :math:`m/(1 + x'A^{-1}x)` for the squared
-    loss: a ridge regression that is drawn towards the mean of the targets where little was seen near x.
+    loss: a ridge regression that is shrunk towards the mean of the targets if few contexts were near x.
 
     Scale: contexts as for `OnlineClassifier`. Targets are brought to [-1, 1] by their middle and half their range in `fit`, or
     in the first call of `partial_fit`; later ones beyond that range are cut to it, since Y is a condition of the guarantee.

@@ -55,7 +55,7 @@ def check_format(folder: Path) -> None:
         read_spec(folder)
     elif files.damaged and files.data("runs.json") is None:
         raise UsageError(
-            f"{folder}: spec.toml and runs.json do not match {SUMS}, or are no results; choose another folder with -o"
+            f"{folder}: spec.toml and runs.json do not match {SUMS}, or are not results; choose another folder with -o"
         )
 
 
@@ -109,7 +109,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
         plan = dict(json.loads(data))
         for name in ("runs", "streams"):
             if not (isinstance(plan[name], list) and all(isinstance(id_, str) for id_ in plan[name])):
-                raise TypeError(f"{name} is no list of ids")
+                raise TypeError(f"{name} is not a list of ids")
         plan["skipped"] = [{k: str(s[k]) for k in ("environment", "player", "reason")} for s in plan["skipped"]]
         plan["data"] = {str(k): {n: float(v) for n, v in d.items()} for k, d in plan["data"].items()}
         plan["tables"] = dict(plan.get("tables", {}))

@@ -104,7 +104,7 @@ class Store:
     def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
         """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it.
 
-        Where the folder holds the report of a spec with runs that this plan lacks, that report moves into a folder of its own
+        Where the folder holds the report of a spec with runs that this plan lacks, that report moves into its own folder
         first, with its spec, plan and tables; return that folder, else None.
         """
         kept = self._keep_report(plan)

@@ -1,4 +1,4 @@
-"""What boosters of 100 trees cost beside their trees: `docs/results/boosting-speed.md`.
+"""What boosters of 100 trees cost apart from their trees: `docs/results/boosting-speed.md`.
 
 A booster plays once while the weights of its learners' updates are recorded. A kernel then takes equal trees through the same
 estimates and updates, without a booster, and must leave them equal to the last bit. The rest of the booster's time is its own.

@@ -38,8 +38,8 @@ SAMPLED = "folklore, state sampled"
 
 HEAD = rf"""# The scikit-learn wrapper against LogisticRegression
 
-Is `OnlineClassifier` as good as scikit-learn's LogisticRegression? No at its defaults, where it keeps a guarantee against
-an adversary; with $\lambda = {RIDGE:g}$, chosen after looking at vehicle and wine, the differences are small.
+Is `OnlineClassifier` as good as scikit-learn's LogisticRegression? Not at its defaults, which have a guarantee against
+an adversary. With $\lambda = {RIDGE:g}$, chosen on vehicle and wine, the differences are small.
 
 Mean log loss in nats over {FOLDS} stratified folds (seed 0), features standardised on the training part. `C` is
 LogisticRegression's (lbfgs, tol 1e-8), `B` the wrapper's `norm_bound` with R = 1, `passes` the passes over the training

@@ -41,9 +41,9 @@ in the ball of rows of norm B. GAF plays with $\lambda = 2/B$ and cubature nodes
 """
 SEARCH = r"""## Worst labels searched
 
-A setting is T from 3 to 6 rounds, one or two features and B from 0.01 to 100. Its ratio is the lower bound over the
-forecaster's largest regret over all $2^T$ sequences of labels. `searched`: changes of the worst setting, which stay where the
-ratio rises.
+A setting is T from 3 to 6 rounds, one or two features and B from 0.01 to 100. Its ratio is the lower bound divided by the
+forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of changes tried to the worst
+setting; a change is kept if the ratio rises.
 """
 
 

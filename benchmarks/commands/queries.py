@@ -47,9 +47,9 @@ SEARCH = r"""## Bounds searched
 
 A setting's ratio is the mean regret over the bound; the mean is exact, over all $2^T$ outcomes of the draws.
 `label_efficient`: up to 6 rounds of two classes, one or two features, the labels fixed beforehand, regret in log loss.
-`label_efficient_experts`: up to 6 experts with costs 0 or 1 in up to 8 rounds, exponential weights. `searched`: changes of
-the worst setting, which stay where the ratio rises. `apple_tasting`: up to 5 items, labels of a model of the ball; the mean is
-exact, over all draws and labels.
+`label_efficient_experts`: up to 6 experts with costs 0 or 1 in up to 8 rounds, exponential weights. `searched` is the
+number of changes tried to the worst setting; a change is kept if the ratio rises. `apple_tasting`: up to 5 items, labels of a
+model of the ball; the mean is exact, over all draws and labels.
 """
 
 

@@ -1,4 +1,4 @@
-"""First-order agents on a Reuters4-like sparse stream: K = 4, d = 347,000, 80 non-zeros a row, each in a process of its own.
+"""First-order agents on a Reuters4-like sparse stream: K = 4, d = 347,000, 80 non-zeros a row, each in a separate process.
 
 `rounds/s` counts the player alone (draws, scoring, learning, trace) by processor time, `with the stream` also what draws the
 documents and checks them. `peak MiB` is what the process's peak of resident memory (VmHWM) rose by while it played, the

@@ -1,4 +1,4 @@
-"""Measuring one player on one stream: rounds per CPU second, peak memory and mistakes, in a process of its own.
+"""Measuring one player on one stream: rounds per CPU second, peak memory and mistakes, in a separate process.
 
 The stream is made, and the kernels are compiled, before the process forks; the child builds the player and plays. Time is
 the child's CPU time over blocks of rounds: the first blocks (cold caches, page faults) do not count, the rate is the
@@ -204,7 +204,7 @@ def warm_for(player: Player, K: int) -> None:
     cls: Any = registry().load(player.kind, player.id)
     if player.id in ROWS_FIRST or getattr(cls, "prefetch", KernelAgent.prefetch) is not KernelAgent.prefetch:
         many = MANY if K > 2 else K
-        large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has kernels of its own
+        large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has its own kernels
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))
 
 

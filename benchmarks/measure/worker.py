@@ -1,4 +1,4 @@
-"""Cells measured with the package of a checkout, in a process of its own: `python -m benchmarks.measure.worker CHECKOUT`.
+"""Cells measured with the package of a checkout, in a separate process: `python -m benchmarks.measure.worker CHECKOUT`.
 
 A line of its input is a request, [label, cell, effort] as JSON; a line of its output is the row that answers it.
 """

@@ -96,7 +96,7 @@ def page(name: str, title: str) -> str:
 
 
 def _entry(door: str, name: str, thing: Any) -> str:
-    """Return the entry of one public name; an algorithm has a page of its own."""
+    """Return the entry of one public name; an algorithm has its own page."""
     from docs.make.algorithms import page_of
 
     home, place = homes()[id(thing)], f"{door}.{name}"

@@ -251,7 +251,7 @@ def test_a_state_whose_counts_point_beyond_the_sketch_is_refused():
         ({"sketch_size": 8.0}, "sketch_size must be an integer, got 8.0"),
         (
             {"second_order": "full", "sketch_size": 8},
-            "sketch_size is read by second_order = 'sketch' only, and this .* 'full'",
+            "sketch_size needs second_order = 'sketch', got second_order = 'full'",
         ),
         ({"oracle": "logistic"}, "second_order is read by oracle = 'aioli' only, and this one is 'logistic'"),
         ({"oracle": "b-grid", "second_order": "diagonal"}, "second_order is read by oracle = 'aioli' only"),

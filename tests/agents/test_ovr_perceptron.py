@@ -50,7 +50,7 @@ def test_equals_the_pseudocode(stream, K, d, clean, settings):
         p = np.full(K, 1.0 / K)
         if len(S):
             p = np.isin(np.arange(K), S) / len(S) if agent.choice == "uniform" else np.eye(K)[int(np.argmax(z))]
-        # A score that is zero but for rounding would be settled by the order of a sum; here all others are far from 0.
+        # A score that is zero up to rounding would be settled by the order of a sum; here all others are far from 0.
         assert np.all((np.abs(z) > 1e-9) | (z == 0.0))
         np.testing.assert_allclose(decision.probabilities, p, rtol=0, atol=1e-15)
         assert decision.explored is None

@@ -86,7 +86,7 @@ def test_the_rule_stands_in_the_description(cls):
 
 def test_a_size_is_of_a_sketch_that_is_asked_for():
     for order in ("auto", "full"):
-        with pytest.raises(UsageError, match=f"sketch_size is read by second_order = 'sketch' only, and .* '{order}'"):
+        with pytest.raises(UsageError, match=f"sketch_size needs second_order = 'sketch', got .* '{order}'"):
             make(LinUCB, order, sketch_size=4)
 
 

@@ -55,7 +55,7 @@ def test_an_empty_table_is_two_markers() -> None:
 
 BROKEN = {
     "no marker <!-- table: acuracy --> or <!-- text: acuracy -->; did you mean 'accuracy'?": (PAGE, {"acuracy": ""}),
-    "accuracy: what stands between markers cannot have one itself": (PAGE, {"accuracy": "a <!-- end -->"}),
+    "accuracy: text between markers cannot contain a marker": (PAGE, {"accuracy": "a <!-- end -->"}),
     "won: a text is one line; use <!-- table: won -->": (PAGE, {"won": "a\nb"}),
     "two markers are named won": (PAGE.replace("text: most", "text: won"), {}),
     "the marker <!-- text: won --> has no <!-- end --> before the next marker": (

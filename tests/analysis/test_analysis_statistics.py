@@ -161,7 +161,7 @@ def test_rank_with_ties():
 
 
 def test_a_tie_group_is_measured_from_its_own_first():
-    # c is tied with b, and b with a, but c is clearly behind a: c opens a group of its own
+    # c is tied with b, and b with a, but c is clearly behind a: c opens a separate group
     a = np.array([0.0, 0.0, 0.0, 0.0])
     b = np.array([2.0, -1.0, 2.0, -1.0]) * 0.5
     c = np.array([1.0, 1.1, 0.9, 1.0])

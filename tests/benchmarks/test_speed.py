@@ -1,4 +1,4 @@
-"""Cells are measured in a process of their own, and a wrong argument is answered in one line."""
+"""Cells are measured in a separate process, and a wrong argument is answered in one line."""
 
 from __future__ import annotations
 

@@ -274,7 +274,7 @@ def test_exploration_learns_explored_hits_only():
     assert abs(trace.explored.mean() - 0.5) < 0.13
     assert (trace.p_true >= 0.5 / 3 - 1e-12).all()
     assert trace.correct[~trace.explored][100:].mean() > 0.5
-    with pytest.raises(UsageError, match="one that is not shown the label"):
+    with pytest.raises(UsageError, match="one that predicts without the label"):
         BoostedExploration(PROBLEM, np.random.default_rng(0), n_learners=2, weak_learner="simulated")
     with pytest.raises(UsageError, match="no booster is called 'olm'"):
         BoostedExploration(PROBLEM, np.random.default_rng(0), booster="olm")

@@ -81,27 +81,27 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"nodes": {(0, 4): -1}}, "a split has no two sides"),
         ({"nodes": {(0, 3): -1}}, "a split has no two sides"),
         ({"nodes": {(0, 5): 4}}, "a split has no two sides"),
-        ({"nodes": {(2, 3): 1}}, "its nodes are no tree"),  # two parents
-        ({"nodes": {(2, 3): 1, (0, 3): 3}}, "its nodes are no tree"),  # a parent below its child
-        ({"nodes": {(2, 3): 5}}, "its nodes are no tree"),
-        ({"nodes": {(2, 3): -1}}, "its nodes are no tree"),  # a node without parent
-        ({"nodes": {(0, 4): 3, (2, 3): 2}}, "its nodes are no tree"),  # its own parent
-        ({"nodes": {(2, 4): 0}}, "its nodes are no tree"),  # the root is nobody's child
-        ({"nodes": {(0, 3): 0}}, "its nodes are no tree"),
-        ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are no tree"),
+        ({"nodes": {(2, 3): 1}}, "its nodes are not a tree"),  # two parents
+        ({"nodes": {(2, 3): 1, (0, 3): 3}}, "its nodes are not a tree"),  # a parent below its child
+        ({"nodes": {(2, 3): 5}}, "its nodes are not a tree"),
+        ({"nodes": {(2, 3): -1}}, "its nodes are not a tree"),  # a node without parent
+        ({"nodes": {(0, 4): 3, (2, 3): 2}}, "its nodes are not a tree"),  # its own parent
+        ({"nodes": {(2, 4): 0}}, "its nodes are not a tree"),  # the root is nobody's child
+        ({"nodes": {(0, 3): 0}}, "its nodes are not a tree"),
+        ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are not a tree"),
         ({"nodes": {(1, 2): 3}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(0, 2): 1}}, "a split has a slot"),
         ({"nodes": {(0, 2): 0}}, "a split has a slot"),
         ({"nodes": {(3, 2): 0}}, "two leaves have one slot"),
-        ({"sizes": {2: 0}}, "its free slots are no chain"),  # it is taken
-        ({"sizes": {2: 2}}, "its free slots are no chain"),  # slot 1 is forgotten
-        ({"sizes": {2: -1}}, "its free slots are no chain"),
-        ({"seen": {(2, 0): 1.0}}, "its free slots are no chain"),  # round and round
-        ({"seen": {(1, 0): 2.5}}, "its free slots are no chain"),
-        ({"seen": {(2, 0): 3.0}}, "its free slots are no chain"),
-        ({"seen": {(2, 0): -2.0}}, "its free slots are no chain"),
-        ({"seen": {(2, 0): np.nan}}, "its free slots are no chain"),
+        ({"sizes": {2: 0}}, "its free slots are not a chain"),  # it is taken
+        ({"sizes": {2: 2}}, "its free slots are not a chain"),  # slot 1 is forgotten
+        ({"sizes": {2: -1}}, "its free slots are not a chain"),
+        ({"seen": {(2, 0): 1.0}}, "its free slots are not a chain"),  # round and round
+        ({"seen": {(1, 0): 2.5}}, "its free slots are not a chain"),
+        ({"seen": {(2, 0): 3.0}}, "its free slots are not a chain"),
+        ({"seen": {(2, 0): -2.0}}, "its free slots are not a chain"),
+        ({"seen": {(2, 0): np.nan}}, "its free slots are not a chain"),
         ({"sizes": {0: 0}}, "sizes are beyond its arrays"),
         ({"sizes": {0: 65}}, "sizes are beyond its arrays"),
         ({"sizes": {1: -1, 2: -1}}, "sizes are beyond its arrays"),
@@ -114,8 +114,8 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"tuning": {2: 1.0}}, "tuning is not what the settings make it"),
         ({"tuning": {3: 2.0}}, "tuning is not what the settings make it"),
         ({"tuning": {6: 1.0}}, "tuning is not what the settings make it"),
-        ({"values": {(4, 2): np.nan}}, "a weight is no number"),
-        ({"values": {(4, 3): np.nan}}, "a weight is no number"),
+        ({"values": {(4, 2): np.nan}}, "a weight is not a number"),
+        ({"values": {(4, 3): np.nan}}, "a weight is not a number"),
     ],
 )
 def test_what_is_no_tree_is_named(changes: dict[str, dict[Any, float]], said: str) -> None:

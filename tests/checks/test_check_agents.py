@@ -445,7 +445,7 @@ BROKEN = [
     (
         Forgotten,
         "settings",
-        "the setting 'decay' is no attribute afterwards: store its resolved value under its name",
+        "the setting 'decay' is not an attribute afterwards: store its resolved value under its name",
     ),
     (
         ArraySetting,
@@ -536,7 +536,7 @@ BROKEN = [
     (
         DrawsInLearn,
         "two_uniforms",
-        "learn at round 0 drew from the generator: extra randomness takes a child stream of its own",
+        "learn at round 0 drew from the generator: extra randomness takes its own child stream",
     ),
     (
         AfterTheDraw,

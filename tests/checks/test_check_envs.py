@@ -328,7 +328,7 @@ BROKEN = [
     (
         Forgotten,
         "env_settings",
-        "the setting 'width' is no attribute afterwards: store its resolved value under its name",
+        "the setting 'width' is not an attribute afterwards: store its resolved value under its name",
     ),
     (ArraySetting, "env_settings", "the setting 'spread' is stored as array([0.]): it must be plain JSON data"),
     (
@@ -361,11 +361,11 @@ BROKEN = [
         "after round 63 of 64 (terminated, truncated) is (False, False): an episode must terminate after its horizon, "
         "and there only",
     ),
-    (NamedLabel, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
-    (RenamedLabel, "hidden_label", "info['z'] tells the label: info must not hold it"),
-    (LabelAhead, "hidden_label", "info['hint'] tells the label: info must not hold it"),
-    (LabelAtTheEnd, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
-    (LabelOnTheWay, "hidden_label", "info['true_label'] tells the label: info must not hold it"),
+    (NamedLabel, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
+    (RenamedLabel, "hidden_label", "info['z'] reveals the label: info must not hold it"),
+    (LabelAhead, "hidden_label", "info['hint'] reveals the label: info must not hold it"),
+    (LabelAtTheEnd, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
+    (LabelOnTheWay, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
     (LabelEarly, "label_guards", "label() answered before the first step: it must raise"),
     (LabelsEarly, "label_guards", "labels() answered before the first step: it must raise"),
     (LabelsAfterOne, "label_guards", "labels() answered before the episode had ended: it must raise"),
@@ -407,7 +407,7 @@ BROKEN = [
         HorizonMatters,
         "prefixes",
         "the first 64 rounds of a longer episode differ: longer streams must extend shorter ones (a law that depends "
-        "on the horizon takes it as a parameter of its own)",
+        "on the horizon takes it as a parameter)",
     ),
 ]
 

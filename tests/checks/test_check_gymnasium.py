@@ -66,8 +66,8 @@ def test_an_environment_shows_400_rounds_of_one_seed() -> None:
         ([0.0, 0.0], None, ""),
         ([1.0, 1.0], None, ""),
         ([0.0, 3.5], 2.0, ""),
-        ([0.0, None], None, "the reward of round 2 is no finite number: it must be 0 or 1"),
-        ([0.0, None], 0.5, "the reward of round 2 is no finite number: it must be 0 or 1"),
+        ([0.0, None], None, "the reward of round 2 is not a finite number: it must be 0 or 1"),
+        ([0.0, None], 0.5, "the reward of round 2 is not a finite number: it must be 0 or 1"),
         ([2.0, 0.0, 2.0], None, "rewards are 0, 2: they must be 0 and 1; set right_above to a number, for instance --set "
          "right_above=1, and"),
         ([2.0, 0.0, 1.0, 3.0, 8.0], None, "rewards are 0, 1, 2, 3, 8: they must be 0 and 1; set right_above to a number, for "

@@ -75,7 +75,7 @@ def refused(banditlab, here):
 
 
 def in_a_process(*arguments, cwd):
-    """Run the command line in a process of its own; return (exit code, what it printed)."""
+    """Run the command line in a separate process; return (exit code, what it printed)."""
     command = [sys.executable, "-m", "banditlab", *map(str, arguments)]
     environment = os.environ | {"COLUMNS": "200"}
     done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=300, env=environment)

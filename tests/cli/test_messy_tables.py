@@ -82,7 +82,7 @@ CASES = {
     ),
     "title of a spreadsheet": Case(
         b"Sales,,\n" + csv(),
-        ["there is no column 'y'", "'Sales' is numeric but for 1", "'Unnamed: 1' is numeric but for 1"],
+        ["there is no column 'y'", "'Sales' is numeric except for 1", "'Unnamed: 1' is numeric except for 1"],
     ),
     "totals": Case(
         csv() + b"Total,3000,\n", ["label column 'y' has 1 missing"], "--drop-row 60", read={"b": FRAME["b"]}
@@ -172,7 +172,7 @@ CASES = {
         "--drop-column x",
     ),
     "mixed types": Case(
-        csv(FRAME.assign(x=[*map(str, range(N - 1)), "oops"])), ["numeric but for 1 of 60"], "--drop-row 59"
+        csv(FRAME.assign(x=[*map(str, range(N - 1)), "oops"])), ["numeric except for 1 of 60"], "--drop-row 59"
     ),
     "truth": Case(csv(column([True, False])), said="2 categories"),
     "NA among texts": Case(csv(column(["NA", "EU", "None"])), said="3 categories, NA is one --na-values NA"),

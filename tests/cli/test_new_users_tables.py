@@ -93,7 +93,7 @@ TABLES = {
     "sorted": (sorted_by_label, [], ""),
 }
 SAID = {
-    "ids": "customer_id  identifier-like  a whole number of its own in each row",
+    "ids": "customer_id  identifier-like  a different whole number in each row",
     "sorted": "probable leak    row number of a table sorted by label",
     "booleans": "active  nominal          2 categories",
 }

@@ -104,7 +104,7 @@ def test_contexts_are_read_only_and_hold_no_others() -> None:
 
 def test_a_decision_is_checked_as_before() -> None:
     player = Uniform(Problem(2, 3, 1.0), np.random.default_rng(0))
-    with pytest.raises(PlayerError, match="no distribution"):
+    with pytest.raises(PlayerError, match="not a distribution"):
         checked(Decision(0, np.ones(3)), 3, player)
     found = checked(Decision(np.int64(1), player.p, None, "mine"), 3, player)  # type: ignore[arg-type]
     assert type(found) is Decision

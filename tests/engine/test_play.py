@@ -102,7 +102,7 @@ class Weary(Broken):
 @pytest.mark.parametrize("rounds", [1, 700, 1500])
 def test_probabilities_that_are_not_finite_are_refused_in_any_round(rounds):
     env = Logistic(horizon=1500, n_classes=3)
-    with pytest.raises(PlayerError, match=r"^weary: probabilities \[nan nan nan\] are no distribution"):
+    with pytest.raises(PlayerError, match=r"^weary: probabilities \[nan nan nan\] are not a distribution"):
         play(env, Weary(env.problem, rounds), seed=0)
 
 
@@ -120,10 +120,10 @@ def test_a_player_without_a_coin_has_no_explored_rounds():
         (Decision(-1, np.full(3, 1 / 3)), "action -1 is not"),
         (Decision(1.0, np.full(3, 1 / 3)), "action 1.0 is not"),
         (Decision(True, np.full(3, 1 / 3)), "action True is not"),
-        (Decision(0, np.full(3, 0.3)), "no distribution over 3 classes"),
-        (Decision(0, np.full(2, 0.5)), "no distribution over 3 classes"),
-        (Decision(0, np.array([1.5, -0.5, 0.0])), "no distribution"),
-        (Decision(0, np.array([np.nan, 0.5, 0.5])), "no distribution"),
+        (Decision(0, np.full(3, 0.3)), "not a distribution over 3 classes"),
+        (Decision(0, np.full(2, 0.5)), "not a distribution over 3 classes"),
+        (Decision(0, np.array([1.5, -0.5, 0.0])), "not a distribution"),
+        (Decision(0, np.array([np.nan, 0.5, 0.5])), "not a distribution"),
         (Decision(0, np.array([0.0, 0.5, 0.5])), "to which it gave probability 0"),
         (1, "act must return a Decision, got int"),
     ],
@@ -172,11 +172,11 @@ class Rounds(NamedTuple):
 FAULTS = {
     "beyond": "action 12 is not an integer in 0 ... 11",
     "below": "action -1 is not an integer in 0 ... 11",
-    "sum": "no distribution over 12 classes \\(sum 0.6\\)",
-    "almost": "no distribution over 12 classes",
-    "negative": "no distribution over 12 classes \\(sum 1\\)",
-    "nan": "no distribution over 12 classes \\(sum nan\\)",
-    "infinite": "no distribution over 12 classes \\(sum inf\\)",
+    "sum": "not a distribution over 12 classes \\(sum 0.6\\)",
+    "almost": "not a distribution over 12 classes",
+    "negative": "not a distribution over 12 classes \\(sum 1\\)",
+    "nan": "not a distribution over 12 classes \\(sum nan\\)",
+    "infinite": "not a distribution over 12 classes \\(sum inf\\)",
     "impossible": "played class 0, to which it gave probability 0",
 }
 
@@ -280,7 +280,7 @@ def test_exploration_around_logits_that_are_not_finite_is_refused(forecaster, mo
         lambda agent: agent.play_block(X, y, Trace.empty(1000)),
     ):
         agent = exploration.Exploration(env.problem, np.random.default_rng(0), gamma=0.3)
-        with pytest.raises(PlayerError, match=r"exploration: probabilities \[nan nan nan\] are no distribution"):
+        with pytest.raises(PlayerError, match=r"exploration: probabilities \[nan nan nan\] are not a distribution"):
             plays(agent)
         assert agent.inner.state[0] == 2
 
@@ -328,7 +328,7 @@ def test_a_sweep_records_a_compiled_player_s_bad_answer(tmp_path, fresh_registry
     }
     result = Sweep(make_spec(spec, "test")).run(tmp_path / "out", jobs=1)
     assert {failure["player"] for failure in result.failures} == {"bad-compiled"}
-    assert all("no distribution over 3 classes (sum 2.7)" in failure["error"] for failure in result.failures)
+    assert all("not a distribution over 3 classes (sum 2.7)" in failure["error"] for failure in result.failures)
     assert result.played == len(result.failures)  # uniform's runs
 
 

@@ -339,7 +339,7 @@ def test_failures_are_recorded_and_the_others_finish(small, tmp_path, lab, fresh
     errors = {failure["player"]: failure["error"] for failure in result.failures}
     assert errors["raiser"] == "RuntimeError: no idea"
     assert "action 3 is not an integer in 0 ... 2" in errors["out-of-range"]
-    assert "no distribution" in errors["half-mass"]
+    assert "not a distribution" in errors["half-mass"]
     assert errors["quitter"] == "SystemExit: 3"
     assert errors["unbuildable"] == "KeyError: 'not even built'"
     assert all("Traceback" in failure["traceback"] for failure in result.failures)

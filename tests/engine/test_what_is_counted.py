@@ -142,7 +142,7 @@ def test_a_plug_in_with_a_loop_of_its_own_is_played_step_by_step(cls, env):
     assert played.path == "steps"
     assert played.expected_mistakes[-1] == pytest.approx(ROUNDS * (1 - 1 / K))
     assert played.mistakes[-1] > 0.4 * ROUNDS
-    with pytest.raises(UsageError, match="a player whose blocks the package's own loop plays"):
+    with pytest.raises(UsageError, match="and a player with a block loop of this package"):
         play(env, make(cls, env), seed=1, path="blocks")
 
 
@@ -329,7 +329,7 @@ def test_a_wrapped_environment_is_stepped_through(wrapper, env):
     bare = play(env, make(Banditron, env, gamma=0.1), seed=3)
     assert (auto.mistakes, auto.path) == (steps.mistakes, "steps")
     assert auto.mistakes[-1] > bare.mistakes[-1] + 300
-    with pytest.raises(UsageError, match="in no wrapper that may change what it shows"):
+    with pytest.raises(UsageError, match="without a wrapper that may change it"):
         play(wrapped, make(Banditron, env, gamma=0.1), seed=3, path="blocks")
 
 

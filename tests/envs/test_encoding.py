@@ -207,7 +207,7 @@ def test_roles():
         ({"dya": "time"}, "there is no column 'dya'; did you mean 'day'"),
         ({"day": "date"}, "must be one of 'numeric', 'nominal', 'time', 'drop'"),
         ({**roles, "text": "numeric"}, "declared numeric .*, but 'x' in row 2"),
-        ({**roles, "text": "time"}, "column 'text': '1' in row 0.* is no date"),
+        ({**roles, "text": "time"}, "column 'text': '1' in row 0.* is not a date"),
         ({**roles, "x": "time"}, "column 'x' holds numbers"),
     ):
         with pytest.raises(UsageError, match=message):

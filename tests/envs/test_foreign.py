@@ -167,9 +167,9 @@ def test_what_cannot_be_played_is_refused_in_one_line(settings: Any, message: st
     ("settings", "message"),
     [
         ({"options": {"reward": (-1.0, 1.0)}}, "is -1.0, which is neither 0 nor 1; set right_above to a number"),
-        ({"options": {"reward": (math.nan, math.nan)}}, "is nan, which is no number"),
-        ({"options": {"reward": ("no", "yes")}}, "which is no number"),
-        ({"options": {"reward": (None, None)}, "right_above": 0.0}, "is None, which is no number"),
+        ({"options": {"reward": (math.nan, math.nan)}}, "is nan, which is not a number"),
+        ({"options": {"reward": ("no", "yes")}}, "which is not a number"),
+        ({"options": {"reward": (None, None)}, "right_above": 0.0}, "is None, which is not a number"),
         ({"label_key": "label"}, "info has no 'label' after round 1 (it has 'answer', 't')"),
         ({"label_key": "t"}, "info['t'] after round 2 is 3, which is none of the 3 actions"),
         ({"options": {"space": spaces.Box(-0.5, 0.5, (3,))}}, "lies outside its observation space"),
@@ -365,7 +365,7 @@ RESET = "reset must take (*, seed=None, options=None) and return (observation, i
         (
             _Spoken,
             None,
-            "the reward of round 1 is no finite number: it must be 0 or 1, or a number that right_above parts",
+            "the reward of round 1 is not a finite number: it must be 0 or 1, or finite with right_above",
         ),
     ],
 )

@@ -113,7 +113,7 @@ def test_all_faults_of_a_table_at_once():
         "column 'x' has 1 missing or infinite entries",
         "column 'id' is text that is different in every row",
         "column 'day' holds dates as text",
-        "column 'slip' is numeric but for 1 of 239 entries",
+        "column 'slip' is numeric except for 1 of 239 entries",
     ):
         assert sum(part in line for line in told) == 1, part
     options = {fault.options for fault in found.faults}

@@ -130,9 +130,7 @@ def test_nominal_and_missing_spellings(write):
 def test_dropped_rows_do_not_decide_types_and_others_keep_their_numbers(write):
     text = "x,z,c\n1,2,a\n2,3-oops,b\n3,5,a\n4,6,b\n5,,a\n6,7,b\n" + "".join(f"{i},{i},a\n" for i in range(20))
     path = write(text)
-    message = (
-        r"column 'z' is numeric but for 1 of 25 entries \(the first, '3-oops', in row 1, counted from 0\); drop those"
-    )
+    message = r"column 'z' is numeric except for 1 of 25 entries \(the first, '3-oops', in row 1, counted from 0\); drop those"
     with pytest.raises(UsageError, match=message):
         Table(path=path, label="c")
     with pytest.raises(UsageError, match=r"column 'z' has 1 missing .* \(the first in row 4, counted from 0\)"):
@@ -207,7 +205,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
             r"drop_columns .*: there is no column 'yy'; did you mean 'y'\? \(known: x, y, c\)",
         ),
         (SMALL.replace("b", "a"), {}, "label column 'c' has one class only, a; at least 2"),
-        (SMALL, {"label": "x"}, "has 4 different values in 4 rows: these are no classes"),
+        (SMALL, {"label": "x"}, "has 4 different values in 4 rows: these are not classes"),
         (SMALL, {"drop_columns": ["x", "y"]}, "no feature column is left"),
         (SMALL, {"drop_rows": [4]}, r"drop_rows \(--drop-row\): there is no row 4, rows are 0 \.\.\. 3"),
         (SMALL, {"drop_rows": [-1]}, "there is no row -1"),
@@ -247,7 +245,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL, {"encoding": "base64"}, "encoding .* must be one that Python knows"),
         (SMALL, {"encoding": "zlib\0"}, "encoding .* must be one that Python knows"),
         (SMALL, {"encoding": ""}, "encoding .* must be one that Python knows"),
-        (b"PAR1", {"format": "parquet", "encoding": "cp1252"}, "encoding .* is of CSV and ARFF files"),
+        (b"PAR1", {"format": "parquet", "encoding": "cp1252"}, "encoding .* applies to CSV and ARFF files only"),
         (b"\x1f\x8b\x08\x00broken", {}, "the gzip file is damaged"),
         (gzip.compress(b" \n", mtime=0), {}, "the file is empty"),  # stamped, its id would differ from worker to worker
         (SMALL, {"format": "parquet"}, "not a Parquet file"),
@@ -287,7 +285,7 @@ def test_files_that_are_not_there(tmp_path, write):
         Table(path=str(tmp_path / "nothing.csv"), label="c")
     with pytest.raises(UsageError, match=r"path: .* cannot be read"):
         Table(path=str(tmp_path), label="c", format="csv")
-    with pytest.raises(UsageError, match=r"the ending '\.xls' tells no format"):
+    with pytest.raises(UsageError, match=r"the ending '\.xls' names no known format"):
         Table(path=write(SMALL, "t.xls"), label="c")
     assert Table(path=write(SMALL, "t.xls"), label="c", format="csv").n_rows == 4
     with pytest.raises(UsageError, match=r"t\.csv\.gz: not a gzip file$"):

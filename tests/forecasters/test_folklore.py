@@ -196,7 +196,7 @@ def test_a_broken_state_is_not_a_uniform_forecast(where: str) -> None:
     {"M": blocks.M, "F": blocks.F, "h": folklore.state.h}[where][...] = np.nan
     assert np.isnan(folklore.predict(X[1])).all()
     assert np.isnan(folklore.predict_many(X)).all()
-    with pytest.raises(PlayerError, match="no distribution"):
+    with pytest.raises(PlayerError, match="not a distribution"):
         reduction.play_block(X, y, Trace.empty(n))
     logits = np.empty((n, K))
     folklore.forecast_block(X, y, logits)

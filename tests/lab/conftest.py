@@ -15,7 +15,7 @@ ANALYSIS = Path(__file__).parents[2] / "analysis"
 
 @pytest.fixture(scope="session", params=[pytest.param(None, marks=pytest.mark.slow)], ids=["script"])
 def notebook() -> Callable[..., str]:
-    """Return what runs `python analysis/SCRIPT` in a process of its own, and returns what it printed.
+    """Return what runs `python analysis/SCRIPT` in a separate process, and returns what it printed.
 
     notebook(script, cwd, results=..., figures=...) sets BANDITLAB_RESULTS and so on. The sweeps it reads are played first, so
     tests that ask for it are slow; the quickstart's notebook is run by `test_lab_analysis.py` in any case.

@@ -116,7 +116,7 @@ def test_what_is_not_isolet_is_refused(Isolet: Any, tmp_path: Path) -> None:
     holed = features()
     holed[3, 5] = np.nan
     written(tmp_path / "holed.data", holed)
-    with pytest.raises(UsageError, match=r"numeric but for 1 of 104 entries .*in row 3"):
+    with pytest.raises(UsageError, match=r"numeric except for 1 of 104 entries .*in row 3"):
         Isolet(path=str(tmp_path / "holed.data"))
 
 

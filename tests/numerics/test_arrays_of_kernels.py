@@ -88,7 +88,7 @@ def news(n):
 @compiled
 @pytest.mark.parametrize("function", [part, parts])
 def test_a_function_that_lends_has_to_say_so(function: Any) -> None:
-    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='views'"):
+    with pytest.raises(errors.TypingError, match=r"returning of array passed|returns arrays: set arrays='views'"):
         njit(function, cache=False, arrays="used")(np.ones((3, 2)), 1)
     # Called from another, where the error has to be the same.
     inner = njit(function, cache=False, arrays="used")
@@ -96,7 +96,7 @@ def test_a_function_that_lends_has_to_say_so(function: Any) -> None:
     def outer(A):
         inner(A, 0)
 
-    with pytest.raises(errors.TypingError, match=r"returning of array passed|gives arrays back: say arrays='views'"):
+    with pytest.raises(errors.TypingError, match=r"returning of array passed|returns arrays: set arrays='views'"):
         njit(outer, cache=False, arrays="used")(np.ones((3, 2)))
     lent = njit(function, cache=False, arrays="views")(np.ones((3, 2)), 1)
     np.testing.assert_array_equal(lent, np.ones_like(lent))

@@ -232,7 +232,7 @@ ROW = [0.5, 0.5]
 @pytest.mark.parametrize(
     ("log", "faults"),
     [
-        (Log([0, 2, -1, 0.5], [0] * 4, [0.5] * 4, [ROW] * 4), ["3 x actions that are no integers from 0 to 1"]),
+        (Log([0, 2, -1, 0.5], [0] * 4, [0.5] * 4, [ROW] * 4), ["3 x actions that are not integers from 0 to 1"]),
         (Log([0] * 4, [0, 2, math.nan, 0.5], [0.5] * 4, [ROW] * 4), ["3 x rewards that are not 0 or 1"]),
         (
             Log([0] * 5, [0] * 5, [0.5, 0, 1.5, math.nan, -1], [ROW] * 5),
@@ -241,13 +241,13 @@ ROW = [0.5, 0.5]
         (
             Log([0] * 4, [0] * 4, [ROW, [0.5, 0.6], [0, 1], [math.nan, 1]], [ROW] * 4),
             [
-                "2 x rows of propensities that are no probabilities with sum 1",
+                "2 x rows of propensities that are not probabilities with sum 1",
                 "2 x propensities of logged actions outside [1e-100, 1]",
             ],
         ),
         (
             Log([0] * 4, [0] * 4, [1] * 4, [ROW, [0.5, 0.6], [1.5, -0.5], [math.inf, -math.inf]]),
-            ["3 x rows of target that are no probabilities with sum 1"],
+            ["3 x rows of target that are not probabilities with sum 1"],
         ),
         (Log([0], [0], [1], [ROW], [[0.5, 1.1]]), ["1 x predictions outside [0, 1]"]),
         (
@@ -255,15 +255,15 @@ ROW = [0.5, 0.5]
             [
                 "1 x rewards of shape (2,) where (3,) is needed",
                 "1 x predictions of shape (1, 2) where (3, 2) is needed",
-                "1 x actions that are no integers",
+                "1 x actions that are not integers",
                 "1 x rewards that are not 0 or 1",
                 "3 x rows of target",
                 "2 x predictions outside",
                 "3 x propensities of logged actions",
             ],
         ),
-        (Log(["left"], [0], [1], [ROW]), ["1 x actions that are no array of numbers"]),
-        (Log([0], [0], [1], [[0.5], ROW]), ["1 x target that are no array of numbers"]),
+        (Log(["left"], [0], [1], [ROW]), ["1 x actions that are not arrays of numbers"]),
+        (Log([0], [0], [1], [[0.5], ROW]), ["1 x target that are not arrays of numbers"]),
         (Log([0] * 5, [0] * 5, np.zeros((0, 2)), [ROW] * 5), ["1 x propensities of shape (0, 2) where (5,) or (5, 2)"]),
         (Log([0], [0], [1], np.zeros((1, 0))), ["1 x rows of target"]),
         (Log([], [], [], np.zeros((0, 2))), ["the log has no rounds"]),
@@ -280,7 +280,7 @@ def test_all_faults_are_named_at_once_and_counted(log: Log, faults: list[str]) -
 
 def test_faults_of_parts_are_summed() -> None:
     good, bad = Log([0], [0], [1], [ROW]), Log([0, 5], [0, 2], [1, 1], [ROW] * 2)
-    with pytest.raises(UsageError, match=r"2 x actions that are no integers from 0 to 1; 2 x rewards that"):
+    with pytest.raises(UsageError, match=r"2 x actions that are not integers from 0 to 1; 2 x rewards that"):
         evaluate([good, bad, good, bad])
     other = Log([0], [0], [1], [[0.2, 0.2, 0.6]])
     with pytest.raises(UsageError, match=r"2 x parts with other actions or fields than the first part"):

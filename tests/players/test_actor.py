@@ -82,7 +82,7 @@ def test_a_bad_answer_is_reported_in_blocks():
             return super()._decide(view, u)._replace(probabilities=np.full(3, 0.5))
 
     X, y = stream(5)
-    with pytest.raises(PlayerError, match=r"of-bits: probabilities \[0.5 0.5 0.5\] are no distribution"):
+    with pytest.raises(PlayerError, match=r"of-bits: probabilities \[0.5 0.5 0.5\] are not a distribution"):
         Off(PROBLEM, np.random.default_rng(1)).play_block(X, y, Trace.empty(5))
 
 
@@ -122,9 +122,9 @@ class Answers(OfBits):
         (-1, [0.0, 0.0, 1.0], "action -1 is not an integer in 0 ... 2"),
         (3, [0.0, 0.0, 1.0], "action 3 is not an integer in 0 ... 2"),
         (0, [0.0, 0.5, 0.5], "played class 0, to which it gave probability 0"),
-        (0, [0.5, 0.5], r"probabilities \[0.5 0.5\] are no distribution over 3 classes \(sum 1\)"),
-        (0, [0.5, 0.5, 0.0, 0.0], r"probabilities \[0.5 0.5 0.  0. \] are no distribution over 3 classes \(sum 1\)"),
-        (0, [0.5, 0.5, 0.5], r"probabilities \[0.5 0.5 0.5\] are no distribution over 3 classes \(sum 1.5\)"),
+        (0, [0.5, 0.5], r"probabilities \[0.5 0.5\] are not a distribution over 3 classes \(sum 1\)"),
+        (0, [0.5, 0.5, 0.0, 0.0], r"probabilities \[0.5 0.5 0.  0. \] are not a distribution over 3 classes \(sum 1\)"),
+        (0, [0.5, 0.5, 0.5], r"probabilities \[0.5 0.5 0.5\] are not a distribution over 3 classes \(sum 1.5\)"),
     ],
 )
 def test_an_answer_is_checked(action, p, said):

@@ -60,7 +60,7 @@ def build(request: pytest.FixtureRequest) -> Any:
 def stream(K: int) -> tuple[np.ndarray, np.ndarray]:
     rng = np.random.default_rng(8)
     X = rng.standard_normal((ROUNDS, D))
-    X *= R / np.linalg.norm(X, axis=1, keepdims=True)  # on the sphere, but for rounding
+    X *= R / np.linalg.norm(X, axis=1, keepdims=True)  # on the sphere, up to rounding
     X[3], X[4] = 0.0, 1e-200
     return X, np.argmax(X[:, :K], axis=1)
 

@@ -36,7 +36,10 @@ DOCUMENTED = """{
 
 @pytest.mark.parametrize(
     ("data", "message"),
-    [(b"", "no line is a decision in dsjson"), (bytes(range(256)) * 4, "lines that are no JSON object of a decision")],
+    [
+        (b"", "no line is a decision in dsjson"),
+        (bytes(range(256)) * 4, "lines that are not a JSON object of a decision"),
+    ],
 )
 def test_the_ending_tells_a_file_without_decisions(data: bytes, message: str, tmp_path: Path) -> None:
     file = tmp_path / "log.dsjson"
@@ -139,13 +142,13 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         evaluate_log(file)
     for fault in (
-        "2 x lines that are no JSON object of a decision with its label",
+        "2 x lines that are not a JSON object of a decision with its label",
         "1 x lines with a pdrop, which thins the log",
         "1 x lines whose a does not name each action of _multi once",
         "1 x ids that stand a second time",
-        "1 x actions that are no integers from 0 to 2",
+        "1 x actions that are not integers from 0 to 2",
         "1 x rewards that are not 0 or 1",
-        "2 x rows of propensities that are no probabilities with sum 1",
+        "2 x rows of propensities that are not probabilities with sum 1",
     ):
         assert fault in str(caught.value), (fault, caught.value)
     assert str(file) in str(caught.value)

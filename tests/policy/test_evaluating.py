@@ -60,7 +60,7 @@ def test_intervals_hold_what_is_true_of_a_table(
         assert abs(made.evaluation.value - truth) < 0.06, policy
         assert made.evaluation.unsupported == 0.0
     assert evaluate_log(file, "best-single").notes == [
-        "missing entries of contexts: 1; each counts as a value of its own",
+        "missing entries of contexts: 1; each counts as a separate value",
         "'gift' had the largest weighted mean reward of the first 1,000 rounds; the value is of the rounds after them",
     ]
     by_hand = evaluate(
@@ -144,7 +144,7 @@ def test_all_faults_are_named_at_once(logged: tuple[pd.DataFrame, np.ndarray], t
     with pytest.raises(UsageError) as caught:
         evaluate_log(file)
     for fault in (
-        "1 x actions that are no integers from 0 to 2",
+        "1 x actions that are not integers from 0 to 2",
         "2 x rewards that are not 0 or 1",
         "1 x propensities of",
     ):

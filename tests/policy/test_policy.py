@@ -259,11 +259,11 @@ def test_allowed_must_name_classes(policy: Policy, allowed: Any) -> None:
 def test_an_agent_that_keeps_numbers_of_its_choice_cannot_be_overruled(id_: str) -> None:
     core = Core(make_agent(id_, Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0))
     assert core.mask(["a", "b", "c"]) is None
-    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+    with pytest.raises(UsageError, match="it cannot be replaced by another class"):
         core.mask(["a", "b"])
-    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+    with pytest.raises(UsageError, match="it cannot be replaced by another class"):
         core.retire("a")
-    with pytest.raises(UsageError, match="another class cannot be put in its place"):
+    with pytest.raises(UsageError, match="it cannot be replaced by another class"):
         core.set_floor(0.1)
     core.set_floor(0.0)
     assert not core.retired
@@ -654,6 +654,6 @@ def test_what_makes_no_policy_says_what_does(policy_file: Path, tmp_path: Path) 
     log = tmp_path / "e.db"
     Policy.open(policy_file, log).close()
     with pytest.raises(
-        UsageError, match=r"e\.db: a policy's log, not its file; Policy\.resume\(.*e\.db'\) goes on with it"
+        UsageError, match=r"e\.db: a policy's log, not its file; Policy\.resume\(.*e\.db'\) continues from it"
     ):
         Policy.load(log)

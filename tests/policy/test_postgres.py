@@ -42,7 +42,7 @@ def as_somebody() -> dict[str, str]:
 
 
 class Server:
-    """A PostgreSQL server in a folder of its own."""
+    """A PostgreSQL server in its own folder."""
 
     def __init__(self, folder: str) -> None:
         self.folder, self.who, self.bin = f"{folder}/data", as_somebody(), BINARIES[-1].parent

@@ -36,7 +36,7 @@ def context(policy: Policy, row: dict[str, Any]) -> bytes:
 
 @pytest.mark.parametrize("row", [{**ROW, "Plan": "pro"}, {"Plan": "pro", "age": 31, "visits": 2.0}])
 def test_a_key_that_is_no_column_is_refused(policy_file: Path, row: dict[str, Any]) -> None:
-    with pytest.raises(UsageError, match=r"key 'Plan' is no column; did you mean 'plan'\?"):
+    with pytest.raises(UsageError, match=r"key 'Plan' is not a column; did you mean 'plan'\?"):
         Policy.load(policy_file).decide(row)
 
 
@@ -55,7 +55,7 @@ def test_such_keys_are_left_aside_where_that_is_asked_for(policy_file: Path) -> 
 @pytest.mark.parametrize("row", [{}, {"Größe": "klein"}])
 def test_a_row_without_a_column_is_refused_where_gaps_are_filled(imputing: Path, row: dict[str, Any]) -> None:
     for extra in ("refuse", "ignore"):
-        with pytest.raises(UsageError, match=r"is no column|none of the columns"):
+        with pytest.raises(UsageError, match=r"is not a column|none of the columns"):
             Policy.load(imputing, extra=extra).decide(row)
 
 

@@ -440,7 +440,7 @@ LAB_SWEEP: Settings = {
     "environment": [{"id": "lab/Drift-v0"}, {"id": "lab/SynSepSmall-v0"}],
     "agent": [{"id": "lab-linucb"}, {"id": "banditron"}],
 }
-"""What `banditlab run --lab` plays, in a process of its own: this one's registry is not to know the lab."""
+"""What `banditlab run --lab` plays, in a separate process: this one's registry is not to know the lab."""
 
 
 def swept_alone(kind: str, id_: str) -> Settings:

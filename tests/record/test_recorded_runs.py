@@ -215,7 +215,7 @@ def test_a_record_elsewhere_says_how_the_machines_differ(monkeypatch: pytest.Mon
 
 @pytest.fixture
 def table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A table of two rows of banditron that moved, in a folder of its own."""
+    """A table of two rows of banditron that moved, in its own folder."""
     unit = UNITS["players/banditron/three/defaults"]
     rows = [*recording.rows_of(unit, ROWS.values()).values(), ROWS["blocks/uniform/three/defaults"]]
     spoilt = [recording.dataclasses.replace(row, sums=row.sums | {"p_true": (1.0).hex()}) for row in rows]

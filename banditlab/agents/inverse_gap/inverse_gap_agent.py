@@ -1,11 +1,11 @@
 r"""Inverse-gap weighting over a per-class probabilistic oracle: what `fastcb` and `squarecb` share.
 
-Oracle and weighting are two axes: each pair is bound into kernels of its own, compiled when first used. Only the class
+Oracle and weighting are two axes: each pair is bound into its own kernels, compiled when first used. Only the class
 that was played learns, from hits and from misses alike.
 
 Two oracles may duel. While that is open, actions are drawn from the mean of their two distributions and both learn; a hit
 in a round where their best classes differ is a point for the oracle whose best class it was. The first to lead by more
-than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}` plays on alone; the other is neither read nor taught again.
+than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}` plays on alone; the other is no longer used or updated.
 """
 
 from __future__ import annotations

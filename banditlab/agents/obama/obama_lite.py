@@ -50,7 +50,7 @@ class ObamaLite(KernelAgent):
     * "grid" (L2), :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes in the coordinates
       that matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations each way. Exact
       up to the grid, which `diagnostics` watches: "resolution", the posterior's deviation over the spacing, should be
-      1 or more, and "edge", the weight on the outermost nodes, 0 but for rounding (many hits pull a prior with
+      1 or more, and "edge", the weight on the outermost nodes, about 0 (many hits pull a prior with
       :math:`B R` far below 1 beyond the grid).
     * "mala" (L4), :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps
       after every hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and

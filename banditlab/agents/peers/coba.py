@@ -19,7 +19,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
     A class is the one-hot vector :math:`e_k` to coba, the features are those of x crossed with it (coba's
     `features = ["ax"]`), so that :math:`W x` is what it forecasts. coba is asked for its probabilities and the action
-    is drawn from them here, since the state of its own generator cannot be read, nor pickled.
+    is drawn from them here, since the state of its generator cannot be read, nor pickled.
     """
 
     requires = ("coba",)

@@ -242,7 +242,7 @@ def _known(own: bytes, model: bytes) -> bytes:
     places = weights[:, 0]
     largest = 1 << int.from_bytes(own[labels.stop : PLACES], "little")
     if heads[0] != heads[1] or (len(model) - len(own)) % 16 or (len(places) and places.max() >= largest):
-        raise UsageError("state.model is no model file of vw at these settings")
+        raise UsageError("state.model is not a model file of vw at these settings")
     return model
 
 

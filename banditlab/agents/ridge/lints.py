@@ -38,7 +38,7 @@ class LinTS(RidgeAgent):
     Problem: bandit multiclass. The agent believes :math:`P(\text{class } k \text{ is right} \mid x)` to be linear in x,
     :math:`\theta_k'x`.
 
-    Update rule (Algorithm 1, a regression of its own for every class): draw
+    Update rule (Algorithm 1, a separate regression for every class): draw
     :math:`\theta_k \sim N(\mu_k, v^2 B_k^{-1})` and play :math:`\arg\max_k \theta_k'x`; for the class played
     :math:`B_k \mathrel{+}= x x'`, :math:`f_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong),
     :math:`\mu_k = B_k^{-1} f_k`. :math:`B_k` starts at `regularization` times the identity.

@@ -35,7 +35,7 @@ class LinUCB(RidgeAgent):
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
     Guarantee: none is proved for this algorithm (its master, SupLinUCB, has one, under linear rewards and
-    :math:`\|x\| \le 1`), so `bound` returns None. The action is a function of the past but for ties: probabilities
+    :math:`\|x\| \le 1`), so `bound` returns None. The action is a function of the past except for ties: probabilities
     are one-hot or uniform over the equals, and expected mistakes carry no more information than mistakes.
 
     Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
@@ -53,8 +53,8 @@ class LinUCB(RidgeAgent):
     regularization
         Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
         "auto" is :math:`0.1 R^2`, so that contexts in other units give the same play; a tenth of the paper's, because
-        rewards of one class among many are sparse: on digits 1 makes half again to three times as many mistakes, and
-        noisy streams hardly care.
+        rewards of one class among many are sparse: on digits 1 makes 1.5 to 3 times as many mistakes, and on
+        noisy streams the difference is small.
     second_order
         What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
         frequent directions of the updates' contexts, shared by all classes (`numerics.sketched_inverses`); while

@@ -1,7 +1,8 @@
 r"""StackCB's third stack: a softmax over the classes, of what weights of the experts' margins make of each. Ours.
 
-The other two (`stack`) ask of one class at a time whether it would be right. Part of the answer is how sure the experts are at
-this context at all, which ranks no class. Here classes compete: with :math:`\theta` (N,) and :math:`s_k = \theta'z_k`,
+The other two stacks (`stack`) predict for one class at a time whether it would be right. Part of this prediction is how sure
+the experts are at this context, which ranks no class. In this stack classes compete: with :math:`\theta` (N,) and
+:math:`s_k = \theta'z_k`,
 
 .. math::
 

@@ -1,7 +1,7 @@
 r"""Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
 
 :math:`\zeta_k = \theta'f_k` with :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`. Stack s starts at the mean of the experts
-(but for a spare one, whose weight starts at 0), its covariance at :math:`\text{PRIORS}_s I`, and learns by online
+(except a spare one, whose weight starts at 0), its covariance at :math:`\text{PRIORS}_s I`, and learns by online
 Newton for the log loss. After class a was played, :math:`y = 1` if it was right and
 :math:`p = \mathrm{sigmoid}(\theta_s'f_a)`: :math:`v = S_s f_a`, :math:`c = p (1 - p)`,
 :math:`\theta_s \mathrel{+}= v (y - p) / (1 + c f_a'v)`, :math:`S_s \mathrel{-}= c v v' / (1 + c f_a'v)`.

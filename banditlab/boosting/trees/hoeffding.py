@@ -77,7 +77,7 @@ class HoeffdingTree(ProbableLearner):
     r"""A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
 
     The classes' shares at the leaf are the estimate; classes never seen there have none, and before the first example all
-    are equal. Features are numeric, with Gaussian estimates of each class at a leaf, but for those of `one_hot`, which are
+    are equal. Features are numeric, with Gaussian estimates of each class at a leaf, except those of `one_hot`, which are
     nominal: counts at a leaf, and a branch for each category where one is split.
 
     A leaf that has seen its grace period's weight compares the gains in information of the best split of every feature and

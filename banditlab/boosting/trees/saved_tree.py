@@ -48,7 +48,7 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
     _demand(1 <= used <= len(nodes) and 0 <= slots <= len(seen) and -1 <= free < slots, "sizes are beyond its arrays")
     _require_nodes(nodes[:used], starts, columns)
     _require_slots(nodes[:used], seen[:slots, 0], slots, free)
-    _demand(not np.isnan(values[:used, CLASS:]).any(), "a weight is no number")
+    _demand(not np.isnan(values[:used, CLASS:]).any(), "a weight is not a number")
 
 
 def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns: int) -> None:
@@ -64,7 +64,7 @@ def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns:
     parents, places = np.nonzero(children >= 0)
     below = children[parents, places]
     whole = len(below) == len(nodes) - 1 and np.array_equal(np.sort(below), np.arange(1, len(nodes)))
-    _demand(whole and (below > parents).all(), "its nodes are no tree")
+    _demand(whole and (below > parents).all(), "its nodes are not a tree")
     depth = np.zeros(len(nodes), np.int64)
     for parent, child in sorted(zip(parents.tolist(), below.tolist(), strict=True)):  # parents stand above
         depth[child] = depth[parent] + 1
@@ -80,12 +80,12 @@ def _require_slots(nodes: NDArray[np.int64], first: NDArray[np.float64], slots: 
     left = set(range(slots)) - set(occupied.tolist())
     _demand(len(left) == slots - len(occupied), "two leaves have one slot")
     while free >= 0:
-        _demand(free in left, "its free slots are no chain")
+        _demand(free in left, "its free slots are not a chain")
         left.remove(free)
         following = float(first[free])
-        _demand(following.is_integer() and -1.0 <= following < slots, "its free slots are no chain")
+        _demand(following.is_integer() and -1.0 <= following < slots, "its free slots are not a chain")
         free = int(following)
-    _demand(not left, "its free slots are no chain")
+    _demand(not left, "its free slots are not a chain")
 
 
 def _demand(right: Any, otherwise: str) -> None:

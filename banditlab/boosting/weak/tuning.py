@@ -42,7 +42,7 @@ class Tuning:
         if self.seed >= 2**32:
             raise UsageError(f"tuning_seed must be at most 2^32 - 1, got {seed}")
         if not set(TUNED) <= set(cls.own_settings()):
-            raise UsageError(f"tuning_seed draws the tuning of trees, and {cls.id} is none: leave it out")
+            raise UsageError(f"tuning_seed draws the tuning of trees, and {cls.id} is not a tree: leave it out")
         for name in TUNED:
             if written.get(name, "random") != "random":
                 raise UsageError(f"tuning_seed draws {name}: leave one of the two out")

@@ -69,7 +69,7 @@ def with_explorations(best: Options) -> list[Options]:
 
 
 class Driver:
-    """Plays streams; the files of one table at a time lie in a folder of its own."""
+    """Plays streams; the files of one table at a time lie in its own folder."""
 
     def __init__(self) -> None:
         self._folder = tempfile.TemporaryDirectory(prefix="banditlab-rivals-")

@@ -134,7 +134,7 @@ def test_a_saved_number_at_its_limits(id_, name, largest):
     state = agent.get_state()
     for value in (type(largest)(0), largest):
         if id_ == "vw":  # whose model file has its seed, too, and is looked at next
-            with pytest.raises(UsageError, match=r"^state\.model is no model file"):
+            with pytest.raises(UsageError, match=r"^state\.model is not a model file"):
                 agent.set_state(state | {name: value})
             continue
         agent.set_state(state | {name: value})

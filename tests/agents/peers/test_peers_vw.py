@@ -225,7 +225,7 @@ def test_a_model_file_differs_from_our_own_in_costs_and_weights_only(model, take
     if taken:
         assert _known(OWN, model) == model
         return
-    with pytest.raises(UsageError, match=r"^state\.model is no model file of vw at these settings$"):
+    with pytest.raises(UsageError, match=r"^state\.model is not a model file of vw at these settings$"):
         _known(OWN, model)
 
 

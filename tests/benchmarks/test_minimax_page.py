@@ -25,6 +25,7 @@ def test_a_bound_that_is_false_is_found(monkeypatch: pytest.MonkeyPatch) -> None
     assert searched(minimax.line("aioli"), 12, 3).above > 0
 
 
+@pytest.mark.slow
 def test_the_committed_numbers_are_those_of_the_command() -> None:
     with command.ROWS.open(encoding="utf-8") as file:
         stored = list(csv.DictReader(file))

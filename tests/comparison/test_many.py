@@ -96,6 +96,7 @@ def test_runs_are_those_of_each_table_alone(folder: Path) -> None:
     assert {run.run_id for run in many} == {run.run_id for run in alone}
 
 
+@pytest.mark.slow  # a table of 1,100 columns is read
 def test_agents_that_one_table_lacks_are_left_out_but_those_for_two_classes_play_where_they_can(folder: Path) -> None:
     wide = pd.DataFrame(np.random.default_rng(0).standard_normal((60, 1100))).assign(label=["a", "b", "c", "d"] * 15)
     wide.to_csv(folder / "wide.csv", index=False)

@@ -141,6 +141,7 @@ def test_single_rounds(build: Any) -> None:
     assert written(player.get_state()) == written(twin.get_state())
 
 
+@pytest.mark.few(16)
 def test_blocks(build: Any) -> None:
     player, twin = build(), build()
     name = "forecast_block" if isinstance(player, Forecaster) else "play_block"

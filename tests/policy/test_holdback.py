@@ -134,6 +134,7 @@ def test_equal_policies_do_not_differ() -> None:
     assert (found.difference, found.low + found.high) == (0.0, pytest.approx(0.0, abs=1e-9))
 
 
+@pytest.mark.slow  # a policy of newtron is trained
 def test_what_cannot_be_held_back_is_refused(policy_file: Path, old_file: Path, table: Path, tmp_path: Path) -> None:
     for odd in (1.0, -0.1, 1e-9, float("nan"), "half"):
         with pytest.raises(UsageError, match="holdback must"):
@@ -145,7 +146,7 @@ def test_what_cannot_be_held_back_is_refused(policy_file: Path, old_file: Path, 
     with pytest.raises(UsageError, match="must have the columns, recipe and classes"):
         Policy.load(policy_file, holdback=0.1, holdback_policy=tmp_path / "other.policy")
     Policy.train(table, "offer", agent="newtron", settings={"gamma": 0.1}).save(tmp_path / "newtron.policy")
-    with pytest.raises(UsageError, match="holdback: newtron keeps numbers of the class it chose"):
+    with pytest.raises(UsageError, match="holdback: newtron stores numbers of the class it chose"):
         Policy.load(tmp_path / "newtron.policy", holdback=0.1)
     policy = Policy.load(policy_file, holdback=0.1, holdback_policy=tmp_path / "newtron.policy")
     head, arrays = saved.unpacked(packed(policy._parts()), Head)

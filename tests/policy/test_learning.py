@@ -56,7 +56,7 @@ def test_the_command_writes_it_and_says_what_it_is_worth(uniform_log: Path, tmp_
     for odd, said in (
         (["--label", "offer"], "without --label, --best-of"),
         (["--scaling", "none"], "--from-log takes --agent, --set, --seed and --floor; leave out scaling"),
-        (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron keeps numbers of the class it chose"),
+        (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers of the class it chose"),
         (["--agent", "nobody"], "no agent is called 'nobody'"),
     ):
         done = CliRunner().invoke(app, ["train", "--from-log", str(uniform_log), "-o", str(out), *odd])

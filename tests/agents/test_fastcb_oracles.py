@@ -105,6 +105,7 @@ def test_equals_the_slow_form(stream, oracle, K, d, chosen):
         agent.learn(x, decision, correct)
 
 
+@pytest.mark.slow
 def test_a_grid_of_one_point_is_that_learner(stream):
     X, y = stream(4, 6, 300, noise=0.2)
     one = make(4, 6, "b-grid", norm_bound=5.0, grid_size=1)

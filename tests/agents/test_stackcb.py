@@ -633,6 +633,7 @@ def test_the_last_scale_by_the_clock_is_that_of_512_rounds():
         assert agent.state.counts[EPOCH] == scales
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("since", "kept"), [(1998, 1999), (1999, 2000), (2500, 2000)])
 def test_of_the_rounds_before_an_alarm_2000_are_kept_at_most(since, kept):
     """Class 0 was right and is no longer: the last rounds contradict the models."""

@@ -15,6 +15,8 @@ from banditlab.boosting.remembered import LARGEST, RememberedPotentials
 from banditlab.errors import UsageError
 from banditlab.problem import Problem
 
+pytestmark = pytest.mark.slow  # these potentials are no booster's default, and their kernels take long to compile
+
 
 def of(seed=1, n_votes=100, k=8, edge=0.1, draws=100):
     phi = RememberedPotentials(n_votes, k, edge, draws)

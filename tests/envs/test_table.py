@@ -330,6 +330,7 @@ def test_dates_have_no_rule(tmp_path):
         Table(path=str(tmp_path / "t.parquet"), label="c")
 
 
+@pytest.mark.slow
 def test_a_wide_table_gets_a_short_hint(write):
     names = [f"feature_{i}" for i in range(500)]
     text = ",".join([*names, "outcome"]) + "\n" + "\n".join(",".join(["1"] * 500 + [c]) for c in "abab") + "\n"

@@ -23,10 +23,10 @@ def aggregating(
     rounds: float, n_features: int, n_classes: int, norm_bound: float, radius: float, smoothing: float = 0.0
 ) -> float:
     r"""Regret with :math:`n = Kd`: :math:`n \ln(1/h) + 4 B R T h` at :math:`h = \min(1, n/(4 B R T))`, plus
-        :math:`-T \ln(1 - \mu)`.
+    :math:`-T \ln(1 - \mu)`.
 
-        The argument: the loss of the mixture is -ln of the prior's mean of :math:`e^{-L(W)}`. The ball shrunk by h
-        towards :math:`W^*` has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`, since the loss changes by at
+    The argument: the loss of the mixture is -ln of the prior's mean of :math:`e^{-L(W)}`. The ball shrunk by h
+    towards :math:`W^*` has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`, since the loss changes by at
     most the range of the logits' change.
     """
     n = n_classes * n_features

@@ -23,7 +23,7 @@ Floats = NDArray[np.float64]
 class WeakLearner(Player, ABC):
     """A learner that needs only to be better than random.
 
-        Constructors are `(problem, rng, *, settings)` as every player's; a learner draws only from its own `rng`, a
+    Constructors are `(problem, rng, *, settings)` as every player's; a learner draws only from its own `rng`, a
     child stream that its booster created.
     """
 

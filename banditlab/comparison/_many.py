@@ -92,7 +92,10 @@ def tables_of(data: Sequence[Any]) -> list[str]:
 
 
 def _is_table(path: str | Path) -> bool:
-    return Path(path).is_file() and Path(str(path).removesuffix(".gz")).suffix.lower() in files.SUFFIXES
+    here = Path(path)  # a link to no file is named among the faults
+    return (here.is_file() or here.is_symlink()) and Path(
+        str(path).removesuffix(".gz")
+    ).suffix.lower() in files.SUFFIXES
 
 
 def read_exceptions(path: Path | None) -> dict[str, Any]:

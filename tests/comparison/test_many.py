@@ -49,6 +49,18 @@ def folder(tmp_path: Path) -> Path:
     return where
 
 
+@pytest.mark.skipif(sys.platform == "win32", reason="links need a privilege on Windows")
+def test_a_link_that_leads_nowhere_is_a_table_with_a_fault(folder: Path) -> None:
+    (folder / "moved.csv").symlink_to("nowhere.csv")
+    (folder / "round.csv").symlink_to("round.csv")
+    (folder / "more.csv").mkdir()
+    made = prepared_many([folder], "label", agents="uniform", repetitions=1)
+    assert made.n_faulty == 5
+    assert sum("there is no file" in fault and "moved.csv" in fault for fault in made.faults) == 1
+    assert sum("symbolic links" in fault and "round.csv" in fault for fault in made.faults) == 1
+    assert "more.csv" not in str(made)
+
+
 def test_folders_patterns_and_several_files_are_many(folder: Path) -> None:
     names = ["copy.csv", "gaps.csv", "nolabel.csv", "t0.csv", "t1.csv", "t2.csv"]
     assert [Path(path).name for path in tables_of([folder])] == names

@@ -112,7 +112,7 @@ def compared(folder: Path, name: str, table: pd.DataFrame, repetitions: int, bas
     table.to_csv(file, index=False, float_format="%.6f")
     group = {"group": "who"} if "who" in table else {}
     spec = comparison(file, "label", repetitions=repetitions, **group)
-    spec = spec.model_copy(update={"norm_bounds": [], "base_seed": base_seed})
+    spec = spec.model_copy(update={"norm_bounds": [], "base_seed": base_seed, "checkpoints": [spec.rounds]})
     failures = Sweep(spec, where=str(file)).run(folder / name).failures
     assert not failures, failures
     [arena] = arenas(load(folder / name))

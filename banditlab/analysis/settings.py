@@ -42,13 +42,12 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
 
 def _values(one: pd.DataFrame) -> pd.DataFrame:
     """Return each run's settings: the word that was written ("theory") or the resolved value."""
-    names = dict.fromkeys(c.split(".", 1)[1] for c in one.columns if c.startswith(("param.", "setting.")))
+    found = one[[c for c in one.columns if c.startswith(("param.", "setting."))]]
+    there = found.columns[found.notna().any()]  # the others are settings of other players
+    absent = pd.Series(None, index=one.index, dtype=object)
     columns = {}
-    for name in names:
-        resolved = one.get(f"param.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
-        written = one.get(f"setting.{name}", pd.Series(None, index=one.index, dtype=object)).astype(object)
-        if resolved.isna().all() and written.isna().all():
-            continue  # a setting of other players
+    for name in dict.fromkeys(c.split(".", 1)[1] for c in there):
+        resolved, written = (one.get(f"{kind}.{name}", absent).astype(object) for kind in ("param", "setting"))
         pairs = [(w if isinstance(w, str) and not is_number(w) else r) for w, r in zip(written, resolved)]
         columns[name] = pd.Series(
             [w if is_absent(v) else v for v, w in zip(pairs, written)], index=one.index, dtype=object

@@ -4,7 +4,8 @@ Of noise it is counted in how many tables some player is strictly ahead of unifo
 the most frequent class; where one class is frequent by far, whoever learns that is rightly ahead of uniform, and only the other
 lead is a false one. Labels of noise are independent of the features given the row's group, or given time. Of tables with a
 signal it is counted in how many the player with the fewest mean mistakes over other seeds is first, or tied with the first, and
-strictly ahead of uniform. The tables are compared as `banditlab compare` does but for comparators, which no rank depends on.
+strictly ahead of uniform; the other seeds are played by the agents that `near` keeps. The tables are compared as
+`banditlab compare` does but for comparators, which no rank depends on.
 
 Each table is a line of FOLDER/tables.csv when it is done; the same command goes on where it was stopped. `--keep` writes
 `docs/results/intervals-kinds.csv` and the table of `docs/results/intervals.md`.
@@ -26,7 +27,7 @@ from analysis.result_pages.intervals import parts
 from banditlab.analysis import load
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.pages import fill_page
-from banditlab.analysis.summary import constant_share, standings
+from banditlab.analysis.summary import Standing, constant_share, standings
 from banditlab.comparison import comparison
 from banditlab.engine import Sweep
 
@@ -99,20 +100,31 @@ def judged(kind: str, index: int, has_signal: bool, repetitions: int, seeds: int
             "best": "", "found": False,
         }  # fmt: skip
         if has_signal:
-            best = standings(compared(Path(folder), "many", table, seeds, 1))[0].label
+            best = standings(compared(Path(folder), "many", table, seeds, 1, near(listed)))[0].label
             [mine] = [each for each in listed if each.label == best]
             found = mine.rank != "?" and mine.position == 1 < uniform.position
             row |= {"best": best, "found": found}
     return row | {"seconds": time.perf_counter() - begin}
 
 
-def compared(folder: Path, name: str, table: pd.DataFrame, repetitions: int, base_seed: int) -> Arena:
-    """Return the comparison of a table, whose column "who" names the groups."""
+def near(listed: list[Standing]) -> set[str]:
+    """Return the labels of players with at most 1.5 times the fewest mistakes and 3 % of the rounds."""
+    most = 1.5 * min(each.mistakes.mean for each in listed) + 0.03
+    return {each.label for each in listed if each.mistakes.mean <= most}
+
+
+def compared(
+    folder: Path, name: str, table: pd.DataFrame, repetitions: int, base_seed: int, labels: set[str] | None = None
+) -> Arena:
+    """Return the comparison of a table, whose column "who" names the groups, by the agents with one of the labels."""
     file = folder / "table.csv"
     table.to_csv(file, index=False, float_format="%.6f")
     group = {"group": "who"} if "who" in table else {}
     spec = comparison(file, "label", repetitions=repetitions, **group)
-    spec = spec.model_copy(update={"norm_bounds": [], "base_seed": base_seed})
+    agents = [block for block in spec.agent if labels is None or any(each.startswith(block.id) for each in labels)]
+    spec = spec.model_copy(
+        update={"agent": agents, "norm_bounds": [], "base_seed": base_seed, "checkpoints": [spec.rounds]}
+    )
     failures = Sweep(spec, where=str(file)).run(folder / name).failures
     assert not failures, failures
     [arena] = arenas(load(folder / name))

@@ -10,7 +10,7 @@ import pandas as pd
 from banditlab.analysis.pages import markdown_table
 
 FORMS = ("alphabet", "appearance", "values")
-REASONS = {"nominal": "nominal columns", "theirs": "agrees at the learning rates", "open": "only numbers"}
+REASONS = {"theirs": "agrees at the learning rates", "open": "unexplained"}
 """How the reasons of `benchmarks.commands.bakeoff` begin, by the page's texts."""
 
 
@@ -44,5 +44,5 @@ def _row(row: dict[str, Any]) -> list[str]:
     losses = [published, float(row[nearest]), float(row["values"]), within, theirs]
     shown = [f"{100 * value:.1f}" for value in losses]
     reason = next(name for name, text in REASONS.items() if row["reason"].startswith(text))
-    words = {"nominal": "coding unknown", "theirs": "learning rates", "open": "unexplained"}
+    words = {"theirs": "learning rates", "open": "unexplained"}
     return [str(int(row["openml_id"])), str(row["file"]), f"{int(row['rows']):,}", *shown, words[reason]]

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from banditlab.analysis import look
+from banditlab.analysis.across import across
 from banditlab.analysis.embedding import json_text, policy, render, script_of
 from banditlab.analysis.explore import calls
 from banditlab.analysis.formats import count, data_title
@@ -108,6 +109,7 @@ def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
         unfinished=[f"Left out: {sentence}" for sentence in left_out]
         + [f"{_name(s)}: {count(s.missing, 'run')} of {s.planned:,} missing" for s in sweeps if s.missing],
         data=json_text(data),
+        many=[(_name(s), over) for s in sweeps if s.spec.get("passes") and (over := across(s)) is not None],
     )
 
 

@@ -16,6 +16,7 @@ import rich.console
 
 from banditlab.analysis import load, write_report
 from banditlab.analysis.across import across
+from banditlab.analysis.board import write_board
 from banditlab.cli.ranking import print_across
 
 RATES = {
@@ -127,6 +128,18 @@ def test_the_report_has_the_section_with_a_dot_for_each_data_set(folder_type: An
     assert all(f'id="{anchor}"' in page for anchor in data["anchors"])
     assert pd.read_csv(out / "tables" / "data_sets.csv")["data"].tolist() == [f"t{i}.csv" for i in range(6)]
     assert pd.read_csv(out / "tables" / "over_data_sets.csv")["wins"].tolist() == [5, 6, 6]
+
+
+def test_a_board_has_the_table_of_each_sweep_over_data_sets(folder_type: Any, tmp_path: Path) -> None:
+    folder = made(folder_type, tmp_path / "many", RATES)
+    folder.blocks = f"passes = 1\n{folder.blocks}"
+    many = folder.write()
+    grid = made(folder_type, tmp_path / "grid", RATES).write()  # environments of one problem, not data sets
+    page = write_board([many, grid], tmp_path / "board.html").read_text()
+    assert page.count("over 6 data sets</h2>") == 1
+    assert page.count(across(load(many)).sentence()) == 1  # type: ignore[union-attr]
+    assert '<a href="#over">' in page
+    assert "over 6 data sets" not in write_board([grid], tmp_path / "other.html").read_text()
 
 
 def test_the_terminal_shows_ten_agents(folder_type: Any, tmp_path: Path) -> None:

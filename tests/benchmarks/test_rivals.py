@@ -284,6 +284,13 @@ def test_vowpal_wabbit_learns_from_the_bit_alone_and_is_counted_by_its_actions()
         np.testing.assert_array_equal(again, actions)
 
 
+def test_regcb_gets_the_range_of_its_costs() -> None:
+    form, costs = vowpal.EXPLORATIONS[5], vowpal.COSTS[1]
+    assert vowpal.RANGE in vowpal.Options(exploration=form, costs=costs).line()
+    for other in (vowpal.Options(exploration=form), vowpal.Options(costs=costs)):
+        assert "--cb_min_cost" not in other.line()
+
+
 def test_vowpal_wabbit_needs_pairs_of_columns_for_a_product() -> None:
     pytest.importorskip("vowpalwabbit", reason="needs the extra peers")
     X = np.where(np.random.default_rng(0).random((1500, 3)) < 0.5, -1.0, 1.0)

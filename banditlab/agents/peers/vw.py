@@ -137,6 +137,9 @@ class VW(PickledBySettings, PeerAgent):
             "regcb": ["--regcb", "--mellowness", repr(self.mellowness)],
             "regcbopt": ["--regcbopt", "--mellowness", repr(self.mellowness)],
         }
+        low, high = COSTS[self.costs]
+        if self.costs != "0/1" and self.exploration in ("regcb", "regcbopt"):  # their range is 0 to 1 by default
+            by_exploration[self.exploration] += ["--cb_min_cost", repr(low), "--cb_max_cost", repr(high)]
         # cover learns one cost model besides the policies, "dr" one besides; their number is rounded up to a power of 2
         copies = 4 * (self.policies + 1) if policies else 2
         slots = (self.problem.n_features + 1) * self._spacing() * copies

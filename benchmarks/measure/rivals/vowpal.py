@@ -32,6 +32,8 @@ EXPLORATIONS = (
     "--squarecb",
 )
 COSTS = ("", "--loss0 -1 --loss1 0")
+RANGE = "--cb_min_cost -1 --cb_max_cost 0"
+"""The range of costs of -1 and 0, which RegCB does not learn from the costs."""
 BITS = 22
 """Places for weights, 2^22: classes and copies take the low bits, so that the 18 that are usual would collide."""
 
@@ -54,7 +56,8 @@ class Options(NamedTuple):
 
     def line(self) -> str:
         """Return them as one text."""
-        parts = (self.features, f"--learning_rate {self.learning_rate:g}", self.exploration, self.costs)
+        in_range = RANGE if self.costs and "--regcb" in self.exploration else ""
+        parts = (self.features, f"--learning_rate {self.learning_rate:g}", self.exploration, self.costs, in_range)
         return " ".join(part for part in parts if part)
 
 

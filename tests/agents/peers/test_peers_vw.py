@@ -118,6 +118,16 @@ def test_every_class_has_weights_of_its_own(stream, play):
     assert places == [8 * j + k for j in range(d + 1) for k in range(K)]
 
 
+@pytest.mark.parametrize("exploration", ["regcb", "regcbopt"])
+def test_regcb_gets_the_range_of_its_costs(exploration):
+    def flags(costs):
+        arguments = make(3, 2, exploration=exploration, costs=costs).arguments()
+        return arguments[arguments.index("--mellowness") + 2 :][:4]
+
+    assert flags("-1/0") == ["--cb_min_cost", "-1.0", "--cb_max_cost", "0.0"]
+    assert "--cb_min_cost" not in flags("0/1")
+
+
 @pytest.mark.parametrize("exploration", ["squarecb", "regcb", "regcbopt"])
 def test_some_explorations_know_one_cost_type(exploration):
     with pytest.raises(UsageError, match=f"cost_type must be 'mtr' with exploration = '{exploration}', got 'dr'"):

@@ -374,11 +374,10 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         f"Made by `{command}` in {seconds / 60.0:.0f} minutes.",
         "Do computed certificates bound the regret in float64, and do agents observe nothing but the bit?",
         "",
-        f"**False certificates: {sum(s.false for s in searches)} of "
-        f"{sum(s.random + s.searched - s.nan for s in searches):,} given in the search, "
-        f"{sum(c.false for c in cells)} of {sum(c.streams - c.nan for c in cells):,} below their 45-digit value. "
-        f"Actions that other wrong labels changed: {sum(b.different for b in blinds)}, with "
-        f"{sum(b.replaced for b in blinds):,} labels replaced.**",
+        f"**The search finds {sum(s.false for s in searches)} false certificates among "
+        f"{sum(s.random + s.searched - s.nan for s in searches):,}. Of {sum(c.streams - c.nan for c in cells):,} "
+        f"certificates, {sum(c.false for c in cells)} are below their 45-digit value. When other wrong labels replace "
+        f"{sum(b.replaced for b in blinds):,} labels of wrong rounds, {sum(b.different for b in blinds)} actions change.**",
         "",
         "## Against 45 digits",
         "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",

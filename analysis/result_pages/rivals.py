@@ -326,8 +326,8 @@ def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
             rows.append([code(player), *cells])
     found = [lead(table, [*OURS, *PEERS]) for table in long.values()]
     best = [f"{gap(each)} on {name} ({code(each.player)})" for name, each in zip(long, found, strict=True)]
-    shown = "At the longer T, the difference to the best other player is, in pp, " + ", ".join(best) + "."
-    return markdown_table(head, rows) + "\n\n" + shown
+    leads = "At the longer T, the difference to the best other player is, in pp, " + ", ".join(best) + "."
+    return markdown_table(head, rows) + "\n\n" + leads
 
 
 def chosen(tables: dict[str, Table]) -> str:

@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 from audits.attacks.lines import Line
 
 TITLE = "Small files of large tables"
-WORDS = """`banditlab compare` reads a file of up to 80 MB that stands for 20 to 840 million entries. `named`: it rejects the
+WORDS = """`banditlab compare` reads a file of up to 80 MB that expands to 20 to 840 million entries. `named`: it rejects the
 file in one line with the limit. `wrong`: it reads the file. The name of an attack ends with the largest memory of the
 process, which is stopped at 8 GB."""
 COUNT = 1

@@ -46,8 +46,8 @@ PAGE = """\
 In all, <!-- text: count -->nothing yet<!-- end -->
 
 A mutant is the package with one operator, comparison or constant changed. A test notices the mutant if it
-passes on the package but fails, or does not end, on the mutant. A test that runs out of time counts as
-not noticed. `audits/mutants-equivalent.csv` lists equivalent mutants, each with its reason. Kernels run
+passes on the package but fails, or does not end, on the mutant. A mutant whose tests run out of time counts
+as not noticed. `audits/mutants-equivalent.csv` lists equivalent mutants, each with its reason. Kernels run
 as plain Python first. Mutants that no test notices there run compiled.
 
 <!-- table: rooms -->

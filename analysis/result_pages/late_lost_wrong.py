@@ -33,8 +33,8 @@ SECTIONS = {
     "answered": ("Lost", '"Hits only" means that a wrong action is never answered and silence is ignored.'),
     "timeout": (
         "Silence as a no",
-        "Answers are late by a geometric law of mean 100. They come for all actions or for right actions (hits) only. "
-        "After the timeout of 30 or 300 rounds, the agent learns a no.",
+        "The delay of an answer is geometric with mean 100 rounds. Answers come for all actions or for right actions (hits) "
+        "only. After the timeout of 30 or 300 rounds, the agent learns a no.",
     ),
     "flip": ("Wrong", "The agent's bit is wrong in this share of rounds. Mistakes are counted by the right bit."),
     "change": (

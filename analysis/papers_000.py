@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # The experiment FOLKLORE's paper does not have
+# # Regret and time of FOLKLORE and its rivals
 #
 # N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
 #

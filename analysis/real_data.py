@@ -296,7 +296,8 @@ def tuned_spec(name, block, chosen, likeness):
     head += "# under this scaling, where it is not the default, on the first ten streams of real-data.toml.\n"
     head += '#     pip install -e ".[peers]"\n'
     head += f"#     banditlab run runs/real-data-tuned/{name}.toml{path} -o runs/results/real-data-tuned-{name}\n"
-    head += "# 0.05 core-hours at most; resumes where it was stopped. Written and read by analysis/real_data.py.\n\n"
+    head += "# 0.05 core-hours at most. The same command resumes it. "
+    head += "analysis/real_data.py writes this file and reads the results.\n\n"
     keys = f'name = "real-data-tuned-{name}"\nrounds = {likeness["rounds"]}\nrepetitions = {min(10, likeness["repetitions"])}\n'
     keys += f"base_seed = {likeness['base_seed']}\ncheckpoints = [{likeness['rounds']}]\nnorm_bounds = []\n"
     text = f"{head}{keys}\n[[environment]]\n{block}\n"

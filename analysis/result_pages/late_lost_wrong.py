@@ -27,20 +27,20 @@ KINDS = {
 SECTIONS = {
     "delay": (
         "Late",
-        '"300 where wrong": bits of wrong actions come 300 rounds late, those of right actions at once.',
+        '"300 where wrong" means that bits of wrong actions come 300 rounds late and those of right actions at once.',
     ),
     "batch": ("In batches", "Bits arrive together at the end of a batch."),
-    "answered": ("Lost", '"Hits only": a wrong action is never answered, and silence is ignored.'),
+    "answered": ("Lost", '"Hits only" means that a wrong action is never answered and silence is ignored.'),
     "timeout": (
         "Silence as a no",
-        "Answers are late by a geometric law of mean 100, and come for all actions or for hits only. After the timeout, 30 or "
-        "300 rounds, the agent learns a no.",
+        "The delay of an answer is geometric with mean 100 rounds. Answers come for all actions or for right actions (hits) "
+        "only. After the timeout of 30 or 300 rounds, the agent learns a no.",
     ),
-    "flip": ("Wrong", "The agent's bit is wrong in this share of rounds. Mistakes are counted by the right one."),
+    "flip": ("Wrong", "The agent's bit is wrong in this share of rounds. Mistakes are counted by the right bit."),
     "change": (
         "Changed labels",
-        'Only the second half of the rounds counts. "swap": the first two classes trade places; "rotate": every class '
-        "becomes the next.",
+        'Only the second half of the rounds counts. With "swap" the first two classes are exchanged, with '
+        '"rotate" every class becomes the next.',
     ),
 }
 """The page's section on each kind: its title and what its settings mean."""
@@ -132,7 +132,9 @@ def section(means: Means, kind: str) -> str:
     """Return a kind's section of the page."""
     title, note = SECTIONS[kind]
     picture = f"![Mistakes in %, means over tables, by {KINDS[kind]}.](../images/late-lost-wrong-{kind}.png)"
-    return "\n\n".join([f"## {title}", picture, f"Mistakes in %, means over tables. {note}", table(means, kind)])
+    return "\n\n".join(
+        [f"## {title}", picture, f"The table has mistakes in %, as means over tables. {note}", table(means, kind)]
+    )
 
 
 def costs(means: Means) -> str:

@@ -160,10 +160,10 @@ def answer(prices: pd.DataFrame) -> str:
     price, greedy = mean_of(tables["price"]), mean_of(tables["greedy"])
     slope = exponent(tables)
     return (
-        f"on {len(tables)} tables, one bit makes {price.text()} times the mistakes of all bits, in the geometric mean, and the "
-        f"price grows with K by an exponent of {slope.text()}. Where nothing can be generalised the exponent is "
-        f"{exponent(at_end(prices, MEMORY)).text()}. Greedy play with one bit makes {greedy.text()} times the mistakes of "
-        "exploring."
+        f"on {len(tables)} tables, an agent with one bit makes {price.text()} times the mistakes of its twin with all bits "
+        f"(geometric mean, with its 95 % interval). This price grows with K as a power with exponent {slope.text()}. If "
+        f"contexts have nothing in common, the exponent is {exponent(at_end(prices, MEMORY)).text()}. With one bit, an agent "
+        f"that never explores makes {greedy.text()} times the mistakes of the agent that explores."
     )
 
 

@@ -19,9 +19,10 @@ from audits.attacks.lines import Line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Kills"
-WORDS = """SIGKILL at a random moment of `banditlab run`: to one of two workers, repeatedly; to the main process; to
-the main process and its workers at once. `right`: no stored result is lost, workers end within five seconds
-of the main process, and the resumed sweep has the values of an undisturbed one, no run recorded as failed."""
+WORDS = """`banditlab run` receives SIGKILL at a random moment. The signal goes to one of two workers, repeatedly, to the main
+process, or to the main process and its workers at once. The outcome is `right` if three conditions hold: no stored
+result is lost, workers end within five seconds of the main process, and the resumed sweep has the values of an
+undisturbed one, without a failed run."""
 COUNT = 216
 """Kills, a third of each kind."""
 SPEC = """

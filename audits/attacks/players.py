@@ -18,10 +18,10 @@ from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, 
 from banditlab.registry import registry
 
 TITLE = "Crafted players"
-WORDS = """Files of `Player.save` are changed, loaded and played in a separate process with 8 GiB: every agent
-and forecaster, and boosters over compiled trees. `right`: loaded and played, or a round rejected in one line;
-`named`: rejected by `load` in one line that names the file; `lost`: the process died or hung; `wrong`: the object's
-class, methods or names differ; `code run`: a pickle, a `conftest.py` or a system command ran."""
+WORDS = """The attack changes files of `Player.save`. A separate process with 8 GiB loads and plays them. The files are of every
+agent and forecaster, and of boosters over compiled trees. `right`: the file was loaded and played, or one line
+rejected a round. `named`: `load` rejected it in one line that names the file. `lost`: the process died or hung.
+`wrong`: the object's class, methods or names differ. `code run`: a pickle, a `conftest.py` or a system command ran."""
 COUNT = 12_000
 SECONDS, COMPILING = 60.0, 900.0
 """How long one attack may take, and a player's first rounds, which may have to be compiled."""

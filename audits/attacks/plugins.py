@@ -15,9 +15,10 @@ import pandas as pd
 from audits.attacks.lines import Line, line
 
 TITLE = "Hostile plug-ins"
-WORDS = """A lab's agent misbehaves in the way that its setting names. One sweep plays all ways and `uniform`, with `-j 1`, with
-`-j 2`, and with a limit of 20 s per run. Counts are runs. `uniform`'s runs must be right; the plug-in's runs must be right
-or fail with their own reason (`named`)."""
+WORDS = """A hostile agent in a lab misbehaves in the way that its setting names. One sweep plays all these ways and
+`uniform`: with `-j 1`, with `-j 2`, and with a limit of 20 s per run. The table counts runs. The runs of
+`uniform` must be right. The runs of the hostile agent must be right or fail with their own reason
+(`named`)."""
 COUNT = 1
 """Sweeps with each number of processes."""
 

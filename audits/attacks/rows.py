@@ -16,8 +16,9 @@ from banditlab.errors import UsageError
 from banditlab.policy import train
 
 TITLE = "Rows that a client gets wrong"
-WORDS = """A policy whose recipe fills in what is missing is asked for a decision about a row with a fault. `named`: the row is
-refused in one line. `right`: the context of the intended row. `wrong`: another context, without a message."""
+WORDS = """A policy that fills in missing entries receives a row with a fault and is asked for a decision. `named`: one line
+rejects the row. `right`: the context is that of the intended row. `wrong`: the context is another one, without a
+message."""
 COUNT = 100
 """Rows of each kind."""
 

@@ -46,9 +46,10 @@ def page() -> str:
 HEAD = """Does a results folder survive kills, damaged files, replaced inputs and hostile plug-ins?
 **{tried:,} attacks: {said}.**
 
-`python -m audits attacks` writes this page and the tables `attacks-*.csv`. `right`: every value is as without the attack.
-`named`: one line says what is lost or rejected, and the command does it again where it can. Four counts must be 0: `lost`
-(finished runs gone without a message), `wrong` (values that differ), `tracebacks`, and `code run` (an attacker's code)."""
+`python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes.
+`right`: every value is the same as without the attack. `named`: one line says what is lost or rejected, and the
+command repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that disappear without a
+message), `wrong` (values that differ), `tracebacks`, and `code run` (code of an attacker that was executed)."""
 
 
 def _table(lines: list[Line]) -> str:

@@ -45,9 +45,10 @@ PAGE = """\
 
 In all, <!-- text: count -->nothing yet<!-- end -->
 
-A mutant is the package with one operator, comparison or constant changed. A test notices it if it passes on the package and
-fails, or does not end, on the mutant. Running out of time counts as not noticed. `audits/mutants-equivalent.csv` lists
-equivalent mutants, each with its reason. Kernels run as plain Python first; what nobody noticed there runs compiled.
+A mutant is the package with one operator, comparison or constant changed. A test notices the mutant if it
+passes on the package but fails, or does not end, on the mutant. A mutant whose tests run out of time counts
+as not noticed. `audits/mutants-equivalent.csv` lists equivalent mutants, each with its reason. Kernels run
+as plain Python first. Mutants that no test notices there run compiled.
 
 <!-- table: rooms -->
 <!-- end -->

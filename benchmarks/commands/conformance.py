@@ -374,18 +374,19 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         f"Made by `{command}` in {seconds / 60.0:.0f} minutes.",
         "Do computed certificates bound the regret in float64, and do agents observe nothing but the bit?",
         "",
-        f"**False certificates: {sum(s.false for s in searches)} of "
-        f"{sum(s.random + s.searched - s.nan for s in searches):,} given in the search, "
-        f"{sum(c.false for c in cells)} of {sum(c.streams - c.nan for c in cells):,} below their 45-digit value. "
-        f"Actions that other wrong labels changed: {sum(b.different for b in blinds)}, with "
-        f"{sum(b.replaced for b in blinds):,} labels replaced.**",
+        f"**The search finds {sum(s.false for s in searches)} false certificates among "
+        f"{sum(s.random + s.searched - s.nan for s in searches):,}. Of {sum(c.streams - c.nan for c in cells):,} "
+        f"certificates, {sum(c.false for c in cells)} are below their 45-digit value. When other wrong labels replace "
+        f"{sum(b.replaced for b in blinds):,} labels of wrong rounds, {sum(b.different for b in blinds)} actions change.**",
         "",
         "## Against 45 digits",
-        "The papers' update equations with full matrices and 45 digits (`tests/conformance/witness.py`, mpmath), and the",
-        "forecasters on the same streams: K in 2, 3, 5, 10, 20 (the dual form, gaf and ftrl 2, 5, 20; gaf-fresh 3, aioli 2,",
-        "ons 2, 3), B R = 1e-3, 1 and 1e3 (ons 1e-3 and 1), R from 1e-3 to 1e5, contexts random, repeated, close or of rank 1.",
-        "`logits`: the largest error, relative to 1 + the largest logit. `certificate`: the largest relative excess over the",
-        "45-digit certificate. `NaN`: no certificate. `below`: a certificate below the exact one by 1e-6.",
+        "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",
+        "(mpmath). The table compares the forecasters with it on the same streams. The number of classes K is 2,",
+        "3, 5, 10 or 20 (the dual form, gaf and ftrl 2, 5, 20; gaf-fresh 3, aioli 2, ons 2, 3). B R is 1e-3, 1 or",
+        "1e3 (ons 1e-3 and 1), and R is from 1e-3 to 1e5. Contexts are random, repeated, close to each other, or",
+        "of rank 1. `logits`: the largest error, relative to 1 + the largest logit. `certificate`: the largest",
+        "relative excess over the 45-digit certificate. `NaN`: no certificate. `below`: a certificate that is",
+        "lower than the exact one by 1e-6.",
         "",
         table(
             r"| forecaster | $R^2/\lambda$ | streams | logits | probabilities | certificate | NaN | below |",
@@ -397,10 +398,11 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         ),
         "",
         "## Certificates searched",
-        r"Random streams of up to 15 rounds (K in 2 ... 20, d up to 3, $R^2/\lambda$ from 1e-6 to 1e12, of folklore and gaf to",
-        r"2,000, B R from 1e-3 to 1e3; ONS to 2), then climbs from the worst that change a label, a context, B or $\lambda$",
-        "where regret / certificate rises. The regret is against a W that an interior-point method finds, hence never too",
-        "large. A ratio near 1 means that the search could have found a false certificate.",
+        r"The search starts with random streams of up to 15 rounds: K from 2 to 20, d up to 3, $R^2/\lambda$ from",
+        r"1e-6 to 1e12 (folklore and gaf up to 2,000), and B R from 1e-3 to 1e3 (ONS up to 2). From the worst",
+        r"streams it changes a label, a context, B or $\lambda$, and retains a change if regret / certificate",
+        r"rises. The regret is against a W that an interior-point method finds, so it is never too large. A ratio",
+        r"near 1 means that the search could have found a false certificate.",
         "",
         table(
             "| forecaster | random | searched | NaN | false | largest regret / certificate | at |",
@@ -411,8 +413,8 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         ),
         "",
         "## Labels of wrong rounds",
-        "Every agent plays K = 5. Then other wrong labels replace those of its wrong rounds, and it plays again from the same",
-        "seed: every action must be the same.",
+        "Every agent plays a stream with K = 5. Then the labels of its wrong rounds are replaced by other wrong labels, and",
+        "it plays again from the same seed. Every action must be the same.",
         "",
         table(
             "| agent | rounds | labels replaced | actions that differ |",

@@ -26,7 +26,8 @@ LEARNERS, EDGES, MOST = 20, (0.01, 0.1), 100
 SHOWN = (2, 3, 5, 8, 12, 20, 30, 50, 100)
 INTRO = r"""# Online multiclass boosting: Figure 1 and the lemmas
 
-Is $\phi_N^1(0)$, the error rate of OnlineMBBM, monotone in the number of classes k, and do the bounds around it hold?
+The error rate of OnlineMBBM is $\phi_N^1(0)$. Is it monotone in the number of classes k, and do the
+bounds around it hold?
 
 ![The error rate φ of 20 learners against 2 to 100 classes, edge 0.01 on the left and 0.1 on the right, with the largest value
 marked; above it Lemma 9's bound, cut at 1, and below it the least error rate of Theorem 4's
@@ -34,16 +35,22 @@ construction.](../images/papers-002-figure-1.png)
 """
 TABLE = r"""## The figure's values
 
-$\phi$: exact, ties at the top lost, learners drawn from $u_\gamma^1$. `floor`: no booster's error rate is lower with such
-learners (`least_error_rate` at $\gamma/2$, as Theorem 4 doubles the edge). `Lemma 9`: $(k-1) e^{-\gamma^2 N/2}$.
+`phi` is exact, for learners drawn from $u_\gamma^1$, where ties at the top count as errors. `floor` is a
+lower bound on any booster's error rate with such learners (`least_error_rate` at $\gamma/2$, as Theorem 4
+doubles the edge). `Lemma 9` is $(k-1) e^{-\gamma^2 N/2}$.
 """
 SEARCH = r"""## Bounds searched
 
-A setting's ratio is the $1 - \delta$ quantile of the bounded quantity divided by the bound. The quantile comes from the exact
-distribution over the draws of hedge or of Algorithm 3. For `olm_plus_weak_learners` a setting is a run whose learners exhaust
-the excess of Definition 10. Its ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at least the
-number of rounds. `least_error_rate` is a lower bound: the ratio is its value divided by the least error of a booster that knows
-the learners' distribution. `searched` is the number of changes tried to the worst setting; a change is kept if the ratio rises.
+A setting's ratio is the $1 - \delta$ quantile of the bounded quantity divided by the bound. The quantile
+comes from the exact distribution over the draws of hedge or of Algorithm 3. There are two exceptions:
+
+* `olm_plus_weak_learners`: a setting is a run whose learners use up the excess that Definition 10 allows.
+  Its ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at least the number
+  of rounds.
+* `least_error_rate` is a lower bound. Its ratio is its value divided by the least error of a booster that
+  receives the learners' distribution.
+
+`searched` is the number of changes tried to the worst setting. A change is retained if the ratio rises.
 """
 
 

@@ -34,16 +34,17 @@ How far is a forecaster's regret from the least that any forecaster can guarante
 ![Regret against rounds from 10 to 10,000 on logarithmic scales, one feature on the left and four on the right: the lower bound
 lies below all curves; FOLKLORE and GAF are nearest, then AIOLI; OGD rises fastest.](../images/minimax.png)
 """
-DATA = r"""Two classes; the contexts are the d axes in turn. Labels are drawn from the normalised maximum likelihood of the T
-rounds, a law under which every forecaster's mean regret is at least the lower bound, `minimax_regret_on_ball`. Regret is in
-nats, against the best model whose log-odds are at most 6 at each context: the box with $|W_{kj}| \le B/\sqrt{d}$, which lies
-in the ball of rows of norm B. GAF plays with $\lambda = 2/B$ and cubature nodes, the others with their theorems' settings.
+DATA = r"""There are two classes. The contexts are the d unit vectors in turn. Labels are drawn from the normalised
+maximum likelihood of the T rounds. Under this law every forecaster's mean regret is at least the lower
+bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
+each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
+B. GAF plays with $\lambda = 2/B$ and cubature nodes, the others with their theorems' settings.
 """
 SEARCH = r"""## Worst labels searched
 
-A setting is T from 3 to 6 rounds, one or two features and B from 0.01 to 100. Its ratio is the lower bound divided by the
-forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of changes tried to the worst
-setting; a change is kept if the ratio rises.
+A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
+divided by the forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of
+changes tried to the worst setting. A change is retained if the ratio rises.
 """
 
 

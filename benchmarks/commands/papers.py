@@ -211,9 +211,10 @@ labels). `searched`: hard games (one context, up to 24 rounds, a small B, $\lamb
 game, which change a label, a context, a round, B or $\lambda$ where the ratio rises. The regret is against a comparator found
 within the ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
 
-Two stay below one half. `ogd`: its theorem allows for a path across the whole ball and the largest gradient in every round.
-`accuracy = 0.01`: its bound allows for a root off by .1 in every round, which the guaranteed steps do not reach.
-Bounds of agents are in [theory.md](theory.md), those of boosters in [boosting-edges.md](boosting-edges.md).
+Two forecasters stay below one half. The theorem of `ogd` allows for a path across the whole ball and the
+largest gradient in every round. The bound at `accuracy = 0.01` allows for a root that is off by .1 in
+every round, which the guaranteed steps do not reach. [theory.md](theory.md) has the bounds of agents,
+[boosting-edges.md](boosting-edges.md) those of boosters.
 """
 INEXACT = """## How inexact may a root be (000, Remark 5)
 FOLKLORE on 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1), each root moved by `error` towards the least likely

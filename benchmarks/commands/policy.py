@@ -73,8 +73,8 @@ def head() -> str:
     load = ", ".join(f"{x:.1f}" for x in os.getloadavg())
     return (
         "# A policy's latency, throughput and durability\n\nHow long does a decision take, and what does a crash lose?\n\n"
-        f"`python -m benchmarks policy` writes this page: `fastcb`, K = {K}, d = {COLUMNS + 1}, on {os.cpu_count()} cores, "
-        f"load averages {load} at the start (other work)."
+        f"`python -m benchmarks policy` writes this page. The agent is `fastcb` with K = {K} and d = {COLUMNS + 1}, on "
+        f"{os.cpu_count()} cores. Load averages were {load} at the start, because of other work."
     )
 
 
@@ -182,9 +182,10 @@ def loads(file: Path, folder: Path, rows: list[dict[str, Any]], seconds: int) ->
         ]
     table = markdown_table(["server", "connections", "requests/s", "p50, ms", "p99, ms", "refused"], lines)
     return (
-        "## Served\n\nOne process on one core, `wrk` on another; decisions and feedback in turns. VW's package for Python "
-        "brings no program, so its daemon was not measured: the peer is its library (`--cb_explore 10 --squarecb`, first "
-        f"order) behind the same starlette and uvicorn.\n\n{table}"
+        "## Served\n\nThe server is one process on one core, and the client `wrk` runs on another. Decisions and feedback "
+        "alternate. Vowpal Wabbit's Python package has no daemon, so the comparison is with its library "
+        "(`--cb_explore 10 --squarecb`, first order) behind the same starlette and uvicorn."
+        f"\n\n{table}"
     )
 
 

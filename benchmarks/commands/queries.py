@@ -30,26 +30,31 @@ RATES = (1.0, 0.3, 0.1, 0.03, 0.01)
 CLASSES, FEATURES, NORM_BOUND = 3, 10, 5.0
 INTRO = r"""# Mistakes when few labels are observed
 
-How many more mistakes does a forecaster make when it observes the label in a fraction $\epsilon$ of the rounds only? And an
-agent that observes it for accepted items only?
+How many more mistakes does a forecaster make if it observes the label in only a fraction $\epsilon$ of the rounds? How
+many more does an agent make if it observes the label only for accepted items?
 """
-DATA = r"""`label-efficient` around `folklore` with `query_rate` $= \epsilon$ and half-log decoding, on labels of a logistic
-model (K = 3, d = 10, rows of norm B = 5). The table has means and standard errors over seeds. Contexts, labels and
-random draws change with the seed, and all rates play the same streams. `guaranteed`: half of the model's loss
-in bits plus the bound, $\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit; above T it is vacuous.
+DATA = r"""The agent is `label-efficient` around `folklore`, with `query_rate` $= \epsilon$ and half-log decoding.
+The labels come from a logistic model (K = 3, d = 10, rows of norm B = 5). The table has means and
+standard errors over seeds. Contexts, labels and random draws change with the seed, and all rates play the
+same streams. `guaranteed` is half of the model's loss in bits plus the bound,
+$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit. Above T it is vacuous.
 """
-TASTING = r"""Two classes, d = 10, rows of norm 5; a third of the items are good, and labels are drawn from a logistic model.
-Mistakes are the expected ones beyond those of the action that is best in each round. A rejected item shows nothing, but in
-the rows with all bits. `guaranteed`: $T/\gamma + \gamma\, \mathrm{Reg}(T)/2$. The sharpness $\gamma$ of the theorem accepts
-more often than was needed here. `linucb` never sees that a rejection was wrong, and rejects everything.
+TASTING = r"""There are two classes, d = 10, and rows of norm 5. A third of the items are good, and labels are drawn
+from a logistic model. Mistakes are the expected ones beyond those of the action that is best in each
+round. A rejected item shows nothing, except in the rows with all bits. `guaranteed` is
+$T/\gamma + \gamma\, \mathrm{Reg}(T)/2$. The sharpness $\gamma$ of the theorem accepts more often than was needed
+here. `linucb` never sees that a rejection was wrong, and rejects everything.
 """
 SEARCH = r"""## Bounds searched
 
-A setting's ratio is the mean regret over the bound; the mean is exact, over all $2^T$ outcomes of the draws.
-`label_efficient`: up to 6 rounds of two classes, one or two features, the labels fixed beforehand, regret in log loss.
-`label_efficient_experts`: up to 6 experts with costs 0 or 1 in up to 8 rounds, exponential weights. `searched` is the
-number of changes tried to the worst setting; a change is kept if the ratio rises. `apple_tasting`: up to 5 items, labels of a
-model of the ball; the mean is exact, over all draws and labels.
+A setting's ratio is the mean regret divided by the bound. The mean is exact: it is over all outcomes of the draws.
+
+* `label_efficient`: up to 6 rounds of two classes with one or two features. The labels are fixed beforehand, and
+  the regret is in log loss.
+* `label_efficient_experts`: exponential weights over up to 6 experts with costs 0 or 1 in up to 8 rounds.
+* `apple_tasting`: up to 5 items with labels from a model of the ball. The mean is also over all labels.
+
+`searched` is the number of changes tried to the worst setting. A change is retained if the ratio rises.
 """
 
 

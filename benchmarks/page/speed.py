@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime
 import os
 import platform
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -25,7 +26,9 @@ def parts(rows: list[Row]) -> dict[str, str]:
     """Return the page's tables by their markers."""
     measured = {(row.player, (row.stream, row.K, row.d)): row for row in rows if row.nanoseconds}
     ids = {player.label for player in OURS + PEERS}
-    missing = [f"`{r.player}`, {name((r.stream, r.K, r.d))}: {r.why}" for r in rows if r.player in ids and r.why]
+    missing = [
+        f"`{r.player}`, {name((r.stream, r.K, r.d))}: {briefly(r.why)}" for r in rows if r.player in ids and r.why
+    ]
     return {
         "commits": ", ".join(sorted({row.commit for row in rows if row.player in ids})),
         "libraries": libraries(measured),
@@ -33,6 +36,12 @@ def parts(rows: list[Row]) -> dict[str, str]:
         "cells": cells(measured),
         "missing": "; ".join(text for text in missing if ": K = " not in text) or "nothing",
     }
+
+
+def briefly(why: str) -> str:
+    """Return why a cell was not measured; of an error about memory, only the size."""
+    size = re.search(r" takes? ([\d.]+ GiB) ", why)
+    return f"needs {size[1]}" if size else why
 
 
 def libraries(rows: Rows) -> str:

@@ -75,9 +75,9 @@ def test_the_page_says_its_counts() -> None:
     searches = [Search("ogd", 10, 5, 1, 3, 0.5, "K = 2")]
     blinds = [Blind("banditron", 300, 70, 4, ""), Blind("x", 0, 0, 0, "needs y")]
     text = conformance.page(cells, searches, blinds, 60.0, "c")
-    assert "False certificates: 3 of 14" in text
-    assert "2 of 29 below" in text
-    assert "changed: 4, with 70 labels" in text
+    assert "finds 3 false certificates among 14." in text
+    assert "Of 29 certificates, 2 are below" in text
+    assert "70 labels of wrong rounds, 4 actions change" in text
     assert "| folklore | 1e+06 | 15 |" in text
     assert "| ogd | its own |" in text
     assert "* x: needs y" in text

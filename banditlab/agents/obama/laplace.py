@@ -1,4 +1,4 @@
-"""OBAMA-lite's default sampler: a Gaussian posterior, the average over logits drawn from it."""
+"""OBAMA-lite's default sampler: a Gaussian posterior, and the average over logits drawn from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     r"""The posterior and the average over it.
 
-    nodes (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates. hits (2,): see
-    `tempered`. R (K, K), n, v, qbar (K,) are scratch. decoding is the place in DECODINGS.
+    nodes has the shape (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits
+    (2,) is described in `tempered`. R (K, K), n, v and qbar (K,) are scratch. decoding is the index in DECODINGS.
     """
 
     posterior: Posterior

@@ -41,8 +41,10 @@ class State(NamedTuple):
 
 @njit
 def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
-    r"""qbar becomes the average of :math:`\mathrm{softmax}(z + R n)` over the nodes n and their mirror images
-    :math:`-n`, :math:`R R' = \Sigma`.
+    r"""Write the average of :math:`\mathrm{softmax}(z + R n)` over the nodes n and their mirror images :math:`-n` into
+    qbar.
+
+    R is the root of the covariance, :math:`R R' = \Sigma`.
     """
     K = z.shape[0]
     cholesky_psd(Sigma, R)

@@ -27,7 +27,7 @@ class State(NamedTuple):
     tally: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         (least, most), (low, high) = COUNT, WORD
         tally = np.array([low, least]), np.array([high, most])
         return {"counts": COUNT, "block": constant(self.block), "tally": tally}

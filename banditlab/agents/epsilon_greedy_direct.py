@@ -36,7 +36,7 @@ class State(NamedTuple):
     z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rounds": COUNT}
 
 

@@ -29,7 +29,7 @@ class State(NamedTuple):
     rules: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rules": constant(self.rules)}
 
 

@@ -20,7 +20,7 @@ class State(NamedTuple):
     K: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"K": constant(self.K)}
 
 

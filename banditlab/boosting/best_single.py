@@ -43,7 +43,7 @@ class BestSingle(Booster):
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, a weak learner or a setting of it that does not exist.
 
     References
     ----------

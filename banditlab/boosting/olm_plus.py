@@ -61,7 +61,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, a weak learner or a setting of it that does not exist.
     HorizonRequiredError
         clip = "theory" where the horizon is unknown.
 

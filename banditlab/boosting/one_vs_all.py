@@ -50,7 +50,7 @@ class AdaBoostOLOneVsAll(Booster):
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, a weak learner or a setting of it that does not exist.
 
     References
     ----------
@@ -189,7 +189,7 @@ class AdaOVA(AdaBoostOLM):
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, a weak learner or a setting of it that does not exist.
     IncompatibleError
         A weak learner that estimates no probabilities.
 

@@ -217,7 +217,7 @@ class BoostingRegression:
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------

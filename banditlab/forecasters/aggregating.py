@@ -47,7 +47,7 @@ class Net(NamedTuple):
     Z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rounds": COUNT}
 
 

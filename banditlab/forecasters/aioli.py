@@ -47,7 +47,7 @@ class State(NamedTuple):
     nonzero: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"nonzero": (0, self.v.shape[-1] - 1)}
 
     @classmethod
@@ -194,7 +194,7 @@ class AIOLI(KernelForecaster):
     IncompatibleError
         More than two classes.
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------

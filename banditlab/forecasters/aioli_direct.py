@@ -65,7 +65,7 @@ class AIOLIDirect(Forecaster):
     HorizonRequiredError
         steps = "theory", and the horizon is unknown.
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------

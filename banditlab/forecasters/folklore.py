@@ -50,7 +50,7 @@ class State(NamedTuple):
     root: RootScratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"unsolved": COUNT}
 
 

@@ -47,7 +47,7 @@ class State(NamedTuple):
     unsolved: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"unsolved": COUNT}
 
 
@@ -95,7 +95,7 @@ class FolkloreDirect(Forecaster):
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
     HorizonRequiredError
         `accuracy = "theory"` with `solver = "gradient"`, and the horizon is unknown.
     IncompatibleError

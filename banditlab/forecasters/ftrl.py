@@ -54,7 +54,7 @@ class State(NamedTuple):
     s: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"factored": COUNT, "unsolved": COUNT}
 
 
@@ -269,7 +269,7 @@ class FTRL(Forecaster):
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
     HorizonRequiredError
         `regularization = "theory"`, and the horizon is unknown.
 

@@ -47,7 +47,7 @@ class Span(NamedTuple):
     lost: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rank": (0, len(self.L) - 1)}
 
     @classmethod

@@ -113,7 +113,7 @@ class Directions(NamedTuple):
     scratch: Scratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"counts": (0, np.array([self.most, self.most - 1, 1, COUNT[1]]))}
 
 

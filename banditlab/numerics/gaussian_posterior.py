@@ -73,7 +73,7 @@ class LogitLaw(NamedTuple):
     fresh: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"fresh": (0, 1)}
 
 
@@ -116,7 +116,7 @@ class Posterior(NamedTuple):
     scratch: Scratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         # Y takes n columns at a time
         n = self.Y.shape[1] // DELAYED
         return {"tally": (np.zeros(2, np.int64), np.array([n * DELAYED, COUNT[1]]), np.array([n, 1]))}

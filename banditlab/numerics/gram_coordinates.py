@@ -68,7 +68,7 @@ class Span(NamedTuple):
     Xi: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         found: Limits = {"rank": (0, self.capacity)}
         if isinstance(self.X, Stored):
             found = {**found, "X.places": (0, len(self.v) - 1), "X.length": (0, self.X.places.shape[1])}

@@ -64,7 +64,7 @@ class Blocks(NamedTuple):
     Ats: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         # an update takes K rows, and the one that fills the arrays clears them; a stack has an axis more
         K, capacity = self.F.shape[-3:-1]
         return {"rows": (0, capacity - K, K), "at": (0, 1)}

@@ -53,7 +53,7 @@ class Dual(NamedTuple):
     a: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"n": (0, len(self.s))}
 
     @classmethod

@@ -60,7 +60,7 @@ class Chains(NamedTuple):
     z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"tally": COUNT}
 
 

@@ -72,7 +72,7 @@ class LowRank(NamedTuple):
     gram: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         D = width(self.d)
         return {"ranks": (WHOLE, size_of(D) // (WIDTH * D) * WIDTH)}
 

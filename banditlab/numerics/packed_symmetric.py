@@ -116,7 +116,7 @@ class Point(NamedTuple):
     upto: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         D = len(self.value)
         return {"place": (0, WIDTH * (D - 1)), "upto": (0, D)}
 

@@ -81,7 +81,7 @@ class MetricBall(NamedTuple):
     product: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"tally": COUNT, "free": (0, len(self.nu) - 1), "pinned": (0, 1)}
 
     @classmethod

@@ -88,7 +88,7 @@ def test_without_labels_the_bit_is_all_that_is_counted() -> None:
     assert played.constant_mistakes == [None, None]
     assert all(map(math.isnan, [*played.log_loss, *played.mistakes_variance]))
     assert 0 < played.mistakes[-1] < 150  # uniform play would make 200
-    with pytest.raises(UsageError, match="tests/Signs-v0 has no labels: label_key names none"):
+    with pytest.raises(UsageError, match="tests/Signs-v0 has no labels: label_key is empty"):
         env.label()
 
 

@@ -193,7 +193,7 @@ def test_refusals() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(IncompatibleError, match="d = 1 and K = 2"):
         Aggregating(Problem(2, 2, 1.0), rng, sampler="quadrature")
-    with pytest.raises(IncompatibleError, match="K d up to 60"):
+    with pytest.raises(IncompatibleError, match="K d of at most 60"):
         Aggregating(Problem(31, 2, 1.0), rng, sampler="mala")
     with pytest.raises(UsageError, match="rng must be a numpy Generator"):
         Aggregating(Problem(2, 2, 1.0), None)

@@ -57,7 +57,7 @@ class State(NamedTuple):
     schedule: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
@@ -75,7 +75,7 @@ class SketchState(NamedTuple):
     sketch: Directions
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 

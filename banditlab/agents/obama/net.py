@@ -38,7 +38,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"hits": COUNT}
 
 

@@ -83,7 +83,7 @@ class CobaLinUCB(CobaAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -128,7 +128,7 @@ class CobaLinTS(CobaAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

@@ -180,7 +180,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -241,7 +241,7 @@ class ContextualBanditsLinTS(LinearAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -297,7 +297,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

@@ -115,7 +115,7 @@ class MABWiserLinUCB(MABWiserAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -164,7 +164,7 @@ class MABWiserLinTS(MABWiserAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

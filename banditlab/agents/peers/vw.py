@@ -84,7 +84,7 @@ class VW(PickledBySettings, PeerAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

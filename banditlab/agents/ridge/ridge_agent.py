@@ -56,7 +56,7 @@ class State(NamedTuple):
     noise: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         (least, most), (low, high) = COUNT, WORD
         return {"tally": (np.array([least, low, least]), np.array([most, high, most]))}
 

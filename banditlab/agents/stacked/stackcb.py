@@ -127,7 +127,7 @@ class State(NamedTuple):
     cold: NDArray[np.bool_]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         largest = np.array([2**53, len(self.memory.X) - 1, 2**53, 2**53, 2**53])
         return {"counts": (0, largest), "memory.action": (0, len(self.scratch.zeta) - 1)}
 

@@ -75,7 +75,7 @@ class Scale(NamedTuple):
     distances: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"places": (0, len(self.places) - 1)}
 
 

@@ -218,7 +218,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     Raises
     ------
     UsageError
-        A setting out of its range. It is a ValueError, as scikit-learn expects.
+        A setting is outside its range. It is a ValueError, as scikit-learn expects.
     IncompatibleError
         The forecaster does not accept this number of classes or features.
 

@@ -1,4 +1,4 @@
-"""Agents: they observe one bit (`Agent`) or, for scale, the label (`LabelAgent`). Classes are imported on first use."""
+"""Agents, which observe one bit (`Agent`) or, as references, the label (`LabelAgent`); imported on first use."""
 
 from __future__ import annotations
 

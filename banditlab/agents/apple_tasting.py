@@ -1,4 +1,4 @@
-"""Apple tasting around any forecaster: it learns from accepted items only."""
+"""Apple tasting with any forecaster: the forecaster is updated with accepted items only."""
 
 from __future__ import annotations
 
@@ -20,20 +20,22 @@ REJECT, ACCEPT = 0, 1
 
 
 class AppleTasting(AroundForecaster, RoundAgent):
-    r"""Any forecaster as an agent for two classes where only action 1, "accept", gives feedback.
+    r"""Turn a forecaster into an agent for two classes where only action 1, "accept", gives feedback.
 
-    Problem: two classes; the bit of action 0, "reject", is never used, so it need not arrive (`[feedback]` with
-    `answered = [0, 1]`). Examples are fraud and moderation: a blocked item never reveals its label.
+    Problem: two classes. The bit of action 0, "reject", is never used and need not arrive (`[feedback]` with
+    `answered = [0, 1]`). Examples are fraud detection and moderation: a blocked item never reveals its label.
 
-    Update rule: f is the forecast that the item is good, :math:`g = 1 - 2 f`. Accept for certain if :math:`g \le 0`, else
-    with probability :math:`1/(1 + \gamma g)`. After accepting, pass :math:`(x_t, y_t)` to the forecaster. This is inverse
-    gap weighting of a regression oracle, with one action whose bit tells the losses of both.
+    Update rule: f is the forecast probability that the item is good, and :math:`g = 1 - 2 f`. The agent accepts with
+    certainty if :math:`g \le 0`, otherwise with probability :math:`1/(1 + \gamma g)`. After accepting, it updates the
+    forecaster with :math:`(x_t, y_t)`. This is inverse gap weighting of a regression oracle, where the bit of one
+    action reveals the losses of both actions.
 
-    Guarantee (`well_specified_bound`): where labels are drawn from a model of the forecaster's ball, the expected mistakes
-    beyond those of the best action in each round are at most :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, Reg the
-    forecaster's regret bound in nats. Against an adversary nothing is proved, and `bound` is None.
+    Guarantee (`well_specified_bound`): assume that labels are drawn from a model in the forecaster's ball. Then the
+    expected mistakes exceed those of the best action in each round by at most
+    :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, where Reg is the forecaster's regret bound in nats. Against an
+    adversary nothing is proved, and `bound` is None.
 
-    Cost: a forecast per round, and an update for each accepted item. Memory: the forecaster's.
+    Cost: one forecast per round, and one update for each accepted item. Memory: the forecaster's.
 
     Parameters
     ----------
@@ -48,12 +50,12 @@ class AppleTasting(AroundForecaster, RoundAgent):
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist, a sharpness that is not positive, or "theory" around a forecaster
-        without a proved bound in nats.
+        Unknown forecaster or setting, a sharpness that is not positive, or "theory" with a forecaster that has no
+        proved bound in nats.
     HorizonRequiredError
-        `sharpness = "theory"` where the horizon is unknown.
+        `sharpness = "theory"` and the horizon is unknown.
     IncompatibleError
-        Another number of classes than two, or a problem that the forecaster does not support.
+        The number of classes is not two, or the forecaster does not support the problem.
 
     References
     ----------
@@ -108,9 +110,10 @@ class AppleTasting(AroundForecaster, RoundAgent):
             self._inner.update(view, ACCEPT if outcome else REJECT)
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        """Return a bound on the expected mistakes beyond those of the best action if the labels come from a model of the ball.
+        """Return a bound on the expected mistakes beyond those of the best action, if a model of the ball generates the
+        labels.
 
-        None if the forecaster has no proved bound in nats.
+        Returns None if the forecaster has no proved bound in nats.
         """
         regret = self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
         return None if regret is None else apple_tasting(rounds, self.sharpness, regret)

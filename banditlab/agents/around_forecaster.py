@@ -18,7 +18,7 @@ from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the forecaster's settings under its own names, or raise a UsageError that names an unknown one."""
+    """Return the forecaster's settings under its own names, or raise a UsageError for an unknown name."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():
@@ -35,12 +35,12 @@ def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dic
 def build_forecaster(
     outer: type[Player], problem: Problem, rng: np.random.Generator, forecaster: str, given: dict[str, Any]
 ) -> Forecaster:
-    """Return the forecaster with this id and settings, its generator a child of `rng`.
+    """Return the forecaster with this id and these settings; its generator is a child of `rng`.
 
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist.
+        Unknown forecaster or setting.
     IncompatibleError
         The forecaster does not support the problem.
     """
@@ -54,7 +54,7 @@ class AroundForecaster(Player):
     rng: np.random.Generator
 
     def _play_through(self, forecaster: str, decoding: str, given: dict[str, Any]) -> None:
-        """Take the settings of the agent, and build the forecaster with those given for it."""
+        """Store the settings of the agent, and build the forecaster with the settings given for it."""
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), self.problem, self.rng, forecaster, given)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
@@ -67,18 +67,18 @@ class AroundForecaster(Player):
 
     @property
     def bound_unit(self) -> str:  # type: ignore[override]
-        """The unit of the bound: "nats" for a draw, else the decoding's factor in bits, such as "0.5 bits"."""
+        """The unit of the bound: "nats" for "sample", otherwise the decoding's factor in bits, such as "0.5 bits"."""
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the forecaster's state, before anything is built."""
+        """Return a lower bound on the bytes of the forecaster's state, before it is built."""
         inner, given = cls._forecaster_of(settings)
         return inner.least_bytes(problem, given)
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether blocks of sparse contexts have to be made dense for it, before anything is built."""
+        """Return whether the forecaster needs dense contexts, before it is built."""
         inner, given = cls._forecaster_of(settings)
         return issubclass(inner, KernelForecaster) and inner.needs_dense(problem, given)
 

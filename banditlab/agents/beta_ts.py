@@ -17,9 +17,9 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """counts (V, K, 2), the misses and hits of each action at each value of the column; block (2,), the column's features.
+    """The state: counts (V, K, 2), the misses and hits of each action at each value of the column.
 
-    tally (2,): the key of the agent's draws, the rounds acted on.
+    block (2,) has the column's features. tally (2,) has the key of the agent's draws and the number of decisions.
     """
 
     counts: NDArray[np.int64]
@@ -27,7 +27,7 @@ class State(NamedTuple):
     tally: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         (least, most), (low, high) = COUNT, WORD
         tally = np.array([low, least]), np.array([high, most])
         return {"counts": COUNT, "block": constant(self.block), "tally": tally}
@@ -35,7 +35,7 @@ class State(NamedTuple):
 
 @inline
 def value_of(block, x):
-    """Return 1 + the place in the block of its first feature above 0, 0 where there is none."""
+    """Return 1 + the position in the block of its first positive feature, or 0 if there is none."""
     first, stop = block[0], block[1]
     for i in range(size(x) if first < stop else 0):
         j, xj = entry(x, i)
@@ -68,35 +68,38 @@ def learn_kernel(state, x, action, p, payload, correct):
 class BetaTS(KernelAgent):
     r"""Play the action with the largest draw from Beta posteriors of its success rate, whatever the context.
 
-    Problem: bandit with one bit of feedback; any number of actions may be right in a round. A control: an agent that learns
-    from contexts should make fewer mistakes.
+    Problem: bandit with one bit of feedback; any number of actions may be right in a round. This agent is a control: an
+    agent that uses contexts should make fewer mistakes.
 
     Update rule (Algorithm 1): draw :math:`\theta_k \sim \mathrm{Beta}(1 + h_k, 1 + m_k)` and play
-    :math:`\arg\max_k \theta_k`, with :math:`h_k` and :math:`m_k` the hits and misses of action k so far; the uniform law
-    is the prior. With `per` each value of one column has separate counts.
+    :math:`\arg\max_k \theta_k`. Here :math:`h_k` and :math:`m_k` are the hits and misses of action k so far, and the
+    prior is uniform. With `per`, each value of one column has separate counts.
 
-    The draws are a function (Philox4x32-10; Marsaglia and Tsang) of a key drawn from a child stream in the constructor and
-    of the number of rounds acted on before. Draws of two rounds are therefore independent, however late feedback is.
+    The draws are a function (Philox4x32-10; Marsaglia and Tsang) of a key and of the number of earlier decisions. The
+    constructor draws the key from a child stream. Draws of two rounds are therefore independent, however late feedback
+    is.
 
-    Guarantee: where the bits of action k are independent, with mean :math:`\mu_k`, the expected regret against the action
-    of the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). It does not cover bits that depend
-    on the context, and its constants are not stated, so `bound` returns None.
+    Guarantee: if the bits of action k are independent with mean :math:`\mu_k`, the expected regret against the action
+    with the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). The theorem does not cover
+    bits that depend on the context, and its constants are not stated, so that `bound` returns None.
 
-    The probabilities are those given the draws: one-hot, and expected mistakes carry no more information than mistakes.
+    The reported probabilities are conditional on the draws, hence one-hot. Expected mistakes therefore carry no more
+    information than mistakes.
 
-    Cost: 2 K Gamma draws per round; 2 K numbers for each value of the column. With `per`, :math:`O(d)` more to find the value.
+    Cost: 2 K Gamma draws per round, and with `per` :math:`O(d)` to find the value. Memory: 2 K numbers for each value
+    of the column.
 
     Parameters
     ----------
     per
-        The first and the last feature of a block of one-hot features, those of a nominal column (`feature_names` of a
-        table's encoder has their order). Each has separate counts, by the first of them above 0 in a context; contexts
-        with none share another. None: one set of counts.
+        The first and the last feature of a block of one-hot features, which belongs to one nominal column (see
+        `feature_names` of a table's encoder). Each feature has separate counts; a context uses those of its first
+        positive feature. Contexts without a positive feature share one more set. Default None: one set of counts.
 
     Raises
     ------
     UsageError
-        per is not two features, the first not after the last.
+        `per` is not a pair of features with the first not after the last.
 
     References
     ----------

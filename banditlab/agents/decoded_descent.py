@@ -26,10 +26,10 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W up to a scale; z, r (K,) scratch.
+    r"""The state: V (K, d), which is W up to a scale, and the scratch arrays z, r (K,).
 
-    step is :math:`\eta`, or :math:`B_0` where `adaptive`; squares (1,) is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]`
-    times V, in a ball of infinite radius. decoding is the place in DECODINGS.
+    step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. squares (1,) is :math:`\sum \|g\|_F^2`. W is
+    `norm.scale[0]` times V, in a ball of infinite radius. decoding is the index in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -84,36 +84,38 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (:math:`W_1 = 0`, no projection): :math:`s = \mathrm{softmax}(W_t x_t)`, h the decoding; play from
-    :math:`p = (1 - \gamma) h(s) + \gamma/K`, drawn as a coin and a draw;
-    :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
-    :math:`l = -\log_2 s_y`; :math:`W_{t+1} = W_t - \eta g_t`.
+    Update rule (:math:`W_1 = 0`, no projection): let :math:`s = \mathrm{softmax}(W_t x_t)` and let h be the decoding.
+    The agent plays from :math:`p = (1 - \gamma) h(s) + \gamma/K`, by a coin flip and a draw. Then
+    :math:`W_{t+1} = W_t - \eta g_t` with :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an
+    unbiased estimate of the gradient of :math:`l = -\log_2 s_y`.
 
-    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; c the decoding's constant, 1/2 for half-log,
-    :math:`b = R^2/\ln 2`): for every U at once and after any number of rounds
-    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T` at steps
-    :math:`\eta \le 2 c \gamma/(b K)`. At the default settings and for :math:`\|U\|_F \le D = \sqrt{K} B` the additive
-    term is at most :math:`D \sqrt{b K T/c}`, with half-log :math:`1.70 R D \sqrt{K T}`. Half-log and sparsemax bear
-    wider steps, :math:`2 h \gamma/(K R^2)` with :math:`h = 0.427` and 0.496, since a label that is likely to be
-    played is learnt from at a small weight: 1.53 and :math:`1.42 R D \sqrt{K T}`. `bound` is the term for D, in bits;
-    None for the adaptive step, a longer one, and :math:`\gamma = 0`.
+    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`). Let c be the decoding's constant, 1/2 for half-log, and
+    :math:`b = R^2/\ln 2`. For steps :math:`\eta \le 2 c \gamma/(b K)`, for every U at once and after any number of
+    rounds, :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T`. At the default settings
+    and for :math:`\|U\|_F \le D = \sqrt{K} B` the additive term is at most :math:`D \sqrt{b K T/c}`; with half-log it
+    is :math:`1.70 R D \sqrt{K T}`.
 
-    With `delay` :math:`= \tau` it holds where every bit comes at most :math:`\tau` rounds late, in any order, at steps
-    :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`: the delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes, whatever T. How
-    late may depend on the context, the label and whether the action is right, but on nothing else that the agent drew. An
-    update is a sum, so a late one is missed until it comes, and in expectation only its gradient is, without the
-    importance weight.
+    Half-log and sparsemax allow wider steps, :math:`2 h \gamma/(K R^2)` with :math:`h = 0.427` and 0.496, because a
+    label that is likely to be played has a small importance weight. The additive terms are then 1.53 and
+    :math:`1.42 R D \sqrt{K T}`. `bound` is the term for D, in bits. It is None for the adaptive step, for longer steps
+    and for :math:`\gamma = 0`.
 
-    The argument is Gaptron's and RDUE's, whose own rules are decodings here ("thresholded", "randomized"); the rule half-log
-    and the constants are ours: docs/theory/half-log.md.
+    With `delay` :math:`= \tau` the guarantee holds if every bit arrives at most :math:`\tau` rounds late, in any order,
+    for steps :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`. The delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes,
+    whatever T. It may depend on the context, on the label and on whether the action is right, but on no other draw of
+    the agent. An update is a sum, so that a late update is only missing until it arrives; in expectation its gradient
+    is missing, without the importance weight.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
-    exponentials, :math:`K d` numbers.
+    The argument is that of Gaptron and RDUE, whose own rules are decodings here ("thresholded", "randomized"). The rule
+    half-log and the constants are new: see docs/theory/half-log.md.
+
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
+    exponentials. Memory: :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm of the comparators that :math:`\gamma` is made for :math:`(D = \sqrt{K} B)`.
+        B, the bound on each row's norm of the comparators that determine :math:`\gamma` :math:`(D = \sqrt{K} B)`.
         Nothing is projected.
     gamma
         Exploration rate in [0, 1], or "theory": :math:`\min\{1, D \sqrt{b K/(4 c T)}\}`, with the wide step
@@ -121,23 +123,24 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     decoding
         "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
     step
-        :math:`\eta`, a number; "theory": :math:`2 c \gamma/(b K)`; "wide", for half-log and sparsemax:
-        :math:`2 h \gamma/(K R^2)`; or "adaptive":
-        :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, as Shibukawa et al. take for RDUE
-        and Gaptron (App. H.1).
+        :math:`\eta`, as a number or a word. "theory" is :math:`2 c \gamma/(b K)`. "wide", for half-log and sparsemax,
+        is :math:`2 h \gamma/(K R^2)`. "adaptive" is
+        :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, which Shibukawa et al. use for
+        RDUE and Gaptron (App. H.1).
     step_scale
-        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.
+        :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; other steps do not use it.
     delay
-        :math:`\tau`, the most rounds that a bit may be late. The theory's step and the bound are made for it.
+        :math:`\tau`, the largest number of rounds by which a bit may be late. It determines the theory's step and the
+        bound.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], norm_bound, step or step_scale not above 0, another decoding, `gamma = 0` with the
-        theory's or the wide step (which are 0 then), the wide step with a decoding that has none or with a delay, or a
-        delay that is no whole number from 0 on.
+        `gamma` is outside [0, 1]; norm_bound, step or step_scale is not above 0; the decoding is unknown; `gamma = 0`
+        with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or with a
+        delay; or a delay that is not a whole number from 0 on.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -205,8 +208,9 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         return template_step(K, R, self.gamma, self.decoding, wide=wide, delay=self.delay)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits; None for the adaptive step, a longer one,
-        and :math:`\gamma = 0`.
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits.
+
+        Returns None for the adaptive step, for a step above the theorem's, and for :math:`\gamma = 0`.
         """
         if not isinstance(self.step, float) or self.gamma == 0.0:
             return None

@@ -27,9 +27,9 @@ is the same."""
 
 
 class State(NamedTuple):
-    r"""V, W divided by the learning rate, and G, the sums of squared gradients (K, d).
+    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    settings (2,): :math:`\gamma`, learning rate; z, r (K,) scratch.
+    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are scratch.
     """
 
     V: NDArray[np.float64]
@@ -50,8 +50,9 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def adagrad(V, G, k, r, x):
-    r""":math:`G_k \mathrel{+}= g^2` and :math:`V_k \mathrel{-}= g / \sqrt{G_k}`, entry by entry, for the gradient
-    :math:`g = r x` of row k; :math:`g = 0` changes neither.
+    r"""Update :math:`G_k \mathrel{+}= g^2` and :math:`V_k \mathrel{-}= g / \sqrt{G_k}`, entry by entry.
+
+    :math:`g = r x` is the gradient of row k; :math:`g = 0` changes nothing.
     """
     for i in range(size(x)):
         j, xj = entry(x, i)
@@ -78,39 +79,39 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedy(KernelAgent):
-    r"""Play the most likely class of a softmax regression, sometimes a uniform one; learn from hits, weighted by
-    1/probability.
+    r"""Play the most likely class of a softmax regression, sometimes a uniform class; update on hits.
 
     Problem: bandit multiclass.
 
-    Update rule: :math:`\text{best} = \arg\max_k (W x)_k` (the first of equals); play from
-    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn as a coin and a uniform class. On a hit (action y) the
-    logistic loss's gradient :math:`(\mathrm{softmax}(W x) - e_y) x'`, divided by :math:`P(y)`, is descended; on a
-    miss nothing is. So g has the full information gradient as its mean, whatever the label. Steps are AdaGrad's with
-    a size for every entry: :math:`G_{kj} \mathrel{+}= g_{kj}^2`,
+    Update rule: :math:`\text{best} = \arg\max_k (W x)_k` (ties go to the first class). The agent plays from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn by a coin flip and a uniform class. On a hit (action y)
+    the gradient is that of the logistic loss, :math:`(\mathrm{softmax}(W x) - e_y) x'`, divided by :math:`P(y)`. On a
+    miss it is
+    0. The mean of this estimate g is the gradient under full information, whatever the label. The steps are those of
+    AdaGrad, with a step size for every entry: :math:`G_{kj} \mathrel{+}= g_{kj}^2`,
     :math:`W_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
 
-    Guarantee: the gradient estimates are unbiased, with a second moment of up to :math:`K/\gamma` times the true
-    gradient's, so on a ball of radius B the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
-    factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection this agent leaves
-    out). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
+    Guarantee: the gradient estimates are unbiased, and their second moment is up to :math:`K/\gamma` times that of the
+    true gradient. On a ball of radius B, the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
+    factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection that this agent
+    omits). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
     :math:`\ln 2`, plus :math:`\gamma T`. `bound` returns None.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`2 K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (:math:`\epsilon` elsewhere). At 0 hits of the greedy class are all it ever learns
-        from.
+        Exploration rate in [0, 1], often called :math:`\epsilon`. At 0 the agent is updated by hits of the greedy class
+        only.
     learning_rate
         AdaGrad's step size, above 0. "auto" is :math:`1/R`.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], learning_rate not above 0.
+        `gamma` is outside [0, 1], or learning_rate is not above 0.
 
     References
     ----------
@@ -149,5 +150,5 @@ class EpsilonGreedy(KernelAgent):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d)."""
+        """The weights W (K, d)."""
         return self.learning_rate * self.state.V

@@ -1,4 +1,4 @@
-"""Epsilon-greedy on one logistic regression per class, "would k be correct?" (the direct method)."""
+"""Epsilon-greedy with one logistic regression per class that predicts whether the class is right (direct method)."""
 
 from __future__ import annotations
 
@@ -23,9 +23,10 @@ AUTO_RATE = 0.5
 
 
 class State(NamedTuple):
-    r"""V, W divided by the learning rate, and G, the sums of squared gradients (K, d).
+    r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    rounds (1,) learnt; settings (2,): :math:`\gamma`, negative for "anytime", and the learning rate; z (K,) scratch.
+    rounds (1,) is the number of updates. settings (2,) has :math:`\gamma`, negative for "anytime", and the learning
+    rate. z (K,) is scratch.
     """
 
     V: NDArray[np.float64]
@@ -35,7 +36,7 @@ class State(NamedTuple):
     z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rounds": COUNT}
 
 
@@ -63,42 +64,42 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedyDirect(KernelAgent):
-    r"""Play the class most probably right, sometimes a uniform one; update the played class's model in every round.
+    r"""Play the class most probably right, sometimes a uniform class; update the played class's model in every round.
 
     Problem: bandit multiclass. Class k's model says that k is right with probability :math:`\mathrm{sigmoid}(w_k'x)`.
 
-    Update rule: :math:`\text{best} = \arg\max_k w_k'x` (the first of equals); play from
-    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn as a coin and a uniform class. Only the played class k
-    learns, from :math:`y = +1` (right) or -1 (wrong): with the logistic loss's gradient
-    :math:`g = -y\, \mathrm{sigmoid}(-y w_k'x) x`, :math:`G_{kj} \mathrel{+}= g_j^2` and
-    :math:`w_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). No importance weights: a model
-    of the outcome, not of the policy's value, is fitted.
+    Update rule: :math:`\text{best} = \arg\max_k w_k'x` (ties go to the first class). The agent plays from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn by a coin flip and a uniform class. Only the model of the
+    played class k is updated, with :math:`y = +1` (right) or -1 (wrong). The gradient of the logistic loss is
+    :math:`g = -y\, \mathrm{sigmoid}(-y w_k'x) x`; then :math:`G_{kj} \mathrel{+}= g_j^2` and
+    :math:`w_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). There are no importance
+    weights, because the agent fits a model of the outcome and not of the policy's value.
 
-    "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, :math:`t - 1` the number of outcomes learnt: about
-    :math:`2 \sqrt{K T}` rounds in all, most of them at first, where a class that has never been seen right must be
-    found. (The reduction's guarantee would ask for :math:`t^{-1/3}`.)
+    "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, where :math:`t - 1` is the number of updates so far.
+    It explores in about :math:`2 \sqrt{K T}` rounds, most of them early, when some classes have never been seen to be
+    right. (The guarantee of the reduction would require :math:`t^{-1/3}`.)
 
-    Guarantee: if :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k,
-    :math:`\gamma T + O(\sqrt{T K\, \mathrm{Reg} / \gamma})` mistakes more than the best class's expected ones, Reg the
-    models' regret in squared loss: :math:`T^{2/3}` at best. Exactly one class is right, so the assumption needs
-    :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts only. `bound` answers
-    None.
+    Guarantee: assume that :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k, and let Reg be the
+    models' regret in squared loss. The mistakes exceed the best class's expected ones by at most
+    :math:`\gamma T + O(\sqrt{T K\, \mathrm{Reg} / \gamma})`, which is :math:`T^{2/3}` at best. Exactly one class is
+    right, so that the assumption needs :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`. That is possible only for
+    :math:`K = 2` or one-hot contexts. `bound` returns None.
 
-    Cost: :math:`O(K d)` to score and :math:`O(d)` to learn, :math:`\mathrm{nnz}(x)` instead of d where contexts
-    come sparse; :math:`2 K d` numbers.
+    Cost: :math:`O(K d)` to score and :math:`O(d)` to update, with :math:`\mathrm{nnz}(x)` instead of d for sparse
+    contexts. Memory: :math:`2 K d` numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1] (:math:`\epsilon` elsewhere), or "anytime".
+        Exploration rate in [0, 1], often called :math:`\epsilon`, or "anytime".
     learning_rate
-        AdaGrad's step size, above 0. "auto" is :math:`0.5/R`: several times that learns separable data faster and
-        fails on noisy labels.
+        AdaGrad's step size, above 0. "auto" is :math:`0.5/R`. A step several times as large learns separable data
+        faster and fails on noisy labels.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1] or another word, learning_rate not above 0.
+        `gamma` is outside [0, 1] or an unknown word, or learning_rate is not above 0.
 
     References
     ----------
@@ -137,5 +138,5 @@ class EpsilonGreedyDirect(KernelAgent):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d); row k is class k's model."""
+        """The weights W (K, d); row k is class k's model."""
         return self.learning_rate * self.state.V

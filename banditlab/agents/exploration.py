@@ -33,18 +33,19 @@ STRETCH = 128
 
 @njit
 def decide(z, u, gamma, rule, p):
-    r"""Play from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))`, h the decoding; return
-    (action, explored).
+    r"""Play from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))` with the decoding h.
+
+    Returns (action, explored).
     """
     decoded_softmax(rule, z, p)
     return mixed_draw(gamma, u, p)
 
 
 def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
-    """Play one block, round t exploring at rate `gammas[t]`, forecasts decoded by the rule; at rate 1 no forecast is
-    computed.
+    """Play one block, with the exploration rate `gammas[t]` in round t and forecasts decoded by the rule.
 
-    Returns n, or the first round whose decision is invalid (logits that are not finite), without an update for it.
+    At rate 1 no forecast is computed. Returns n, or the first round whose decision is invalid because its logits are
+    not finite; the agent is not updated with that round.
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     gammas = borrow(gammas)
@@ -64,12 +65,11 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
 
 
 def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, p_true, explored):
-    """Play one block, forecasting in batches between two updates.
+    """Play one block, with forecasts computed in batches between two updates.
 
-    Coins, rates (which do not increase) and uniform actions do not depend on the state, so this loop, which stands
-    outside the agent and holds the labels or bits, sees in advance which round will be explored and correct: the state changes
-    after that round only.
-    Returns what `rounds_one_by_one` returns.
+    Coin flips, rates (which do not increase) and uniform actions do not depend on the state. This loop is outside the
+    agent and has the labels or bits, so that it knows in advance which round will be explored and correct. The state
+    changes after that round only. Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
     gammas = borrow(gammas)
@@ -96,41 +96,42 @@ def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, 
 
 
 class Exploration(AroundForecaster, RoundAgent):
-    r"""Any forecaster made a bandit agent by exploring with probability :math:`\gamma`.
+    r"""Turn a forecaster into a bandit agent that explores with probability :math:`\gamma`.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (Algorithm 2): toss a coin with probability :math:`\gamma`. Heads: play a uniform class and, if it was
-    right, pass :math:`(x_t, y_t)` to the forecaster. Tails: play a draw from
-    :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, and learn nothing. The probabilities reported are
-    those before the coin, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws from
-    the forecast itself: `decoding = "sample"`.
+    Update rule (Algorithm 2): flip a coin with probability :math:`\gamma`. Heads: play a uniform class and, if it was
+    right, update the forecaster with :math:`(x_t, y_t)`. Tails: play a draw from
+    :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, without an update. The reported probabilities are
+    those before the coin flip, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws
+    from the forecast itself: `decoding = "sample"`.
 
-    Guarantee (oblivious adversary; docs/results/adaptive.md has an adaptive one against which it fails): with
-    :math:`\mathrm{Reg}(n)` the forecaster's regret bound after n updates in nats, concave in n, L the loss of any W of
-    its ball, and f the mistakes that a nat costs the decoding at most (:math:`f = 1` for a draw, 0.7213 for half-log),
+    Guarantee (oblivious adversary; docs/results/adaptive.md has an adaptive adversary for which it fails). Let
+    :math:`\mathrm{Reg}(n)` be the forecaster's regret bound after n updates in nats, concave in n, and L the loss of
+    any W in its ball. Let f be the largest number of mistakes per nat of the decoding (:math:`f = 1` for a draw, 0.7213
+    for half-log). Then
 
     .. math::
 
         \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma)\, \mathrm{Reg}(\gamma T/K).
 
-    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`. For
-    a draw that is Theorem 9; its statement drops the 2, its proof does not. The rest is ours:
-    docs/theory/half-log.md.
+    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`.
+    For a draw that is Theorem 9, whose statement omits the factor 2 that its proof contains. The extension to other
+    decodings is new: see docs/theory/half-log.md.
 
-    With `gamma = "anytime"` round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`, the
-    theorem's rate had the run ended there, and no horizon is needed. Where the labels come from the comparator,
-    :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and contexts of any kind,
+    With `gamma = "anytime"` round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the
+    theorem's rate for the horizon t, so that no horizon is needed. If the labels are drawn from the comparator,
+    :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and any contexts,
 
     .. math::
 
         \mathbb{E}[\text{mistakes}] \le f L + (1 - 1/K) \sum_t \gamma_t + (1 - \gamma_T) f (K/\gamma_T)
         \mathrm{Reg}(\sum_t \gamma_t/K) \le f L + 3 \sqrt{f K T\, \mathrm{Reg}(T)}
 
-    (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None: later updates stand for more
+    (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None. Later updates represent more
     rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
-    their weighted sum. Beginning anew at :math:`T = 1, 2, 4, \dots` would give
-    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}` there, at the price of forgetting; this class never does.
+    their weighted sum. A restart at :math:`T = 1, 2, 4, \dots` would give
+    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}`, but discards what was learned. This class never restarts.
 
     Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster does not
     change, and forecasts are computed in batches if it supports them. Memory: the forecaster's.
@@ -140,22 +141,22 @@ class Exploration(AroundForecaster, RoundAgent):
     forecaster
         Id of the forecaster (Alg in the paper).
     gamma
-        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory":
-        :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound;
-        or "anytime", the schedule above, which needs the latter only.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), "theory" or "anytime". "theory" is
+        :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound.
+        "anytime" is the schedule above, which needs the proved bound only.
     decoding
         How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     inner_settings
-        Settings of the forecaster, by name; a name that the reduction has too as `forecaster.NAME`.
+        Settings of the forecaster, by name. A name that the reduction also has is written `forecaster.NAME`.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], another decoding, a forecaster or a setting that does not exist, or `gamma = "theory"`
-        or "anytime" around a forecaster without a proved bound.
+        `gamma` is outside [0, 1], the decoding, the forecaster or a setting is unknown, or `gamma = "theory"` or
+        "anytime" with a forecaster that has no proved bound.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
     IncompatibleError
         The forecaster does not support the problem.
 
@@ -187,7 +188,7 @@ class Exploration(AroundForecaster, RoundAgent):
         self.acted, self.rate = 0, 1.0
 
     def limits(self) -> Limits:
-        """Return the ranges of the state of a schedule."""
+        """Return the ranges of the integers in the state of a schedule."""
         return {"acted": COUNT, "rate": (0.0, 1.0)}
 
     def _resolved(self, gamma: float | str) -> float | str:
@@ -214,16 +215,18 @@ class Exploration(AroundForecaster, RoundAgent):
         return rates
 
     def _theory_rate(self, T: int, regret: float) -> float:
-        r"""Return :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`: Theorem 9's rate where :math:`f = 1`."""
+        r"""Return :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, the rate of Theorem 9 if :math:`f = 1`."""
         return theorem_9_gamma(T, self.problem.n_classes, self._per_nat * regret)
 
     @property
     def _per_nat(self) -> float:
-        """f, the mistakes that a nat of the forecast's loss costs at most."""
+        """The factor f: the largest number of mistakes per nat of the forecast's loss."""
         return mistakes_per_nat(self.decoding, self.problem.n_classes)
 
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
-        r"""Return :math:`\gamma_t` of the n rounds after `acted`, of which the last explored at `rate`; they never increase."""
+        r"""Return :math:`\gamma_t` of the n rounds after `acted`, the last of which explored at `rate`; they never
+        increase.
+        """
         if not isinstance(self.gamma, str):
             return np.full(n, self.gamma)
         bound, K, factor = self._inner.bound, self.problem.n_classes, self._per_nat
@@ -232,7 +235,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return np.minimum(np.minimum.accumulate(rates), rate)
 
     def _next_rates(self, n: int) -> Floats:
-        r"""Return :math:`\gamma_t` of the next n rounds, which are about to be acted on."""
+        r"""Return :math:`\gamma_t` of the next n rounds."""
         rates = self._rates(self.acted, self.rate, n)
         self.acted += n
         self.rate = float(rates[-1]) if n else self.rate
@@ -268,9 +271,10 @@ class Exploration(AroundForecaster, RoundAgent):
         inner.play_in_parts(X, learns, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return the mistakes beyond f times the comparator's loss in nats, in expectation; None if the forecaster has none.
+        """Return the expected mistakes beyond f times the comparator's loss in nats, or None if the forecaster has no
+        bound.
 
-        None for `gamma = "anytime"`: see `well_specified_bound`.
+        Returns None for `gamma = "anytime"`; see `well_specified_bound`.
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self._inner.bound_unit != "nats":
             return None
@@ -279,20 +283,21 @@ class Exploration(AroundForecaster, RoundAgent):
         return None if regret is None else exploration(rounds, K, self.gamma, self._per_nat * regret)
 
     def certificate(self) -> float:
-        r"""Return :math:`\gamma (1 - 1/K) t` plus :math:`(1 - \gamma) f (K/\gamma)` times the forecaster's own
-        certificate, t the rounds so far.
+        r"""Return :math:`\gamma (1 - 1/K) t` plus :math:`(1 - \gamma) f (K/\gamma)` times the forecaster's certificate.
 
-        Its mean over the coins is what `bound` bounds: the forecaster's regret over its updates in this run instead of
-        its worst case. A single run's value is no bound by itself. NaN where :math:`\gamma` is 0 or
-        moves, where the forecaster has none, and at `decoding = "sample"`.
+        t is the number of rounds so far. `bound` bounds the mean of this value over the coin flips. It uses the
+        forecaster's regret over its updates in this run instead of the worst case. The value of a single run is not a
+        bound. It is NaN if :math:`\gamma` is 0 or varies, if the forecaster has no certificate, and for
+        `decoding = "sample"`.
         """
         if isinstance(self.gamma, str) or self.gamma == 0.0 or self.decoding == "sample":
             return math.nan
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        r"""Return what `bound` does, for any :math:`\gamma`, on streams whose labels come from the comparator:
-        :math:`y \sim \mathrm{softmax}(U x)`.
+        r"""Return `bound` for any :math:`\gamma`, on streams whose labels are drawn from the comparator.
+
+        That is, :math:`y \sim \mathrm{softmax}(U x)`.
         """
         gammas = self._rates(0, 1.0, rounds)
         if gammas[-1] == 0.0 or self._inner.bound_unit != "nats":

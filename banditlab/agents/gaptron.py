@@ -32,11 +32,11 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W up to a scale; z, r (K,) scratch; the others hold one number.
+    r"""The state: V (K, d), which is W up to a scale; z, r (K,), scratch; the other arrays have one number.
 
-    loss is the place in LOSSES; step is :math:`\eta`, or :math:`B_0` where `adaptive` is 1; squares is
-    :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is
-    the place in DECODINGS.
+    loss is the index in LOSSES; step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1; squares is
+    :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
+    the index in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -52,7 +52,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"loss": constant(self.loss), "adaptive": constant(self.adaptive)}
 
 
@@ -78,8 +78,9 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def decoded(rule, y_star, gamma, payload, u, p):
-    r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, h the decoding, and draw from it, by a coin
-    and a draw.
+    r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, h the decoding, and draw from it.
+
+    The draw consists of a coin flip and a draw from the decoded forecast.
     """
     K = p.shape[0]
     for k in range(K):
@@ -90,8 +91,10 @@ def decoded(rule, y_star, gamma, payload, u, p):
 
 @inline
 def hinge_gap(payload, y_star, K, loss):
-    r"""Return :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0, :math:`m^*` the margin of :math:`y^*`; for the
-    smooth hinge :math:`(1 - \min(1, m^*))^2`.
+    r"""Return the gap map of a hinge loss, with :math:`m^*` the margin of :math:`y^*`.
+
+    It is :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0; for the smooth hinge it is
+    :math:`(1 - \min(1, m^*))^2`.
     """
     m_star = -payload[runner_up(payload, y_star, K)]
     if loss == SMOOTH_HINGE:
@@ -121,8 +124,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @inline
 def logistic_slope(payload, y, weight, K, r):
-    r"""Write :math:`\text{weight}\, (\mathrm{softmax} - e_y)` into r, the factor of :math:`g_t = r x'` in the classes;
-    return :math:`\|r\|^2`.
+    r"""Write :math:`\text{weight}\, (\mathrm{softmax} - e_y)` into r, and return :math:`\|r\|^2`.
+
+    r is the factor of the gradient :math:`g_t = r x'` over the classes.
     """
     p_star = 1.0 / payload[K]
     squares = 0.0
@@ -135,8 +139,9 @@ def logistic_slope(payload, y, weight, K, r):
 
 @inline
 def hinge_slope(v, y, weight, K, loss, r):
-    r"""Write :math:`\text{weight}\, l'(m) (e_y - e_{\tilde{k}})` into r, :math:`m = z_y - z_{\tilde{k}}` the margin of
-    y, :math:`\tilde{k}` the best other class; return :math:`\|r\|^2`.
+    r"""Write :math:`\text{weight}\, l'(m) (e_y - e_{\tilde{k}})` into r, and return :math:`\|r\|^2`.
+
+    :math:`m = z_y - z_{\tilde{k}}` is the margin of y, and :math:`\tilde{k}` is the best other class.
     """
     other = runner_up(v, y, K)
     m = v[y] - v[other]
@@ -154,48 +159,49 @@ def hinge_slope(v, y, weight, K, loss, r):
 class Gaptron(InFrobeniusBall, KernelAgent):
     r"""Randomise exactly as much as the gap between the surrogate loss and the mistake rate allows.
 
-    Problem: bandit multiclass, adversarial stream. Losses, :math:`m = z_y - \max_{k \ne y} z_k` the margin of the
-    label at :math:`z = W x`:
+    Problem: bandit multiclass, adversarial stream. The losses use the margin :math:`m = z_y - \max_{k \ne y} z_k` of
+    the label at :math:`z = W x`:
 
-    * "logistic", in BASE 2: :math:`-\log_2 \mathrm{softmax}(z)_y`; in nats the inequality the proof rests on is
-      false;
+    * "logistic", in base 2: :math:`-\log_2 \mathrm{softmax}(z)_y`; in nats the inequality in the proof is false;
     * "hinge": :math:`\max(0, 1 - m)`, counted as 0 in rounds where y is the argmax with :math:`m > \kappa = 1/2`;
     * "smooth-hinge": :math:`1 - 2 m` for :math:`m \le 0`, :math:`(1 - m)^2` up to :math:`m = 1`, 0 beyond.
 
-    Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`y^* = \arg\max_k (W_t x_t)_k`;
-    :math:`m = \max(a, \gamma)` with the gap map a of the loss; play from :math:`p' = (1 - m) e_{y^*} + m/K`, drawn as
-    a coin and a uniform class; :math:`g_t = (1[\text{right}] / p'_y)\, \mathrm{grad}\, l_t(W_t)`;
-    :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)`. Gap maps (Table 2), with
-    :math:`p^* = \max_k\, \mathrm{softmax}(W_t x_t)_k` and :math:`m^*` the margin of :math:`y^*`: logistic
-    :math:`1 - p^*` if :math:`p^* \ge 1/2`, else 1; hinge :math:`1 - m^*` if :math:`m^* \le \kappa`, else 0; smooth
-    hinge :math:`(1 - \min(1, m^*))^2`. So with the logistic loss the play is uniform as long as :math:`p^* < 1/2`,
-    even where the argmax is right, and at the theorem's :math:`\gamma` throughout unless
-    :math:`T > K^2 R^2 D^2 / \ln 2`.
+    Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let :math:`y^* = \arg\max_k (W_t x_t)_k`
+    and :math:`m = \max(a, \gamma)` with the gap map a of the loss. The agent plays from
+    :math:`p' = (1 - m) e_{y^*} + m/K`, drawn by a coin flip and a uniform class. Then
+    :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)` with
+    :math:`g_t = (1[\text{right}] / p'_y)\, \mathrm{grad}\, l_t(W_t)`.
 
-    Guarantee (Theorem on the bandit setting; oblivious adversary, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`, hence
-    every U of the row ball B): at the default settings
+    The gap maps (Table 2) use :math:`p^* = \max_k\, \mathrm{softmax}(W_t x_t)_k` and the margin :math:`m^*` of
+    :math:`y^*`. Logistic: :math:`1 - p^*` if :math:`p^* \ge 1/2`, else 1. Hinge: :math:`1 - m^*` if
+    :math:`m^* \le \kappa`, else 0. Smooth hinge: :math:`(1 - \min(1, m^*))^2`. With the logistic loss the agent
+    therefore plays uniformly while :math:`p^* < 1/2`, even if the argmax is right. At the theorem's :math:`\gamma` it
+    always plays uniformly unless :math:`T > K^2 R^2 D^2 / \ln 2`.
+
+    Guarantee (theorem on the bandit setting; oblivious adversary, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`,
+    hence every U of the row ball B): at the default settings
 
     .. math::
 
         \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\};
 
-    the hinge losses have `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed :math:`\gamma` and
-    step up to the wide one, projected or not, the additive term is :math:`D^2/(2\,\text{step}) + \gamma ((K-1)/K) T`,
-    at the theorem's settings never above the maximum, after any number of rounds: `surrogate_bound`, in the player's
-    loss. `bound` is the same for the logistic loss and None for the others: comparators are measured by their
-    logistic loss.
+    For the hinge losses the guarantees are `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed
+    :math:`\gamma` and any step up to the wide one, projected or not, the additive term is
+    :math:`D^2/(2\,\text{step}) + \gamma ((K-1)/K) T`. At the theorem's settings it never exceeds the maximum, after any
+    number of rounds. `surrogate_bound` is this term in the player's loss. `bound` is the same for the logistic loss,
+    and None for the other losses, because comparators are measured by their logistic loss.
 
-    The wide step is unpublished: the paper's inequality holds at a step of order :math:`\gamma/(K R^2)` too, K times
-    the printed one (proof in docs/gaptron-wide-step.md), and K instead of :math:`K^2` then stands under the roots:
-    `gaptron_wide`, about :math:`1.52 R D \sqrt{K T}` where the paper has :math:`2.40 K R D \sqrt{T}`.
+    The wide step is unpublished. The paper's inequality also holds at a step of order :math:`\gamma/(K R^2)`, K times
+    the printed step (proof in docs/gaptron-wide-step.md). The factor under the roots is then K instead of :math:`K^2`:
+    `gaptron_wide` is about :math:`1.52 R D \sqrt{K T}`, where the paper has :math:`2.40 K R D \sqrt{T}`.
 
-    With another decoding (the logistic loss only) the play is
-    :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`, h the decoding, c its constant, and the theorem
-    `template_fixed`: steps to :math:`2 c \gamma (\ln 2)/(K R^2)`, :math:`1.70 R D \sqrt{K T}` with half-log (ours:
-    docs/theory/half-log.md).
+    With another decoding h (for the logistic loss only), the agent plays from
+    :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`. With the decoding's constant c, the theorem is
+    `template_fixed`, for steps up to :math:`2 c \gamma (\ln 2)/(K R^2)`. With half-log the term is
+    :math:`1.70 R D \sqrt{K T}` (new: see docs/theory/half-log.md).
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
-    exponentials, :math:`K d` numbers.
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
+    exponentials. Memory: :math:`K d` numbers.
 
     Parameters
     ----------
@@ -204,30 +210,31 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     norm_bound
         B, the bound on each row's norm (:math:`D = \sqrt{K} B` in the paper, a Frobenius ball).
     gamma
-        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory", which balances the two terms for the
-        loss and the step and needs the horizon: :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory". "theory" balances the two terms for the
+        loss and the step and needs the horizon; it is :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
     step
-        :math:`\eta` in the paper, a number; "theory": :math:`\gamma (\ln 2) / (2 K^2 R^2)`, for the hinge losses
-        :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`; "wide": :math:`2.5 \gamma (\ln 2) / (2 K R^2)`,
-        :math:`\gamma / (2 K R^2)` and :math:`\gamma / (4 K R^2)`; or "adaptive":
+        :math:`\eta` in the paper, as a number or a word. "theory" is :math:`\gamma (\ln 2) / (2 K^2 R^2)`; for the
+        hinge losses it is :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`. "wide" is
+        :math:`2.5 \gamma (\ln 2) / (2 K R^2)`, :math:`\gamma / (2 K R^2)` and :math:`\gamma / (4 K R^2)`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, the practical variant of
-        Shibukawa et al., App. H.1, who say it follows Gappletron.
+        Shibukawa et al., App. H.1, who attribute it to Gappletron.
     decoding
-        "thresholded", Gaptron's own; with the logistic loss also "half-log", "sample", "sparsemax", "randomized" or
-        "gap" (`banditlab.numerics.decoding`), for which "theory" takes that theorem's :math:`\gamma` and step.
+        "thresholded" is the rule of Gaptron. With the logistic loss also "half-log", "sample", "sparsemax",
+        "randomized" or "gap" (`banditlab.numerics.decoding`), for which "theory" uses the :math:`\gamma` and the step
+        of that theorem.
     step_scale
-        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other steps do not use it.
+        :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; other steps do not use it.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the sources.
 
     Raises
     ------
     UsageError
-        An unknown loss or decoding, another decoding than "thresholded" with a hinge loss or the wide step, `gamma` outside
-        [0, 1], norm_bound, step or step_scale not above 0, or `gamma = 0` with the theory's
-        or the wide step (which are 0 then).
+        The loss or the decoding is unknown; a decoding other than "thresholded" is combined with a hinge loss or the
+        wide step; `gamma` is outside [0, 1]; norm_bound, step or step_scale is not above 0; or `gamma = 0` with the
+        theory's or the wide step, which would be 0.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -303,14 +310,14 @@ class Gaptron(InFrobeniusBall, KernelAgent):
         return gaptron_step(self.problem.n_classes, self.problem.radius, self.gamma, self.loss, wide=wide)
 
     def bound(self, rounds: int) -> float | None:
-        """Return `surrogate_bound` for the logistic loss, in bits; None for the others, whose loss is another one."""
+        """Return `surrogate_bound` for the logistic loss, in bits, and None for other losses."""
         return self.surrogate_bound(rounds) if self.loss == "logistic" else None
 
     def surrogate_bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, what :math:`\mathbb{E}[M]` may exceed the
-        comparator's loss by, in the player's own loss.
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
+        comparator's loss in the player's own loss.
 
-        None for the adaptive step and above the wide step; of another decoding, above its theorem's.
+        Returns None for the adaptive step and above the wide step; for another decoding, above its theorem's step.
         """
         K, R = self.problem.n_classes, self.problem.radius
         if self.decoding != "thresholded":

@@ -1,4 +1,4 @@
-"""Label-efficient prediction around any forecaster: it observes the label in rounds queried at random."""
+"""Label-efficient prediction with any forecaster, which observes the label in rounds queried at random."""
 
 from __future__ import annotations
 
@@ -18,19 +18,21 @@ from banditlab.validation import positive
 
 
 class LabelEfficient(Sampled):
-    r"""Any forecaster as a player that observes the label of a random share of the rounds.
+    r"""Turn a forecaster into a player that observes the label in a random share of the rounds.
 
-    Problem: online multiclass classification against an oblivious adversary; the label is revealed in queried rounds only.
-    A reference, never ranked with agents that see one bit: a query shows more, and most rounds show nothing.
+    Problem: online multiclass classification against an oblivious adversary; the label is revealed in queried rounds
+    only. The player is a reference and is never ranked with agents that observe one bit: a query reveals more than one
+    bit, and most rounds reveal nothing.
 
     Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding. Then, with probability
-    :math:`\epsilon`, query the label and pass :math:`(x_t, y_t)` to the forecaster.
+    :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.
 
-    Guarantee (oblivious adversary), for a regret bound Reg in nats that is concave in the number of updates:
-    :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`, with L the loss of any U of the forecaster's ball
-    and f the mistakes that a nat costs the decoding at most (see `Sampled`). The mean number of queries is :math:`\epsilon T`.
+    Guarantee (oblivious adversary): let Reg be a regret bound in nats that is concave in the number of updates, and L
+    the loss of any U in the forecaster's ball. Let f be the largest number of mistakes per nat of the decoding (see
+    `Sampled`). Then :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number of queries is
+    :math:`\epsilon T`.
 
-    Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
+    Cost: the forecaster's, one exponential per class and a draw. Memory: the forecaster's.
 
     Parameters
     ----------
@@ -47,7 +49,7 @@ class LabelEfficient(Sampled):
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist, another decoding, or a query rate outside (0, 1].
+        The forecaster, a setting or the decoding is unknown, or the query rate is outside (0, 1].
     IncompatibleError
         The forecaster does not support the problem.
 
@@ -86,7 +88,9 @@ class LabelEfficient(Sampled):
             super()._receive(view, decision, outcome)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times `label_efficient`: the expected mistakes beyond f times the comparator's loss, or None."""
+        """Return f times `label_efficient`, a bound on the expected mistakes beyond f times the comparator's loss, or
+        None.
+        """
         if self._inner.bound_unit != "nats":
             return None
         regret = self._inner.bound(self.query_rate * rounds)  # type: ignore[arg-type]  # a mean number of updates
@@ -95,5 +99,5 @@ class LabelEfficient(Sampled):
         return decoded_forecast(label_efficient(regret, self.query_rate), self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return NaN: regret over queried rounds does not bound the regret over the others."""
+        """Return NaN, because regret over queried rounds does not bound the regret over the other rounds."""
         return math.nan

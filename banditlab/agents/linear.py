@@ -15,13 +15,13 @@ from banditlab.validation import number, positive
 
 
 class LinearScores:
-    """Attributes of agents whose state has W."""
+    """Attributes of agents whose state has the weights W."""
 
     state: Any
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d), a view."""
+        """The weights W (K, d), a view."""
         return self.state.W
 
 
@@ -32,7 +32,7 @@ class ScaledScores:
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d)."""
+        """The weights W (K, d)."""
         return self.state.norm.scale[0] * self.state.V
 
 
@@ -44,12 +44,15 @@ class InFrobeniusBall(ScaledScores):
 
     @property
     def frobenius_bound(self) -> float:
-        r""":math:`D = \sqrt{K} B`, the radius of the Frobenius ball around the row ball."""
+        r"""The radius :math:`D = \sqrt{K} B` of the Frobenius ball around the row ball."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
 
 def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
-    """Return a step size: a number, "adaptive", or for "theory" and "wide" `theory(wide)`, which needs gamma above 0."""
+    """Return the step size: a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
+
+    The words "theory" and "wide" need gamma above 0.
+    """
     if step == "adaptive":
         return "adaptive"
     if step not in ("theory", "wide"):

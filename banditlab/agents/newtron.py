@@ -1,4 +1,4 @@
-"""Newtron (Hazan and Kale, NIPS 2011), exact, :math:`O(K d^2)` per round."""
+"""Newtron (Hazan and Kale, NIPS 2011) with an exact solution, :math:`O(K d^2)` per round."""
 
 from __future__ import annotations
 
@@ -20,8 +20,9 @@ from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    r"""The quadratic programme with :math:`W'`; z, s (K,) scratch; rates (3,): :math:`\gamma`, :math:`\beta`,
-    :math:`\alpha`.
+    r"""The state: the quadratic programme with :math:`W'`, scratch arrays z, s (K,), and rates (3,).
+
+    The rates are :math:`\gamma`, :math:`\beta` and :math:`\alpha`.
     """
 
     programme: Programme
@@ -66,15 +67,16 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    r"""Online Newton steps on gradient estimates from hits and from errors; our implementation.
+    r"""Play by online Newton steps on gradient estimates from hits and from mistakes; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
     Comparators: the Frobenius ball of radius :math:`D = \sqrt{K} B`, which holds
     :math:`\{\|W_k\| \le B\,\text{ for all }k\}`.
 
-    Update rule: :math:`p = \mathrm{softmax}(\alpha W'_t x_t)`, :math:`p' = (1 - \gamma) p + \gamma/K`; play
-    :math:`\hat y` from :math:`p'` (a coin of probability :math:`\gamma` chooses a uniform draw over a draw from p).
+    Update rule: :math:`p = \mathrm{softmax}(\alpha W'_t x_t)` and :math:`p' = (1 - \gamma) p + \gamma/K`. The agent
+    draws :math:`\hat y` from :math:`p'`: a coin flip of probability :math:`\gamma` selects a uniform draw instead of a
+    draw from p.
 
     .. math::
 
@@ -88,44 +90,44 @@ class Newtron(KernelAgent):
         W'_{t+1} = \arg\min_{\|W\|_F \le D} \sum_{s \le t} f_s(W) + \|W\|_F^2/(2D)
 
     :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at :math:`W'_t`, whatever :math:`\gamma`. Every
-    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so the rows of :math:`W'` add up to zero and on that subspace
-    the quadratic is block diagonal, one :math:`d \times d` block a class: rank-one updates, :math:`O(K d^2)`, the
-    same numbers as the :math:`Kd \times Kd` form. The ball binds in nearly every round;
+    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so that the rows of :math:`W'` add up to zero. On that subspace
+    the quadratic is block diagonal, with one :math:`d \times d` block per class. Rank-one updates cost :math:`O(K d^2)`
+    and give the results of the :math:`Kd \times Kd` form. The ball constraint is active in nearly every round;
     `numerics.frobenius_programme` solves that case exactly, too.
 
-    Guarantee: regret :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` when
-    :math:`\alpha \le (\ln T)/(8 R D)`; :math:`\gamma = 0` for the first, :math:`\gamma \sim T^{-1/3}` and
-    :math:`T^{-1/2}` for the others. So `gamma = "theory"`, of the last shape, at the default :math:`\alpha = 1` is
-    covered from :math:`T = e^{8 R D}` on only, which few runs reach. Its constants are not published, so `bound`
-    answers None; the theorem covers `ball=True` only. The :math:`\beta` used for "theory" is ours: :math:`f_t` lies
-    below :math:`l_t` in conditional expectation on the Frobenius ball (:math:`\gamma = 0`; small-step limit,
-    supported by a numerical search, not proved).
+    Guarantee: the regret is :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` if
+    :math:`\alpha \le (\ln T)/(8 R D)`. The first bound needs :math:`\gamma = 0`, the others
+    :math:`\gamma \sim T^{-1/3}` and :math:`T^{-1/2}`. `gamma = "theory"` has the last form; at the default
+    :math:`\alpha = 1` the theorem covers it only from :math:`T = e^{8 R D}` on, which few runs reach. The constants are
+    not published, so that `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is
+    ours. It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the Frobenius ball (for
+    :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
 
-    Cost: :math:`O(K d^2)` per round, a few passes over :math:`K d \times d` matrices where the ball binds;
-    :math:`K d^2` numbers. Where a set takes 1.5 MiB or more, :math:`O(t d)` in the first rounds t until the ball
-    binds (`numerics.low_rank`): the same play to rounding. `pnewtron` keeps diagonals, :math:`O(K d)` per round.
+    Cost: :math:`O(K d^2)` per round, a few passes over K :math:`d \times d` matrices if the ball constraint is active.
+    Memory: :math:`K d^2` numbers. If a set takes 1.5 MiB or more, round t costs :math:`O(t d)` until the constraint is
+    active for the first time (`numerics.low_rank`), with the same decisions up to rounding. `pnewtron` stores diagonals
+    and costs :math:`O(K d)` per round.
 
     Parameters
     ----------
     norm_bound
         B, the row bound of the comparators (:math:`D = \sqrt{K} B` in the paper).
     gamma
-        Exploration rate in [0, 1] (:math:`\gamma` in the paper); "theory" is :math:`\min(1, \sqrt{K/T})`, of the
-        :math:`T^{-1/2}` shape.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper); "theory" is :math:`\min(1, \sqrt{K/T})`.
     alpha
         Temperature of the loss, above 0 (:math:`\alpha` in the paper).
     beta
         Curvature of :math:`f_t`, 0 or above (:math:`\beta` in the paper); "theory" is
         :math:`\alpha e^{-\sqrt{2} \alpha D R}/K`.
     ball
-        Whether :math:`W'` is held in the Frobenius ball. False is faster and not covered by the theorem.
+        Whether :math:`W'` is constrained to the Frobenius ball. False is faster, and the theorem does not cover it.
 
     Raises
     ------
     UsageError
-        A setting outside its range.
+        A setting is outside its range.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -175,12 +177,16 @@ class Newtron(KernelAgent):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """:math:`W'` (K, d), a view."""
+        r"""The weights :math:`W'` (K, d), a view."""
         view: NDArray[np.float64] = self.state.programme.W[:, -self.problem.n_features :]
         return view
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the solver's counts: solves, binding ones, applications of G, moves of nu0; and the largest drift."""
+        """Return the solver's counts and the largest drift.
+
+        The counts are solves, solves with an active constraint, applications of G, and changes of the reference
+        multiplier.
+        """
         programme = self.state.programme
         solves, binding, applied, refactored, stalled, _ = (int(n) for n in programme.tally)
         return {

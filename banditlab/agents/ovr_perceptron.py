@@ -19,9 +19,9 @@ from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """W (K, d); the scores z (K,) as scratch.
+    """The state: W (K, d), and the scores z (K,) as scratch.
 
-    rules (2,): 1 where the largest yes is played, 1 where a hit corrects every class.
+    rules (2,) are two flags: the positive class with the largest score is played; a hit corrects every class.
     """
 
     W: NDArray[np.float64]
@@ -29,7 +29,7 @@ class State(NamedTuple):
     rules: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rules": constant(self.rules)}
 
 
@@ -70,39 +70,39 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
-    r"""K binary perceptrons, "class k or not", that learn from the bit without importance weights.
+    r"""Play K binary perceptrons, "class k or not", updated by the bit without importance weights.
 
     Problem: bandit multiclass, adversarial stream, strongly separable: some U has
     :math:`\langle U_y, x \rangle \ge \gamma/2` for the label y and :math:`\langle U_i, x \rangle \le -\gamma/2` for
     every other class, :math:`\sum_k \|U_k\|^2 \le 1`.
 
-    Update rule :math:`(w_k = 0)`: :math:`S_t = \{k : \langle w_k, x_t \rangle \ge 0\}`. Where :math:`S_t` is empty
-    play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class of :math:`S_t`
-    (which one is left open by the paper), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
+    Update rule (:math:`w_k = 0` at first): let :math:`S_t = \{k : \langle w_k, x_t \rangle \ge 0\}`. If :math:`S_t` is
+    empty, play a uniform class, and if it was right :math:`w_y \mathrel{+}= x_t`. Otherwise play a class of :math:`S_t`
+    (the paper does not specify which), and if it was wrong :math:`w_k \mathrel{-}= x_t`.
 
-    Guarantee: :math:`\mathbb{E}[M] \le (K-1)\, \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`; nothing is
-    explored on purpose and nothing depends on T. For any U of Frobenius norm F and one-vs-rest hinge loss L (margin
-    1, all classes and rounds) the same proof gives :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`, so
-    noise costs a factor :math:`K-1` and it is a method for clean streams. Both are `ovr_perceptron_mistakes` in
-    banditlab.bounds. The comparator's loss is no logistic loss, so `bound` returns None. They hold for every setting
-    below.
+    Guarantee: :math:`\mathbb{E}[M] \le (K-1)\, \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`. The bound
+    does not depend on T, and the agent does not explore on purpose. For any U of Frobenius norm F and one-vs-rest hinge
+    loss L (margin 1, all classes and rounds) the same proof gives
+    :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`. Noise therefore costs a factor :math:`K-1`, and the
+    method suits streams without noise. Both bounds are in `banditlab.bounds` as `ovr_perceptron_mistakes`, and hold for
+    every setting below. The comparator's loss is not a logistic loss, so that `bound` returns None.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`K d` numbers.
 
     Parameters
     ----------
     choice
-        Which class of :math:`S_t` is played: "uniform", or "largest", that of the largest score, as in the authors'
-        code.
+        Which class of :math:`S_t` is played: "uniform", or "largest", the class with the largest score, as in the
+        authors' code.
     corrects
-        Who learns: "played", as in the paper, or "all": after a hit the label is known, and every perceptron that said
-        yes to another class is corrected, too, as in the authors' code.
+        Which perceptrons are updated: "played", as in the paper, or "all", as in the authors' code. With "all" a hit,
+        which reveals the label, also corrects every perceptron that accepted another class.
 
     Raises
     ------
     UsageError
-        Another word for choice or corrects.
+        choice or corrects is an unknown word.
 
     References
     ----------

@@ -26,9 +26,10 @@ LEAST_NORM, MOST_NORM = 1e-150, 1e150
 
 
 class State(NamedTuple):
-    """A, b and :math:`V = -b/A` (K, d), W before the rescale; norm, that of V; z, s (K,) are scratch.
+    """The state: A, b and :math:`V = -b/A` (K, d), which is W before the rescaling, and the norm of V.
 
-    greedy says whether the exploitation draw is the argmax; the other numbers are the settings.
+    z and s (K,) are scratch. greedy says whether the exploitation draw is the argmax; the other numbers are the
+    settings.
     """
 
     A: NDArray[np.float64]
@@ -81,8 +82,10 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @reduction
 def update(A, b, V, x, yh, c, weight, step, gains):
-    r""":math:`A \mathrel{+}= \text{weight}\, \delta^2`, :math:`b \mathrel{+}= \text{step}\, \delta`, :math:`V = -b/A`;
-    :math:`\text{gains}_k` is what that adds to :math:`\|V_k\|^2`.
+    r"""Update :math:`A \mathrel{+}= \text{weight}\, \delta^2`, :math:`b \mathrel{+}= \text{step}\, \delta` and
+    :math:`V = -b/A`.
+
+    The change of :math:`\|V_k\|^2` is written to :math:`\text{gains}_k`.
     """
     stand_alone()
     for k in range(gains.shape[0]):
@@ -98,14 +101,14 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    r"""The diagonal Newtron of the paper's experiments, which learns from hits and from errors; our implementation.
+    r"""Play the diagonal Newtron of the paper's experiments, updated by hits and by mistakes; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.
 
     Update rule (:math:`A = 1/D, b = 0, W = 0`, all of shape :math:`K \times d`, products and quotients element by
-    element): :math:`p = \mathrm{softmax}(\alpha W x_t)`, :math:`p' = (1 - \gamma) p + \gamma/K`; play :math:`\hat y`
-    from :math:`p'`, drawn as a coin and a class.
+    element): :math:`p = \mathrm{softmax}(\alpha W x_t)` and :math:`p' = (1 - \gamma) p + \gamma/K`. The agent draws
+    :math:`\hat y` from :math:`p'`, by a coin flip and a class.
 
     .. math::
 
@@ -119,31 +122,30 @@ class PNewtron(KernelAgent):
 
         W = -b/A, \text{ and where } \|W\|_F > D \text{ it is rescaled to norm } D
 
-    :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at W wherever every class can be played: at any
-    :math:`\gamma` where the exploitation draw is a sample, at :math:`\gamma` above 0 where it is the argmax.
-    :math:`\langle \delta, W \rangle` is taken at the W of the round also when the coin said explore, which is the
-    clean form; some public copies put 0 there, a difference of order :math:`\gamma \beta`.
+    :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at W if every class can be played. That holds at any
+    :math:`\gamma` if the exploitation draw is a sample, and at :math:`\gamma` above 0 if it is the argmax.
+    :math:`\langle \delta, W \rangle` uses the W of the round, also in exploration rounds. Some public copies use 0
+    there, a difference of order :math:`\gamma \beta`.
 
-    Two slips of public implementations are not repeated. The one that the authors of SOBA compared with adds
-    :math:`\pm 1/K` in every row, the played one included, in place of :math:`e_{\hat y} - 1/K` (on SynSep 1.29 %
-    errors for 1.27 %). It also rescales W to norm D always, another copy to norm 1; here W is left alone inside the
-    ball. Without any rescale PNewtron diverges on features of norm 7.
+    Two errors of public implementations are not repeated. The implementation that the authors of SOBA compared with
+    adds :math:`\pm 1/K` in every row, the played one included, instead of :math:`e_{\hat y} - 1/K` (on SynSep it makes
+    1.29 % mistakes instead of 1.27 %). It also always rescales W to norm D, and another copy to norm 1; here W does not
+    change inside the ball. Without any rescaling PNewtron diverges on features of norm 7.
 
-    Guarantee: none; Newtron's theorem is about the full matrix and the exact projection. `bound` returns None. With
-    the paper's :math:`\alpha` and a small :math:`\gamma` a round's step can be longer than the ball: rounding then
-    grows to other actions within a thousand rounds, so two correct implementations agree in distribution, not action
-    by action.
+    Guarantee: none. Newtron's theorem is about the full matrix and the exact projection. `bound` returns None. With the
+    paper's :math:`\alpha` and a small :math:`\gamma`, the step of a round can be longer than the ball. Rounding then
+    changes actions within a thousand rounds, so that two correct implementations agree in distribution only.
 
     Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and
-    K exponentials; :math:`3 K d` numbers.
+    K exponentials. Memory: :math:`3 K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B in [1e-150, 1e150], :math:`D = \sqrt{K} B` in the paper. "paper" is :math:`D = 1`, with which
-        :math:`\alpha D` must match the scale of the features: where :math:`\|x\| = 1` it is stuck near uniform
-        guessing. "scaled" is :math:`D = \sqrt{55}/R`, which is the paper's :math:`D = 1` on SynSep, where
-        :math:`R = \sqrt{55}`, and follows the features' scale elsewhere.
+        B in [1e-150, 1e150], with :math:`D = \sqrt{K} B` in the paper. "paper" is :math:`D = 1`, for which
+        :math:`\alpha D` must match the scale of the features: if :math:`\|x\| = 1`, the agent stays nearly uniform.
+        "scaled" is :math:`D = \sqrt{55}/R`, which is the paper's :math:`D = 1` on SynSep, where :math:`R = \sqrt{55}`,
+        and follows the features' scale elsewhere.
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper).
     alpha
@@ -151,10 +153,10 @@ class PNewtron(KernelAgent):
     beta
         Curvature, 0 or above (:math:`\beta` in the paper).
     exploit
-        What is played when the coin does not say explore: "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`,
-        as in the paper; "argmax" plays its largest, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as some
-        public copies do, and makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % for 12.4 % at
-        :math:`T = 10^6`).
+        How the agent plays in rounds without exploration. "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`, as
+        in the paper. "argmax" plays its largest entry, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as some
+        public copies do. It makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % instead of
+        12.4 % at :math:`T = 10^6`).
 
     Raises
     ------
@@ -216,6 +218,6 @@ class PNewtron(KernelAgent):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d), rescaled into the ball."""
+        """The weights W (K, d), rescaled into the ball."""
         norm = math.sqrt(self.state.norm.square[0])
         return self.state.V * (self.state.D / norm) if norm > self.state.D else self.state.V

@@ -24,9 +24,9 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """V (K, d), W up to a scale; z, r (K,) scratch; step (1,).
+    """The state: V (K, d), which is W up to a scale; z, r (K,), scratch; step (1,).
 
-    W is `norm.scale[0]` times V. decoding is the place in DECODINGS.
+    W is `norm.scale[0]` times V. decoding is the index in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -68,41 +68,41 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Gradient descent on the logistic loss, played greedily except for the randomness that its surrogate gap allows.
+    r"""Descend the logistic loss and play greedily, with the randomness that the surrogate gap allows.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
-    for scale, never ranked with agents that see one bit: what the same decoding costs where nothing is hidden. The
-    loss is the logistic loss in BASE 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the base-2 Fenchel-Young loss
-    of the scores :math:`W x / \ln 2`).
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
+    a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under full
+    information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the base-2
+    Fenchel-Young loss of the scores :math:`W x / \ln 2`).
 
-    Update rule (:math:`W_1 = 0, D = \sqrt{K} B` the Frobenius radius): :math:`q = \mathrm{softmax}(W_t x_t)`,
-    :math:`y^* = \arg\max q`, :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. With probability :math:`1 - r` play :math:`y^*`,
-    else a draw from q;
+    Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let
+    :math:`q = \mathrm{softmax}(W_t x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The
+    player plays :math:`y^*` with probability :math:`1 - r`, otherwise a draw from q. Then
 
     .. math::
 
         W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \text{step}\, (q - e_y) x_t' / \ln 2).
 
-    With another `decoding` than the paper's the play is a draw from that decoding of q.
+    With another `decoding` than the paper's, the action is a draw from that decoding of q.
 
-    Guarantee (adaptive adversary, :math:`\|x_t\| \le R`): :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for
-    every :math:`\|U\|_F \le D`, hence for every U of the row ball B, after any number of rounds and for any
-    :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`; at the default step the additive term is
-    :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
-    are derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding 1 - ln 2 becomes that
-    rule's constant c: steps to :math:`2 c (\ln 2) / R^2`, and at that one :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log
-    :math:`0.72 K B^2 R^2` (ours: docs/theory/half-log.md).
+    Guarantee (adaptive adversary, :math:`\|x_t\| \le R`):
+    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for every :math:`\|U\|_F \le D`, hence for every U of
+    the row ball B. It holds after any number of rounds and for any :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`.
+    At the default step the additive term is :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper
+    states :math:`O(\|U\|_F^2)`; the constants are derived in `banditlab.bounds`. `bound` is None for a larger step.
+    With another decoding, that rule's constant c replaces 1 - ln 2, for steps up to :math:`2 c (\ln 2) / R^2`. At that
+    step the term is :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log :math:`0.72 K B^2 R^2` (new: see
+    docs/theory/half-log.md).
 
-    Cost: :math:`O(K d)` per round, K exponentials, :math:`K d` numbers.
+    Cost: :math:`O(K d)` and K exponentials per round. Memory: :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm (:math:`D = \sqrt{K} B` is the radius of a Frobenius ball, into which W is
-        projected).
+        B, the bound on each row's norm. W is projected into the Frobenius ball of radius :math:`D = \sqrt{K} B`.
     step
         Step size (:math:`\eta` in the paper, which scales W by 1/ln 2), or "theory":
-        :math:`2 (\ln 2) (1 - \ln 2) / R^2`, with another decoding :math:`2 c (\ln 2) / R^2`. No horizon is needed.
+        :math:`2 (\ln 2) (1 - \ln 2) / R^2`; with another decoding :math:`2 c (\ln 2) / R^2`. No horizon is needed.
     decoding
         How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
@@ -110,7 +110,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     Raises
     ------
     UsageError
-        norm_bound or step not above 0, or another decoding.
+        norm_bound or step is not above 0, or the decoding is unknown.
 
     References
     ----------
@@ -155,13 +155,13 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         )
 
     def _largest_step(self) -> float:
-        """Return the theorem's step: the paper's constant for its own decoding, the exact one for the others."""
+        """Return the theorem's step: the paper's constant for its own decoding, the exact constant for other decodings."""
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step})` in bits, whatever the rounds; None above the theorem's step."""
+        r"""Return :math:`D^2/(2\, \text{step})` in bits for any number of rounds, or None above the theorem's step."""
         if self.step > self._largest_step() * (1.0 + 1e-12):
             return None
         return randomized_decoding(self.frobenius_bound, self.step)

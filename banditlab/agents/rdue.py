@@ -26,11 +26,11 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""V (K, d), W up to a scale; z, r (K,) scratch; the others hold one number.
+    r"""The state: V (K, d), which is W up to a scale; z, r (K,), scratch; the other arrays have one number.
 
-    scale and floor make the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, squares being
-    :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite where nothing is projected. decoding is
-    the place in DECODINGS.
+    scale and floor determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where squares is
+    :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
+    the index in DECODINGS.
     """
 
     V: NDArray[np.float64]
@@ -84,61 +84,61 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`\theta = W x`, :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y`, whose gradient is
     :math:`(q - e_y) \otimes x` with :math:`q = \mathrm{softmax}(\theta \ln 2)`.
 
-    Update rule :math:`(W_1 = 0)`: with probability :math:`q_0` play a uniform class; otherwise the argmax of
-    :math:`\theta` (the first of equals) with probability :math:`1 - r` and a draw from q with probability
-    :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. Then
-    :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`, or another decoding of q in the bracket's
-    place, :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`,
-    :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)`, :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`,
-    :math:`B'` the set's Frobenius diameter.
+    Update rule (:math:`W_1 = 0`): with probability :math:`q_0` play a uniform class. Otherwise play the argmax of
+    :math:`\theta` (the first of equals) with probability :math:`1 - r`, and a draw from q with probability
+    :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. So :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`;
+    another decoding of q replaces the bracket. The update is :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
+    :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`. The step is
+    :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`, where :math:`B'` is the set's Frobenius diameter.
 
-    Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U of logits :math:`U x`,
-    with rows of norm at most B, is therefore :math:`W = U / \ln 2` here, with
-    :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, its logistic loss in BITS. The set is the Frobenius ball of radius
-    :math:`D = \sqrt{K} B / \ln 2`, which holds all of them, and :math:`B' = 2 D` is what the paper calls B.
+    Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U with logits :math:`U x` and
+    rows of norm at most B is therefore :math:`W = U / \ln 2` here. Its loss is
+    :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, the logistic loss in BITS. The set is the Frobenius ball of radius
+    :math:`D = \sqrt{K} B / \ln 2`, which contains all of them. The paper's B is :math:`B' = 2 D`.
 
-    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the decoding is
-    wrong with probability at most :math:`(1 - a) S`, so that
+    Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the
+    decoding is wrong with probability at most :math:`(1 - a) S`, so that
 
     .. math::
 
         \mathbb{E}[M] \le \sum_t S(U x_t / \ln 2, y_t) + (b/(2a) + 1) B' \sqrt{K T}
 
     at :math:`q_0 = B' \sqrt{K/T}`. For any fixed :math:`q_0` the additive term is
-    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which is what `bound` returns, in bits: it is below the former at the
-    theorem's :math:`q_0` and holds after any number of rounds. None for the adaptive step or without the projection.
-    The paper's :math:`1 - a = 0.693` is not sharp: for any K it is 0.518, the largest
-    :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain; we keep the theorem as it is. With another decoding a
-    is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two terms equal
-    (ours: docs/theory/half-log.md).
+    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which `bound` returns in bits. It is smaller than the other term at
+    the theorem's :math:`q_0` and holds after any number of rounds. `bound` is None for the adaptive step and without
+    the projection. The paper's :math:`1 - a = 0.693` is not sharp. The sharp value is 0.518 for any K: the largest
+    :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain. The theorem is implemented as published. With another
+    decoding, a is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two
+    terms equal (new: see docs/theory/half-log.md).
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, K
-    exponentials, :math:`K d` numbers.
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
+    exponentials. Memory: :math:`K d` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm of the logits' matrix in nats (the paper's B is the Frobenius diameter above).
+        B, the bound on each row's norm of the matrix of the logits in nats (the paper's B is the Frobenius diameter
+        above).
     gamma
-        Exploration rate in [0, 1]; this is :math:`q_0` in the paper. "theory": :math:`\min\{1, B' \sqrt{K/T}\}`,
-        which needs the horizon; with another decoding :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
+        Exploration rate in [0, 1] (:math:`q_0` in the paper), or "theory": :math:`\min\{1, B' \sqrt{K/T}\}`, which
+        needs the horizon. With another decoding it is :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
     decoding
         How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     step
-        "theory": :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive":
+        "theory" is :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.
     step_scale
-        :math:`B_0 = 10` in the adaptive step, in units of a norm of W; the other step does not use it.
+        :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; the other step does not use it.
     project
         Whether W is projected onto the Frobenius ball; "auto" projects unless the step is adaptive, as in the paper.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], norm_bound or step_scale not above 0, or another word for decoding, step or project.
+        `gamma` is outside [0, 1], norm_bound or step_scale is not above 0, or decoding, step or project is unknown.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -202,8 +202,9 @@ class RDUE(ScaledScores, KernelAgent):
         return rdue_decoded_gamma(K, self.problem.radius, diameter, T, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        """Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, in bits; None for the adaptive step, unprojected and at
-        :math:`q_0 = 0`.
+        """Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)` in bits.
+
+        Returns None for the adaptive step, without projection, and for :math:`q_0 = 0`.
         """
         if self.step == "adaptive" or not self.project or self.gamma == 0.0:
             return None

@@ -1,4 +1,4 @@
-"""A forecaster as a player: its action is decoded from its forecast; it observes every label."""
+"""A forecaster as a player that observes every label and whose action is decoded from its forecast."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from banditlab.problem import Decision, Problem
 
 @njit
 def decide(z, u, rule, p):
-    r"""Write :math:`\mathrm{softmax}(z)`, decoded, into p (K,) and return a draw from it."""
+    r"""Write the decoding of :math:`\mathrm{softmax}(z)` into p (K,) and return a draw from it."""
     decoded_softmax(rule, z, p)
     return draw(p, u[1])
 
 
 def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true, explored):
-    """Play one block, its labels queried at the rate; `update_kernel` writes into z what it forecast before the update, and no
-    action moves the state.
+    """Play one block with labels queried at the rate.
 
-    Returns n, or the first round whose decision is invalid (logits that are not finite).
+    `update_kernel` writes into z the forecast before the update; actions do not change the state. Returns n, or the
+    first round whose decision is invalid because its logits are not finite.
     """
     state, X, y, U, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(z), borrow(p)
     for t in range(y.shape[0]):
@@ -53,19 +53,22 @@ def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true
 
 
 class Sampled(AroundForecaster, RoundLabelAgent):
-    r"""Any forecaster as a player that observes the label: it plays its forecast, decoded.
+    r"""Turn a forecaster into a player that observes the label and plays its decoded forecast.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference
-    for scale, never ranked with agents that see one bit: it is the exploration reduction with full information.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
+    a reference and is never ranked with agents that observe one bit: it is the exploration reduction under full
+    information.
 
-    Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then pass
-    :math:`(x_t, y_t)` to the forecaster, every round.
+    Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then
+    update the forecaster with :math:`(x_t, y_t)`.
 
-    Guarantee (adaptive adversary): :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`, with L the loss in nats of any
-    U of the forecaster's ball, Reg its regret bound and f the mistakes that a nat costs the decoding at most: 1 for a
-    draw ("sample"), wrong with probability :math:`1 - p_y \le -\ln p_y`, and 0.7213 for half-log, the least there
-    is (at :math:`K = 2` by Cesa-Bianchi et al., JACM 1997, for more classes ours: docs/theory/half-log.md). None where
-    the forecaster has no proved bound in nats.
+    Guarantee (adaptive adversary): :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`. L is the loss in nats of any U in
+    the forecaster's ball, Reg is its regret bound, and f is the largest number of mistakes per nat of the decoding. f
+    is 1 for a draw ("sample"), which is wrong with probability :math:`1 - p_y \le -\ln p_y`. It is 0.7213 for half-log,
+    the least possible value (for :math:`K = 2` by Cesa-Bianchi et al., JACM 1997; for more classes see
+    docs/theory/half-log.md). `bound` is None if the forecaster has no proved bound in nats.
+
+    Cost: the forecaster's, one exponential per class and a draw. Memory: the forecaster's.
 
     Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
 
@@ -74,15 +77,15 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     forecaster
         Id of the forecaster.
     decoding
-        How a forecast is played: "half-log", "sample" as the name of the class says, "sparsemax", "randomized", "gap" or
-        "thresholded" (`banditlab.numerics.decoding`).
+        How a forecast is played: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name.
 
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist, or another decoding.
+        The forecaster, a setting or the decoding is unknown.
     IncompatibleError
         The forecaster does not support the problem.
 
@@ -112,7 +115,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
     @property
     def bound_adversary(self) -> str:  # type: ignore[override]
-        """The forecaster's adversary: it observes every label, whatever is drawn."""
+        """The forecaster's adversary, because the player observes every label, whatever is drawn."""
         return self._inner.bound_adversary
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
@@ -138,15 +141,14 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         inner.play_in_parts(X, lambda: U[:, 0] < self.query_rate, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times the forecaster's regret bound: the expected mistakes beyond f times the comparator's loss."""
+        """Return f times the forecaster's regret bound, a bound on the mistakes beyond f times the comparator's loss."""
         regret = self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
         return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return f times the forecaster's certificate: expected mistakes are at most this plus f times any
-        comparator's loss.
+        """Return f times the forecaster's certificate.
 
-        NaN at `decoding = "sample"`.
+        Expected mistakes are at most this value plus f times any comparator's loss. It is NaN at `decoding = "sample"`.
         """
         if self.decoding == "sample":
             return math.nan

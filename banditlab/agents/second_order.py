@@ -1,4 +1,4 @@
-"""The settings `second_order` and `sketch_size`: the form of the d x d matrices of agents with one per class."""
+"""The settings `second_order` and `sketch_size`: the form of the d x d matrices of agents with one matrix per class."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Form(NamedTuple):
     sketch_size: int = SKETCH_SIZE
 
     def models(self, scales: NDArray[np.float64], n_features: int) -> Any:
-        r"""Return models :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`, in this form."""
+        r"""Return models :math:`P_i = \text{scales}_i I` and :math:`h_i = 0` in this form."""
         if self.second_order == "diagonal":
             return diagonal_inverses(scales, n_features)
         if self.second_order == "sketch":
@@ -44,7 +44,9 @@ class Form(NamedTuple):
 
 
 def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
-    """Return the form of two settings, or raise a UsageError: an unknown word, an invalid size, or a size without a sketch."""
+    """Return the form for two settings, or raise a UsageError for an unknown word, an invalid size or a size without
+    sketch.
+    """
     one_of("second_order", second_order, get_args(SecondOrder))
     form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))
     if form.sketch_size != SKETCH_SIZE and second_order != "sketch":
@@ -53,7 +55,7 @@ def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
 
 
 def resolved_order(second_order: Any, problem: Problem) -> Any:
-    """Return the form that "auto" selects for this problem; any other value unchanged."""
+    """Return the form that "auto" selects for this problem, or any other value unchanged."""
     if second_order != "auto":
         return second_order
     return "sketch" if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"
@@ -72,5 +74,5 @@ def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) 
 
 
 def sketch_diagnostics(sketch: Directions) -> dict[str, Any]:
-    r"""Return the number of basis rotations and the share of :math:`\|x\|^2` outside of the sketch over all updates."""
+    r"""Return the number of basis rotations and the share of :math:`\|x\|^2` outside the sketch over all updates."""
     return {"sketch_shrinks": int(sketch.counts[SHRINKS]), "sketch_outside": share_outside(sketch)}

@@ -19,10 +19,10 @@ from banditlab.validation import number, positive, probability
 
 
 class State(NamedTuple):
-    r"""W (K, d); C (Kd, Kd), :math:`A^{-1}`, entry (k, j) of W at :math:`k d + j`.
+    r"""The state: W (K, d); C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
 
-    z (K,), v (Kd,) are scratch; :math:`\gamma` (1,); tally (4,): S, :math:`\sum n z'A^{-1}z`, rounds learnt from, 1 if
-    :math:`\gamma` is adaptive.
+    z (K,) and v (Kd,) are scratch; :math:`\gamma` has the shape (1,). tally (4,) has S, :math:`\sum n z'A^{-1}z`, the
+    number of rounds with updates, and 1 if :math:`\gamma` is adaptive.
     """
 
     W: NDArray[np.float64]
@@ -48,8 +48,9 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def accepts(tally, difference, p_y, quadratic):
-    r"""Whether :math:`S + m \ge 0`, at :math:`\text{diff} = z_{\bar{y}} - z_y` and
-    :math:`\text{quadratic} = z'A^{-1}z`; books m and :math:`z'A_t^{-1}z` if so.
+    r"""Return whether :math:`S + m \ge 0`, and add m and :math:`z'A_t^{-1}z` to the tally if so.
+
+    The arguments are :math:`\text{difference} = z_{\bar{y}} - z_y` and :math:`\text{quadratic} = z'A^{-1}z`.
     """
     m = (difference * difference + 2.0 * difference) / (p_y * (1.0 + quadratic))
     if tally[0] + m < 0.0:
@@ -99,13 +100,14 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    r"""The bandit perceptron with second-order steps and a budget for updates on correct rounds.
+    r"""Play the bandit perceptron with second-order steps and a budget for updates in correct rounds.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (:math:`W = 0, A = a I, \theta = 0`, all on vectors of length :math:`K d`; :math:`S = 0`):
-    :math:`\hat y = \arg\max W x_t`, the first of equals; play from :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`,
-    drawn as a coin and a uniform class. Only where the played class y is right:
+    Update rule (:math:`W = 0, A = a I, \theta = 0`, all on vectors of length :math:`K d`; :math:`S = 0`): let
+    :math:`\hat y = \arg\max W x_t`, the first of equals. The agent plays from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn by a coin flip and a uniform class. Only if the played class y
+    is right:
 
     .. math::
 
@@ -117,24 +119,24 @@ class SOBA(LinearScores, KernelAgent):
         \text{if } S + m \ge 0: \quad S \mathrel{+}= m, \quad A \mathrel{+}= z z', \quad
         \theta \mathrel{-}= g, \quad W = A^{-1} \theta
 
-    :math:`\mathbb{E}[g] = (e_{\bar y} - e_y) \otimes x`, a subgradient of the multiclass hinge wherever that is
-    positive. A hit by exploration has :math:`m \ge 0` and always updates; a hit of the argmax updates while the
-    budget S of the former lasts.
+    :math:`\mathbb{E}[g] = (e_{\bar y} - e_y) \otimes x`, which is a subgradient of the multiclass hinge loss where that
+    loss is positive. A hit by exploration has :math:`m \ge 0`, always leads to an update and adds to the budget S. A
+    hit of the argmax leads to an update while the budget is not used up.
 
     Guarantee, for the family of losses :math:`l_{\eta}(s) = 1 - 2 s/(2 - \eta) + \eta s^2/(2 - \eta)` at margins
-    :math:`s \le 1`, else 0, all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):
+    :math:`s \le 1`, else 0, for all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):
     :math:`\mathbb{E}[M]` exceeds the comparator's loss by :math:`O((1/\eta) \sqrt{d K^2 T \ln T})` at
-    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. We know its shape only, so `bound` returns None.
+    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. The constants are not known, so that `bound` returns None.
 
-    Cost: :math:`O(d^2)` on a hit and :math:`O(K^2 d^2)` on an accepted one, :math:`O(K d)` otherwise; :math:`(K d)^2`
-    numbers. `soba-diag` is the :math:`O(K d)` form.
+    Cost: :math:`O(d^2)` on a hit, :math:`O(K^2 d^2)` on an accepted hit, :math:`O(K d)` otherwise. Memory:
+    :math:`(K d)^2` numbers. `soba-diag` is the :math:`O(K d)` form.
 
     Parameters
     ----------
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "adaptive":
-        :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` for accepted rounds,
-        a line that stands commented out in the authors' code and explores very much (about 45 % errors at
+        :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` for accepted rounds.
+        The authors' code contains this line as a comment. It explores very much (about 45 % mistakes at
         :math:`T = 10^6` on SynSep).
     ridge
         a in the paper, above 0: A starts as :math:`a I`.
@@ -142,7 +144,7 @@ class SOBA(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], ridge not above 0.
+        `gamma` is outside [0, 1], or ridge is not above 0.
 
     References
     ----------

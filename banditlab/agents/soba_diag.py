@@ -18,7 +18,7 @@ from banditlab.validation import positive
 
 
 class State(NamedTuple):
-    r"""W, :math:`C = 1/A` and :math:`\theta` (K, d); the others as in SOBA."""
+    r"""The state: W, :math:`C = 1/A` and :math:`\theta` (K, d); the other arrays are as in SOBA."""
 
     W: NDArray[np.float64]
     C: NDArray[np.float64]
@@ -30,7 +30,7 @@ class State(NamedTuple):
 
 @reduction
 def quadratic_form(C, y, yb, x):
-    r"""Return :math:`x'(C_{\bar{y}} + C_y)x`, the :math:`C_k` diagonal."""
+    r"""Return :math:`x'(C_{\bar{y}} + C_y)x` for diagonal :math:`C_k`."""
     stand_alone()
     total = 0.0
     for i in range(size(x)):
@@ -41,7 +41,7 @@ def quadratic_form(C, y, yb, x):
 
 @njit
 def update_row(W, C, theta, k, x, inverse, step):
-    r"""Update row k, where :math:`z^2 = \text{inverse}\, x^2` and :math:`-g = \text{step}\, x`."""
+    r"""Update row k, with :math:`z^2 = \text{inverse}\, x^2` and :math:`-g = \text{step}\, x`."""
     for i in range(size(x)):
         j, xj = entry(x, i)
         C[k, j] /= 1.0 + inverse * xj * xj * C[k, j]  # A += z^2
@@ -64,13 +64,13 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBAdiag(LinearScores, KernelAgent):
-    r"""SOBA with the diagonal of its matrix, at the cost of a perceptron; the form its paper's experiments run.
+    r"""Play SOBA with the diagonal of its matrix, at the cost of a perceptron, as in its paper's experiments.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (:math:`W = 0, A = a, \theta = 0, S = 0`, all of shape :math:`K \times d`, squares and quotients
-    element by element): :math:`\hat y = \arg\max W x_t`, the first of equals; play from
-    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn as a coin and a uniform class. Only where the played class y
+    Update rule (:math:`W = 0, A = a, \theta = 0, S = 0`, all of shape :math:`K \times d`, squares and quotients element
+    by element): let :math:`\hat y = \arg\max W x_t`, the first of equals. The agent plays from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn by a coin flip and a uniform class. Only if the played class y
     is right:
 
     .. math::
@@ -83,16 +83,16 @@ class SOBAdiag(LinearScores, KernelAgent):
         \text{if } S + m \ge 0: \quad S \mathrel{+}= m, \quad A \mathrel{+}= z^2, \quad
         \theta \mathrel{-}= g, \quad W = \theta/A
 
-    The authors' public code has slips in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form, diff =
-    0) that touch its diagnostics only, for that branch always updates; they are not repeated.
+    The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
+    diff = 0). They affect its diagnostics only, because that branch always updates. They are not repeated here.
 
-    Guarantee: none for the diagonal, `bound` returns None; the full matrix's is described at `soba`. A very small
-    :math:`\gamma` hurts it: the budget S, and with it the updates on rounds it got right, is fed by exploration. Its
-    beginning is a matter of luck: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6` twenty runs of ours erred
-    on 1.4 % to 2.1 % of the rounds (1.77 % on average), most of the difference made in the first 200,000.
+    Guarantee: none for the diagonal, so that `bound` returns None; `soba` describes that of the full matrix. A very
+    small :math:`\gamma` harms the agent, because exploration fills the budget S for updates in correct rounds. The
+    first rounds depend on chance: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6`, twenty runs made mistakes in
+    1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the difference arose in the first 200,000 rounds.
 
-    Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, :math:`\mathrm{nnz}(x)` instead of d
-    for sparse contexts; :math:`3 K d` numbers.
+    Cost: :math:`O(K d)` per round for the scores, :math:`O(d)` on a hit, with :math:`\mathrm{nnz}(x)` instead of d for
+    sparse contexts. Memory: :math:`3 K d` numbers.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class SOBAdiag(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], ridge not above 0.
+        `gamma` is outside [0, 1], or ridge is not above 0.
 
     References
     ----------

@@ -15,12 +15,12 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """K as an array, because kernels take named tuples of arrays."""
+    """The number of actions K as an array, because kernels take named tuples of arrays."""
 
     K: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"K": constant(self.K)}
 
 
@@ -37,9 +37,10 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Uniform(KernelAgent):
-    r"""Choose uniformly at random, the baseline for every agent.
+    r"""Choose an action uniformly at random, as the baseline for every agent.
 
-    Update rule: none. Expected mistakes :math:`(1 - 1/K) T` on any stream. Cost :math:`O(K)` per round, no memory.
+    Update rule: none. The expected number of mistakes is :math:`(1 - 1/K) T` on any stream. Cost: :math:`O(K)` per
+    round; no memory.
     """
 
     id = "uniform"

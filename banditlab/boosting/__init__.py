@@ -1,4 +1,4 @@
-"""Online multiclass boosting: boosters, weak learners, and what they share. Classes are imported on first use."""
+"""Online multiclass boosting: boosters, weak learners, and their shared code. Classes are imported on first use."""
 
 from __future__ import annotations
 

@@ -13,17 +13,18 @@ from banditlab.problem import Problem
 
 
 class BestSingle(Booster):
-    """N independent weak learners; the prediction is that of the one with the fewest mistakes so far.
+    """N independent weak learners, of which the player follows the one with the fewest mistakes so far.
 
-    Problem: online multiclass classification with weak learners, the label is revealed.
+    Problem: online multiclass classification with weak learners; the label is revealed.
 
-    Update rule: every learner trains on every example with the same weight, its own, and predicts without costs; the
-    leader's class is played, of equals the first's.
+    Update rule: every learner is updated with every example, always with the learner's own weight, and predicts without
+    costs. The leader's class is played; ties go to the first learner.
 
-    In the paper's tables "best decision tree" is the best learner in hindsight, which no player can choose in advance:
-    that is `best_mistakes` in `diagnostics`, and `mistakes.1` ... `mistakes.N` are everyone's, for parts of a stream.
+    In the paper's tables "best decision tree" is the best learner in hindsight, which no player can choose in advance.
+    `diagnostics` returns its mistakes as `best_mistakes`, and those of all learners as `mistakes.1` ... `mistakes.N`,
+    for parts of a stream.
 
-    Guarantee: none; `bound` returns None. Cost: the weak learners'.
+    Guarantee: none; `bound` returns None. Cost: that of the weak learners.
 
     Parameters
     ----------
@@ -32,18 +33,18 @@ class BestSingle(Booster):
     weak_learner
         Id of the weak learners.
     weight_scale
-        The weight of every example; "random" as the boosters of the paper's experiments weigh at most: a number in
-        [5, 200] of its own for each learner, and 10 for the first.
+        The weight of every example. "random" is the largest weight of the boosters in the paper's experiments: a number
+        in [5, 200] for each learner, and 10 for the first.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
+        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
     weak_settings
         Settings of the weak learners, by name.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
 
     References
     ----------
@@ -83,6 +84,6 @@ class BestSingle(Booster):
             learner.update(view, label, weight)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the mistakes of each learner, and of the best one in hindsight."""
+        """Return the mistakes of each learner, and those of the best one in hindsight."""
         each = {f"mistakes.{i}": m for i, m in enumerate(self.mistakes.tolist(), 1)}
         return each | {"best_mistakes": float(self.mistakes.min())}

@@ -1,4 +1,4 @@
-"""The boosters' contract: N weak learners behind one label agent."""
+"""The base class of boosters: N weak learners as one label agent."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ from banditlab.validation import at_least
 class Booster(RoundLabelAgent):
     """A label agent that plays from the predictions of N weak learners.
 
-    A subclass answers `_respond(view)` and takes `_absorb(view, payload, label)`; `view` is what its weak learners read
-    of a context. Its constructor declares `n_learners`, `weak_learner` and `**weak_settings`, which go to every
-    learner, and hands them on, with `tuning_seed` where the learners' settings are drawn. Everything else (drawing the
-    action, blocks of rounds, learners that observe the label) is here.
+    A subclass implements `_respond(view)` and `_absorb(view, payload, label)`, where `view` is the form in which its
+    weak learners read a context. Its constructor has `n_learners`, `weak_learner` and `**weak_settings`, which apply to
+    every learner. It passes them on, with `tuning_seed` if the learners' settings are drawn. This class does everything
+    else (drawing the action, blocks of rounds, learners that observe the label).
     """
 
     kind: ClassVar[str] = "boosters"
@@ -59,7 +59,7 @@ class Booster(RoundLabelAgent):
         self._grove = Grove()
 
     def _forest(self) -> Forest | None:
-        """Return the learners for compiled loops, or None if one of them overrides the choice."""
+        """Return the learners for compiled loops, or None if one of them overrides the choice of a class."""
         return self._grove.forest(self.learners, self._ties)
 
     @classmethod
@@ -69,11 +69,11 @@ class Booster(RoundLabelAgent):
         return super().least_bytes(problem, settings) + 256.0 * given["n_learners"]
 
     def limits(self) -> Limits:
-        """Return the range of what is counted."""
+        """Return the allowed ranges of the counts."""
         return {"rounds": COUNT, "_seed": COUNT} if hasattr(self, "rounds") else {"_seed": COUNT}
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators."""
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings and generators."""
         state = super().get_state()
         del state["_grove"], state["_tuning"]  # addresses; what follows from settings
         return state
@@ -87,14 +87,14 @@ class Booster(RoundLabelAgent):
         self._written = dict(written)
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
-        """Set `learners`, N weak learners with the child streams given."""
+        """Set `learners`, N weak learners with the given child streams."""
         self.learners: list[WeakLearner] = [
             self._learner(cls, stream, self._written | drawn)
             for stream, drawn in zip(streams, self._tuning.settings, strict=True)
         ]
 
     def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
-        """Return one of the learners, made of weak learners of `cls` with these settings."""
+        """Return one of the learners, made of weak learners of class `cls` with these settings."""
         return cls(self.problem, stream, **settings)
 
     @property
@@ -103,7 +103,9 @@ class Booster(RoundLabelAgent):
         return self.learners[0]
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, those of the weak learners included; what each learner draws stays "random"."""
+        """Return the resolved settings, including those of the weak learners; settings drawn by each learner stay
+        "random".
+        """
         own = {name: getattr(self, name) for name in self.own_settings()}
         weak = self.inner.params() | {k: v for k, v in self.inner.completed(self._written).items() if v == "random"}
         return own | {(f"weak_learner.{name}" if name in own else name): value for name, value in weak.items()}
@@ -123,7 +125,7 @@ class Booster(RoundLabelAgent):
         """Update with the label of the round that returned `payload`."""
 
     def view(self, x: Floats) -> Any:
-        """Return what the weak learners read of a context (d,)."""
+        """Return the form in which the weak learners read a context (d,)."""
         return self.inner.view(x)
 
     def peek(self, label: int) -> None:
@@ -140,13 +142,13 @@ class Booster(RoundLabelAgent):
         self._absorb(view, decision.payload, outcome)
 
     def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
-        """Play round t of a block. Learners that observe the label first get it here."""
+        """Play round t of a block. Learners that observe the label before they predict receive it here."""
         self.peek(int(y[t]))
         super()._play_round(t, x, y, u, trace)
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the weak learner's settings under its own names, or raise a UsageError that names an unknown one."""
+    """Return the weak learner's settings under its own names, or raise a UsageError for an unknown name."""
     known, settings = inner.own_settings(), {}
     for key, value in given.items():
         name = key.removeprefix("weak_learner.")

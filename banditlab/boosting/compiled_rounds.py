@@ -1,12 +1,12 @@
-"""Kernels for the rounds of an expert booster: a whole round over compiled trees, from estimates, or learner by learner.
+"""Kernels for the rounds of an expert booster: whole rounds over compiled trees, from estimates, or learner by learner.
 
-A rule is what AdaBoost.OLM and AdaBoost.OLM++ differ in: seven kernels (`Steps`). The loops here are bound to a rule's
-kernels, so that each rule is written once, for any learners, and the numbers are the same.
+AdaBoost.OLM and AdaBoost.OLM++ differ in a rule of seven kernels (`Steps`). The loops here are bound to a rule's
+kernels, so that each rule is written once for all learners, with the same results.
 
-A learner's prediction decides the costs of the next one: a chain of N steps. Each step also writes what the update will
-need for any label.
+A learner's prediction determines the costs of the next learner, so that a round is a chain of N steps. Each step also
+writes everything that the update needs for any label.
 
-In these kernels `scratch` is scratch of a round, `state` and `rule` are what lasts.
+In these kernels `scratch` has the scratch arrays of a round, and `state` and `rule` have the arrays that persist.
 """
 
 from __future__ import annotations
@@ -33,18 +33,18 @@ NONE = -1
 
 
 class Scratch(NamedTuple):
-    r"""Scratch of a round of N learners and K classes.
+    r"""Scratch arrays of a round of N learners and K classes.
 
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is :math:`s^{i+1}`
     mass (N + 1, K)         :math:`-C^i(r, r)` of every label r, at :math:`s^0, \dots, s^N`
     before, after (N, K)    :math:`C^i(r, l)` and :math:`C^{i+1}(r, l)` of every label :math:`r \ne l`,
                             l being learner i's prediction
-    costs (K, K), gain (K,) what a learner is asked at, and less the expected cost of each class
+    costs (K, K), gain (K,) a learner's costs, and minus the expected cost of each class
     estimates (N, K)        the learners' estimates
     uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
     experts (N,)            hedge's weights
     fading (NEVER,)         a constant, see `hedge`
-    p (K,)                  what is played
+    p (K,)                  the distribution of the action
     own                     the rule's own scratch arrays, with what `adapt` reads of :math:`s^i`
     """
 
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, N: int, K: int, own: Any) -> Scratch:
-        """Return the scratch arrays of N learners and K classes; `own.of(N, K)` is the rule's part."""
+        """Return the scratch arrays of N learners and K classes; `own.of(N, K)` returns the rule's part."""
         return cls(
             payload=np.zeros(N * (K + 2)),
             mass=np.zeros((N + 1, K)),
@@ -83,7 +83,9 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's own arrays (N,): sums of the edges, mistakes of the experts; the weights' tops and scales stay."""
+    """The booster's own arrays (N,): sums of the edges and mistakes of the experts; tops and scales of weights are
+    fixed.
+    """
 
     got: Floats
     best: Floats
@@ -93,7 +95,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); action, correct, p_true (n,) are written."""
+    """n rounds: contexts V in the form of trees, labels y, uniforms U (n, 2); action, correct, p_true (n,) are written."""
 
     V: Floats
     y: NDArray[np.int64]
@@ -120,8 +122,9 @@ def draw_ties(forest, scratch):
 
 @njit
 def follow(scratch, mistakes):
-    r"""Write each expert's label :math:`\arg\max_l s^i_l` into the payload and hedge's mix of them into p: Algorithm 2,
-    lines 8, 10.
+    r"""Write each expert's label :math:`\arg\max_l s^i_l` into the payload, and hedge's mix of them into p.
+
+    These are lines 8 and 10 of Algorithm 2.
     """
     scratch, mistakes = borrow(scratch), borrow(mistakes)
     _, choices, S = parts(scratch.payload, scratch.p.shape[0])
@@ -134,7 +137,7 @@ def follow(scratch, mistakes):
 
 
 def respond_template(forest, rule, scratch, mistakes, x):
-    """Predict with every learner at x; fills the scratch arrays."""
+    """Predict with every learner at x and fill the scratch arrays."""
     forest, rule, scratch, mistakes, x = borrow(forest), borrow(rule), borrow(scratch), borrow(mistakes), borrow(x)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
     prepare(forest, x, scratch.estimates, scratch.uniforms)
@@ -149,11 +152,11 @@ def respond_template(forest, rule, scratch, mistakes, x):
 
 
 def absorb_template(rule, scratch, state, y, rounds):
-    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the weights of the example into the scratch
+    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the example's weights into the scratch
     arrays.
 
     The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14
-    prints :math:`-C^i(y, l)`, which is negative where :math:`l \ne y`; the text has it right.
+    prints :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the text of the paper has the right formula.
     """
     rule, scratch, state = borrow(rule), borrow(scratch), borrow(state)
     votes, choices, S = parts(scratch.payload, scratch.p.shape[0])
@@ -168,7 +171,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Write what `absorb` reads besides the payload: the terms of label y, and what the rule stored of the votes."""
+    """Write the input of `absorb` beside the payload: the terms of label y, and the rule's stored votes."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain
@@ -187,10 +190,10 @@ def recall_template(rule, scratch, loss, zero, y):
 
 
 def ask_template(rule, scratch, done, asked, costs):
-    """Take the predictions of learners `done`, ..., `asked - 1`, which stand in the payload, and write the next one's
-    costs (K, K).
+    """Process the predictions of learners `done`, ..., `asked - 1` in the payload, and write the next one's costs (K,
+    K).
 
-    `done = -1` starts the round at :math:`s^0`; after the last learner, `asked = N`, no costs are written.
+    `done = -1` starts the round at :math:`s^0`. After the last learner, `asked = N`, no costs are written.
     """
     rule, scratch, costs = borrow(rule), borrow(scratch), borrow(costs)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
@@ -206,10 +209,10 @@ def ask_template(rule, scratch, done, asked, costs):
 
 
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
-    """Play a block; `rounds` are those before it, the cursor is (0, NONE) at the start.
+    """Play a block after `rounds` earlier rounds; the cursor is (0, NONE) at the start.
 
-    Returns DONE; FULL, the cursor's tree being the one whose arrays are to be enlarged, where the next call goes on; or
-    WRONG where scratch.p of the cursor's round is no distribution.
+    Returns DONE, FULL or WRONG. With FULL, the arrays of the cursor's tree must be enlarged, and the next call
+    continues there. With WRONG, scratch.p of the cursor's round is not a distribution.
     """
     forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)
     for t in range(cursor[ROUND], block.y.shape[0]):
@@ -232,14 +235,14 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 
 
 class Steps(NamedTuple):
-    r"""A rule's kernels, and the class of its scratch arrays, with what `adapt` reads of :math:`s^i`.
+    r"""A rule's kernels, and the class of its scratch arrays with the input of `adapt`.
 
-    begin(rule, scratch)                 writes the mass at :math:`s^0`, and what `adapt` reads of it
-    costs(rule, scratch, i, C)          writes learner i's costs into C (K, K)
-    step(rule, scratch, i, l, S)           writes :math:`s^{i+1}` into `S[i]`, and `mass`, `before`, `after` into scratch
-    adapt(rule, scratch, i, l, y, root, S) learns the label y; root is :math:`\sqrt{\text{rounds}}`
-    recall(rule, scratch, i, l, s)         writes what `adapt` reads in `scratch.own` again from the stored votes,
-                                           s being :math:`s^i`
+    begin(rule, scratch) writes the mass at :math:`s^0`, and the input of `adapt` there costs(rule, scratch, i, C)
+    writes learner i's costs into C (K, K) step(rule, scratch, i, l, S) writes :math:`s^{i+1}` into `S[i]`, and `mass`,
+    `before`, `after` into scratch adapt(rule, scratch, i, l, y, root, S) updates with the label y; root is
+    :math:`\sqrt{\text{rounds}}` recall(rule, scratch, i, l, s) restores the input of `adapt` in `scratch.own` from the
+    stored votes,
+                                           where s is :math:`s^i`
     """
 
     own: Any

@@ -1,4 +1,4 @@
-"""The empirical edge of each weak learner (Jung, Goetz and Tewari, Section 4.2), counted as the rounds go by."""
+"""The empirical edge of each weak learner (Jung, Goetz and Tewari, Section 4.2), updated in every round."""
 
 from __future__ import annotations
 
@@ -9,19 +9,20 @@ from numpy.typing import NDArray
 
 
 class Edges(NamedTuple):
-    """Sums over the rounds, by learner (N,): `got`, of C(y, l) at its prediction l; `best`, of C(y, y)."""
+    """Sums over the rounds, by learner (N,): `got` of C(y, l) at its prediction l, and `best` of C(y, y)."""
 
     got: NDArray[np.float64]
     best: NDArray[np.float64]
 
     @classmethod
     def zero(cls, n_learners: int) -> Edges:
-        """Return sums over no rounds."""
+        """Return the sums over zero rounds."""
         return cls(np.zeros(n_learners), np.zeros(n_learners))
 
     def measured(self) -> NDArray[np.float64]:
-        r"""Return :math:`\gamma_i = \text{got}_i / \text{best}_i` (N,); 0 before anything was counted.
+        r"""Return :math:`\gamma_i = \text{got}_i / \text{best}_i` (N,), or 0 before the first round.
 
-        1 for a learner that is always right, 0 for one that guesses, in [-1, 1] where rows of C are gradients.
+        It is 1 for a learner that is always right and 0 for one that guesses. It lies in [-1, 1] if rows of C are
+        gradients.
         """
         return np.divide(self.got, self.best, out=np.zeros(len(self.got)), where=self.best != 0.0)

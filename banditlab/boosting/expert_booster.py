@@ -1,4 +1,4 @@
-"""Base of the adaptive boosters: expert i votes with the first i weak learners, hedge draws the expert to follow."""
+"""Base of the adaptive boosters: expert i votes with the first i weak learners, and hedge draws the expert to follow."""
 
 from __future__ import annotations
 
@@ -31,20 +31,21 @@ class Played(NamedTuple):
 
 @cache
 def _owners(cls: type, *names: str) -> set[type]:
-    """Return the classes that define the methods of these names which `cls` has."""
+    """Return the classes in which the methods of `cls` with these names are defined."""
     return {next(base for base in cls.__mro__ if name in vars(base)) for name in names}
 
 
 class ExpertBooster(Booster):
-    r"""A booster whose learner i predicts at costs computed from the votes :math:`s^{i-1}` of those before it.
+    r"""A booster whose learner i predicts with costs computed from the votes :math:`s^{i-1}` of the learners before it.
 
-    Expert i predicts :math:`\arg\max_l s^i_l`; the one to follow is drawn by hedge at rate 1. A subclass defines by
-    `_rule` how predictions become votes and costs, and what it learns besides the edges: seven kernels, see
-    `compiled_rounds.Steps`. It may keep the votes in any form that grows with them, such as their softmax, that its
-    `loss_code` reads.
+    Expert i predicts :math:`\arg\max_l s^i_l`; hedge at rate 1 draws the expert to follow. A subclass defines in
+    `_rule` how predictions become votes and costs, and its updates apart from the edges: seven kernels, see
+    `compiled_rounds.Steps`. It may store the votes in any form that increases with them, such as their softmax, if its
+    `loss_code` reads that form.
 
-    Whoever the learners are, those kernels are called. Learners that choose by their estimates all choose in one kernel;
-    others predict one by one; and where they are compiled trees a block of rounds is one kernel. The numbers are the same.
+    All kinds of learners use these kernels. If learners choose by their estimates, one kernel makes all choices. Other
+    learners predict one by one. If learners are compiled trees, one kernel plays a block of rounds. The results are the
+    same.
     """
 
     loss_code: int
@@ -73,10 +74,10 @@ class ExpertBooster(Booster):
 
     @abstractmethod
     def _rule(self) -> tuple[Loops, Any]:
-        """Return the rule's loops and the arrays of this booster that they read and write."""
+        """Return the rule's loops and the arrays of this booster that the loops read and write."""
 
     def _played(self) -> Played:
-        """Return the loops' arguments from this booster, apart from the trees; the scratch arrays are reused."""
+        """Return the arguments of the loops that come from this booster, without the trees; scratch arrays are reused."""
         loops, rule = self._rule()
         if self._grove.scratch is None:
             self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)
@@ -92,7 +93,7 @@ class ExpertBooster(Booster):
         return scratch.p.copy(), scratch.payload.copy()
 
     def _ask_one_by_one(self, view: Any) -> None:
-        """Give every learner its costs, unless it reads none, and take its prediction (lines 4 to 10)."""
+        """Pass every learner its costs, unless it does not use them, and store its prediction (lines 4 to 10)."""
         loops, rule, scratch, state = self._played()
         N, K = self.n_learners, self.problem.n_classes
         C, done = np.zeros((K, K)), -1
@@ -119,7 +120,7 @@ class ExpertBooster(Booster):
             learner.update(view, label, w)
 
     def _play(self, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        """Play a block that was checked; where the learners are compiled trees, in one kernel."""
+        """Play a checked block, in one kernel if the learners are compiled trees."""
         forest = self._forest()
         as_here = _owners(type(self), "_respond", "_absorb") == {ExpertBooster}
         if forest is None or not len(forest.trees) or not as_here:
@@ -148,5 +149,5 @@ class ExpertBooster(Booster):
         )
 
     def _best_expert_bound(self) -> float:
-        """Return the proved bound on the mistakes of the best expert at the edges measured so far."""
+        """Return the proved bound on the mistakes of the best expert for the edges measured so far."""
         return float("nan")

@@ -1,4 +1,4 @@
-"""The exploration reduction around a booster: boosting from one bit of feedback."""
+"""The exploration reduction for boosters: boosting with one bit of feedback."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from banditlab.validation import one_of, probability
 
 
 class BoostedExploration(RoundAgent):
-    r"""Any booster made a bandit agent by exploring with probability :math:`\gamma`.
+    r"""Turn a booster into a bandit agent that explores with probability :math:`\gamma`.
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (Algorithm 2 of Agarwal, Kale and Zimmert, a booster in the forecaster's place): toss a coin with
-    probability :math:`\gamma`. Heads: play a uniform class and, if it was right, let the booster learn
-    :math:`(x, y)`. Tails: play a draw from :math:`h(p)`, p the booster's own distribution and h the decoding (by
-    default none), and learn nothing. The probabilities reported are :math:`\gamma/K + (1 - \gamma) h(p)`.
+    Update rule (Algorithm 2 of Agarwal, Kale and Zimmert with a booster instead of the forecaster): flip a coin with
+    probability :math:`\gamma`. Heads: play a uniform class and, if it was right, update the booster with
+    :math:`(x, y)`. Tails: play a draw from :math:`h(p)`, with p the booster's own distribution and h the decoding (none
+    by default), without an update. The reported probabilities are :math:`\gamma/K + (1 - \gamma) h(p)`.
 
-    Guarantee: none proved; the booster sees the stream's rounds thinned by :math:`\gamma/K` whatever they are, so
-    what holds for it in every round holds on the thinned stream. `bound` returns None.
+    Guarantee: none is proved. The booster is updated with a random share :math:`\gamma/K` of the rounds, whatever they
+    are, so that a property of the booster in every round holds on these rounds. `bound` returns None.
 
-    Cost: the booster's prediction in every round, its update in a :math:`\gamma/K` share of them.
+    Cost: the booster's prediction in every round, and its update in a share :math:`\gamma/K` of the rounds.
 
     Parameters
     ----------
@@ -38,17 +38,17 @@ class BoostedExploration(RoundAgent):
     gamma
         Exploration rate in [0, 1].
     decoding
-        How the booster's distribution is played: "sample" as it is, "half-log", "sparsemax", "randomized", "gap" or
-        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log
-        loss, so none has a theorem here.
+        How the booster's distribution is played: "sample" (unchanged), "half-log", "sparsemax", "randomized", "gap" or
+        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log loss, so that no
+        decoding has a theorem here.
     inner_settings
-        Settings of the booster and its weak learners, by name; one that both have as `booster.NAME`.
+        Settings of the booster and its weak learners, by name; a name that both have is written `booster.NAME`.
 
     Raises
     ------
     UsageError
-        `gamma` outside [0, 1], another decoding, a booster or a setting that does not exist, or weak learners that
-        need the label before they predict.
+        `gamma` is outside [0, 1], the decoding, the booster or a setting is unknown, or weak learners need the label
+        before they predict.
     IncompatibleError
         The booster does not support the problem.
 
@@ -97,7 +97,7 @@ class BoostedExploration(RoundAgent):
         return self._inner
 
     def view(self, x: Floats) -> Any:
-        """Return what the booster's weak learners read of a context (d,)."""
+        """Return the form in which the booster's weak learners read a context (d,)."""
         return self._inner.view(x)
 
     def _decide(self, view: Any, u: Floats) -> Decision:

@@ -1,8 +1,8 @@
 r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
-Expert i's weight is :math:`\exp(-M_i)`, :math:`M_i` its mistakes so far. The mistakes are stored, and weights are
-relative to the best expert's, so that only negligible ones underflow. :math:`e^{-M}` of a count of mistakes is read from a
-table.
+Expert i has the weight :math:`\exp(-M_i)`, with :math:`M_i` its mistakes so far. The mistakes are stored, and weights
+are relative to the best expert's, so that only negligible weights underflow. :math:`e^{-M}` for a number of mistakes is
+read from a table.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ NEVER = 746
 
 @njit
 def fade(fading):
-    r"""Write :math:`e^{-M}` of :math:`M = 0, 1, \dots` into fading."""
+    r"""Write :math:`e^{-M}` for :math:`M = 0, 1, \dots` into fading."""
     for i in range(fading.shape[0]):
         fading[i] = np.exp(-float(i))
 
 
 @cache
 def fading_weights() -> NDArray[np.float64]:
-    """Return :math:`e^{-M}` of M from 0 to `NEVER - 1`, one shared read-only array."""
+    """Return :math:`e^{-M}` for M from 0 to `NEVER - 1`, as one shared read-only array."""
     fading = np.zeros(NEVER)
     fade(fading)
     return fading
@@ -49,9 +49,9 @@ def expert_weights(mistakes, fading, v):
 
 @inline
 def mix_experts(mistakes, choices, fading, v, p):
-    """Write the distribution of the label of an expert drawn by its weight into p (K,).
+    """Write the label's distribution into p (K,), for an expert drawn by its weight.
 
-    choices (N,) are the experts' labels; v (N,) gets their weights.
+    choices (N,) has the experts' labels; their weights are written into v (N,).
     """
     expert_weights(mistakes, fading, v)
     for k in range(p.shape[0]):
@@ -68,12 +68,12 @@ def mix_experts(mistakes, choices, fading, v, p):
 
 @njit
 def write_weights(mistakes, fading, v):
-    """`expert_weights`, for callers in Python."""
+    """Write the result of `expert_weights`, for callers in Python."""
     expert_weights(mistakes, fading, v)
 
 
 def weights_of(mistakes: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the experts' weights (N,), their sum 1."""
+    """Return the experts' weights (N,), whose sum is 1."""
     v = np.empty(len(mistakes))
     write_weights(mistakes, fading_weights(), v)
     return v

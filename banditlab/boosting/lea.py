@@ -14,9 +14,9 @@ Floats = NDArray[np.float64]
 
 
 class ExpertAdvice:
-    r"""Algorithm 3: follow expert i with probability proportional to :math:`\exp(-\eta C_i)`, :math:`C_i` its cost so far.
+    r"""Follow expert i with probability proportional to :math:`\exp(-\eta C_i)`, where :math:`C_i` is its cost so far.
 
-    Problem: N experts each predict a class; after the label y an expert that predicted l has the cost
+    Problem (Algorithm 3): N experts each predict a class. After the label y, an expert that predicted l has the cost
     :math:`w_t C_t(y, l)` in [0, 1].
 
     Guarantee (`banditlab.bounds` "expert_advice"): with probability :math:`1 - \delta` its cost after T rounds exceeds that
@@ -25,7 +25,7 @@ class ExpertAdvice:
 
     Parameters
     ----------
-    rounds
+        T, which determines :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
         T, which sets :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
     n_experts
         N, at least 1.
@@ -33,7 +33,7 @@ class ExpertAdvice:
     Raises
     ------
     UsageError
-        A setting below 1, or costs that are not (N,), finite and at least 0.
+        A setting is below 1, or costs are not (N,), finite and at least 0.
 
     References
     ----------

@@ -1,7 +1,7 @@
-"""Surrogate losses :math:`L^r(s)` of votes s (K,) when the label is r: their gradients are the boosters' cost matrices.
+"""Surrogate losses :math:`L^r(s)` of votes s (K,) for the label r, whose gradients are the boosters' cost matrices.
 
-Row r of a cost matrix is the gradient of :math:`L^r`: the entry of the label is minus the sum of the others, which are
-0 or above.
+Row r of a cost matrix is the gradient of :math:`L^r`. The entry of the label is minus the sum of the other entries,
+which are not negative.
 """
 
 from __future__ import annotations
@@ -29,11 +29,10 @@ def odds(s):
 
 @inline
 def slope(loss, rival, own):
-    r"""Return what a rival's lead :math:`s(l) - s(r)` costs per unit, for losses that are a sum over the rivals
-    :math:`l \ne r`.
+    r"""Return the slope of the loss in a rival's lead :math:`s(l) - s(r)`, for losses that are a sum over rivals.
 
-    The votes s(l) and s(r) are given. The logistic loss computes it from their odds, which compiled rounds store: an
-    exponential per vote instead of one per pair.
+    The votes s(l) and s(r) are given. The logistic loss computes the slope from their odds, which compiled rounds
+    store. That needs one exponential per vote instead of one per pair.
     """
     if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
         e = odds(rival)
@@ -48,7 +47,7 @@ def slope(loss, rival, own):
 
 @njit
 def gradient(loss, s, r, g):
-    r"""Write the gradient of :math:`L^r` at s into g (K,): :math:`C(r, \cdot)` for the votes s."""
+    r"""Write the gradient of :math:`L^r` at s into g (K,); it is :math:`C(r, \cdot)` for the votes s."""
     K = s.shape[0]
     total = 0.0
     if loss == SOFTMAX:  # -log softmax(s)_r: softmax(s) - e_r

@@ -20,63 +20,64 @@ SHARE, LEAST_WEIGHT = 0.1, 1e-10
 
 
 class OnlineMBBM(Booster):
-    r"""Boost-by-majority for the multiclass 0-1 loss, whose costs are potentials.
+    r"""Play boost-by-majority for the multiclass 0-1 loss, whose costs are potentials.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. A reference for
-    scale, never ranked with agents that see one bit.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
+    a reference and is never ranked with agents that observe one bit.
 
-    Update rule (Algorithm 1), :math:`\phi_m^r(s)` the probability that the label r is not the only leader once m
-    votes drawn from :math:`u_{\gamma}^r` have joined s. Before learner i votes on :math:`s = s^{i-1}`,
-    :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` are its costs (Equation (4), less the diagonal).
-    It is handed :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros stays one). The class with
-    most votes is played; of equals one, uniformly. Learner i then gets the label y with the weight
-    :math:`w^i / w^{i^*}`, :math:`w^i = \sum_l C(y, l)`, in [0, 1].
+    Update rule (Algorithm 1): let :math:`\phi_m^r(s)` be the probability that the label r is not the only leader after
+    m more votes drawn from :math:`u_{\gamma}^r` are added to s. Before learner i votes on :math:`s = s^{i-1}`, its
+    costs are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It
+    receives :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The class with most
+    votes is played; ties are broken uniformly. Learner i is then updated with the label y and the weight
+    :math:`w^i / w^{i^*}` in [0, 1], where :math:`w^i = \sum_l C(y, l)`.
 
-    Guarantee (Theorem 2): where each learner satisfies the online weak learning condition with edge :math:`\gamma` and
-    excess loss S, with probability :math:`1 - \delta` each, :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with
-    probability :math:`1 - N \delta`, ties counted as mistakes. Lemma 9:
-    :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. It is `banditlab.bounds`' "mbbm_mistakes". S is the learners' and
-    unknown here, so `bound` returns None. Sampled and remembered potentials (whose costs may be negative) and raw
-    costs are outside the theorem.
+    Guarantee (Theorem 2): assume that each learner satisfies the online weak learning condition with edge
+    :math:`\gamma` and excess loss S, with probability :math:`1 - \delta` each. Then
+    :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with probability :math:`1 - N \delta`, where ties count as mistakes. By
+    Lemma 9, :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. The bound is "mbbm_mistakes" in `banditlab.bounds`. S
+    belongs to the learners and is unknown here, so that `bound` returns None. The theorem does not cover sampled and
+    remembered potentials (whose costs may be negative) and raw costs.
 
-    Cost: exact potentials take :math:`O(k N^4)` multiplications a label in the worst case, 18 ms per round at
-    :math:`N = 100`, :math:`k = 8` for one label, 55 ms for the costs of all labels, less where vote counts recur (they
-    are remembered). Sampled ones take :math:`O(\text{draws}\, k N)` a label, remembered ones about 10 us for each state
-    that is new. The weak learners come on top. Memory: theirs, and up to 10 MB of exact potentials, :math:`N k` draws
-    integers, or up to 32 MB of remembered ones.
+    Cost: for one label, exact potentials take :math:`O(k N^4)` multiplications in the worst case: 18 ms per round at
+    :math:`N = 100`, :math:`k = 8`, and 55 ms for the costs of all labels. It is less if vote counts recur, because they
+    are stored. Sampled potentials take :math:`O(\text{draws}\, k N)` per label, remembered ones about 10 µs for each
+    new state. The cost of the weak learners is added. Memory: that of the weak learners, and up to 10 MB for exact
+    potentials, :math:`N k` draws integers for sampled ones, or up to 32 MB for remembered ones.
 
     Parameters
     ----------
     edge
-        :math:`\gamma` in the paper, in (0, 1]: the edge over a uniform guess each weak learner is believed to have.
+        :math:`\gamma` in the paper, in (0, 1]: the assumed edge of each weak learner over a uniform guess.
     n_learners
-        N in the paper.
+        N in the paper, the number of weak learners.
     potentials
-        "exact"; "monte-carlo", the mean over `draws` drawn anew every round; or "remembered", drawn once for each state, as
-        the code of the paper's authors has it, with its oversight (`RememberedPotentials`) and its least weight of 1e-10.
+        "exact"; "monte-carlo", the mean over `draws` draws that are made in every round; or "remembered", drawn once
+        for each state, as in the code of the paper's authors, with its error (`RememberedPotentials`) and its least
+        weight of 1e-10.
     draws
-        How many, 100 in the paper's experiments.
+        Number of draws, 100 in the paper's experiments.
     weight_bound
-        :math:`w^{i^*}` in the paper: "lemma-10" or "trivial", :math:`k-1`, which is never less.
+        :math:`w^{i^*}` in the paper: "lemma-10", or "trivial", which is :math:`k-1` and never smaller.
     cost_rows
-        "normalized", D as in Algorithm 1; "raw", C itself, as the paper's code has it.
+        "normalized", D as in Algorithm 1; "raw", C itself, as in the paper's code.
     weight_scale
-        Factor of all weights; "random" draws one in [0.5, 20] for each learner, as the paper's code does for its trees
-        (with the trivial bound). Weights of at most 1 leave trees small on short streams: on balance-scale, 625 rows, 100
-        trees, edge 0.1, the share of right answers was 0.62 by default, 0.71 with the code's weights, and 0.76 with its raw
-        costs as well, where the paper has 0.77 (2 or 3 orders each).
+        Factor of all weights. "random" draws one in [0.5, 20] for each learner, as the paper's code does for its trees
+        (with the trivial bound). With weights of at most 1 trees stay small on short streams. On balance-scale (625
+        rows, 100 trees, edge 0.1) the share of right answers was 0.62 by default, 0.71 with the code's weights, and
+        0.76 with its raw costs as well, where the paper has 0.77 (2 or 3 orders each).
     weak_learner
         Id of the weak learners.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
+        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
     weak_settings
         Settings of the weak learners, by name (an equal name as `weak_learner.edge`).
 
     Raises
     ------
     UsageError
-        A setting out of range, an unknown weak learner, or one of its settings out of range.
+        A setting is outside its range, or a weak learner or one of its settings is invalid.
 
     References
     ----------
@@ -133,7 +134,7 @@ class OnlineMBBM(Booster):
 
     @property
     def error_rate(self) -> float:
-        r""":math:`\phi_N(0)`, Theorem 2's asymptotic mistake rate, exactly."""
+        r"""The exact :math:`\phi_N(0)`, Theorem 2's asymptotic mistake rate."""
         k = self.problem.n_classes
         return ExactPotentials(self.n_learners, k, self.edge)(self.n_learners, np.zeros(k, dtype=np.int64), 0)
 
@@ -143,8 +144,9 @@ class OnlineMBBM(Booster):
         return np.array(self._largest)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return each learner's empirical edge: the :math:`\gamma_i` with
-        :math:`\sum_t w D(y, l) = ((1 - \gamma_i)/k) \sum_t w`.
+        r"""Return each learner's empirical edge :math:`\gamma_i`.
+
+        It solves :math:`\sum_t w D(y, l) = ((1 - \gamma_i)/k) \sum_t w`.
         """
         return {f"edge.{i}": float(g) for i, g in enumerate(self.edges.measured(), 1)}
 
@@ -163,9 +165,9 @@ class OnlineMBBM(Booster):
         return p / p.sum(), payload
 
     def costs(self, i: int, votes: Any) -> Floats:
-        """Return the costs (k, k) of learner i, from 0 to :math:`N-1`, after the votes (k,) of those before it.
+        """Return the costs (k, k) of learner i, from 0 to :math:`N-1`, after the votes (k,) of the learners before it.
 
-        Exact rows have zero diagonal, no negative entry, and sum to 1 or to 0 where they are normalized.
+        Exact rows have a zero diagonal and no negative entry; if they are normalized, they sum to 1 or to 0.
         """
         self._recall()
         return self._costs(i, votes)
@@ -196,6 +198,6 @@ class OnlineMBBM(Booster):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Make the draws of the round of `payload`, also for a late label."""
+        """Repeat the draws of the round of `payload`, also for a late label."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -32,8 +32,9 @@ EXACT, PRINTED, CODED = range(3)
 
 @njit
 def derivative(loss, how, s, step, l, y, g):
-    r"""Return :math:`f'(\alpha)` of :math:`f(\alpha) = L^y(s^{i-1} + \alpha e_l)`,
-    :math:`s = s^{i-1} + \text{step}\, e_l` being the votes at :math:`\alpha = \text{step}`.
+    r"""Return :math:`f'(\alpha)` of :math:`f(\alpha) = L^y(s^{i-1} + \alpha e_l)`.
+
+    The votes at :math:`\alpha = \text{step}` are :math:`s = s^{i-1} + \text{step}\, e_l`.
     """
     if how == EXACT or l != y:  # (10), (38), (41): the gradient's entry l, at the votes after the step
         gradient(loss, s, y, g)
@@ -49,8 +50,8 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) is how steps decrease with i; loss and how are codes; in_odds says whether costs are stored as odds; a step
-    is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
+    falls (N,) has the decrease of the steps with i. loss and how are codes. in_odds says whether costs are stored as
+    odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
     :math:`\pm \text{limit}`.
     """
 
@@ -64,10 +65,10 @@ class Rule(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    """Scratch for :math:`s^i` in a round: the votes (K,), and the costs at them in one of two forms.
+    """Scratch for :math:`s^i` in a round: the votes (K,), and their costs in one of two forms.
 
-    odds (K,) :math:`e^{s_l}` and pairs (K, K) :math:`1 / (e^{s_r} + e^{s_l})`, 0 where :math:`r = l`; or costs (K, K),
-    their diagonal included.
+    The first form is odds (K,), :math:`e^{s_l}`, and pairs (K, K), :math:`1 / (e^{s_r} + e^{s_l})`, or 0 for
+    :math:`r = l`. The second form is costs (K, K), including their diagonal.
     """
 
     votes: Floats
@@ -83,7 +84,7 @@ class RuleScratch(NamedTuple):
 
 @cache
 def falls_of(N: int, decay: float) -> Floats:
-    r"""Return :math:`e^{-\text{decay}\, i}` of the learners :math:`i = 1, \dots, N`, one shared array."""
+    r"""Return :math:`e^{-\text{decay}\, i}` for the learners :math:`i = 1, \dots, N`, as one shared array."""
     return np.array([math.exp(-decay * (i + 1)) for i in range(N)])
 
 
@@ -92,7 +93,7 @@ def falls_of(N: int, decay: float) -> Floats:
 
 @inline
 def begin_with_odds(scratch):
-    """Write :math:`s^0 = 0`, odds :math:`e^0` and :math:`1/(e^0 + e^0)` for every pair of classes."""
+    """Write :math:`s^0 = 0`, the odds :math:`e^0`, and :math:`1/(e^0 + e^0)` for every pair of classes."""
     own = scratch.own
     K = own.odds.shape[0]
     for r in range(K):
@@ -113,10 +114,9 @@ def costs_with_odds(scratch, i, C):
 
 @inline
 def step_with_odds(alpha, scratch, i, l, S):
-    r"""Take odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
+    r"""Move odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
 
-    :math:`C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l})`: the odds of l change and the reciprocals of its pairs with the
-    others.
+    Because :math:`C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l})`, the odds of l and the reciprocals of its pairs change.
     """
     votes, e, pairs, mass = scratch.own.votes, scratch.own.odds, scratch.own.pairs, scratch.mass[i + 1]
     K, old = e.shape[0], e[l]
@@ -137,7 +137,7 @@ def step_with_odds(alpha, scratch, i, l, S):
 
 @njit
 def begin_with_costs(loss, scratch):
-    """Write :math:`s^0 = 0` and the costs there."""
+    """Write :math:`s^0 = 0` and its costs."""
     K, C = scratch.p.shape[0], scratch.own.costs
     scratch.own.votes[:] = 0.0
     for r in range(K):
@@ -147,7 +147,7 @@ def begin_with_costs(loss, scratch):
 
 @njit
 def step_with_costs(loss, alpha, scratch, i, l, S):
-    r"""Take the costs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7): one row and one column, then the diagonal."""
+    r"""Move the costs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7): one row, one column, then the diagonal."""
     K, C, s = scratch.p.shape[0], scratch.own.costs, scratch.own.votes
     for r in range(K):
         scratch.before[i, r] = C[r, l]
@@ -170,7 +170,7 @@ def step_with_costs(loss, alpha, scratch, i, l, S):
 
 @inline
 def begin_kernel(rule, scratch):
-    """Line 4: :math:`s^0 = 0`, with the costs there."""
+    """Write :math:`s^0 = 0` and its costs (line 4)."""
     if rule.in_odds:
         begin_with_odds(scratch)
     else:
@@ -179,7 +179,7 @@ def begin_kernel(rule, scratch):
 
 @inline
 def costs_kernel(rule, scratch, i, C):
-    """Line 6: write :math:`C^i`, the gradients (9) at :math:`s^{i-1}`, into C (K, K)."""
+    """Write :math:`C^i`, the gradients (9) at :math:`s^{i-1}`, into C (K, K) (line 6)."""
     if rule.in_odds:
         costs_with_odds(scratch, i, C)
     else:
@@ -190,7 +190,7 @@ def costs_kernel(rule, scratch, i, C):
 
 @inline
 def vote_kernel(rule, scratch, i, l, S):
-    r"""Line 7, given the prediction l: :math:`s^i = s^{i-1} + \alpha^i e_l`."""
+    r"""Write :math:`s^i = s^{i-1} + \alpha^i e_l` for the prediction l (line 7)."""
     if rule.in_odds:
         step_with_odds(rule.alpha[i], scratch, i, l, S)
     else:
@@ -199,7 +199,7 @@ def vote_kernel(rule, scratch, i, l, S):
 
 @inline
 def descend_kernel(rule, scratch, i, l, y, root, S):
-    r"""Line 13: :math:`\alpha_i` becomes its projection after a gradient step.
+    r"""Replace :math:`\alpha_i` by its projection after a gradient step (line 13).
 
     The exact derivative at :math:`\alpha_i` is an entry of the next learner's costs, :math:`C^{i+1}(y, l)`.
     """
@@ -213,48 +213,48 @@ def descend_kernel(rule, scratch, i, l, y, root, S):
 
 @njit
 def recall_kernel(rule, scratch, i, l, s):
-    """Do nothing: `descend_kernel` does not read the scratch."""
+    """Do nothing, because `descend_kernel` does not read the scratch."""
 
 
 STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):
-    r"""Adaptive online multiclass boosting: votes weighted by gradient descent, an expert for each number of learners.
+    r"""Play adaptive online multiclass boosting: votes weighted by gradient descent, an expert per number of learners.
 
-    Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
+    Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
-    Update rule (Algorithm 2): learner i predicts at the costs :math:`C^i`, whose row r is the gradient of a surrogate
-    :math:`L^r` at the votes :math:`s^{i-1}` of those before it (9), and answers l;
-    :math:`s^i = s^{i-1} + \alpha^i e_l`; expert i predicts :math:`\arg\max s^i`. Expert i is followed with
-    probability proportional to :math:`\exp(-M_i)`, :math:`M_i` its mistakes. Then :math:`\alpha^i` takes a projected
-    gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and :math:`(x, y)` goes to learner i with the weight
-    :math:`-C^i(y, y)/(k-1)`.
+    Update rule (Algorithm 2): learner i predicts l with the costs :math:`C^i`, whose row r is the gradient of a
+    surrogate :math:`L^r` at the votes :math:`s^{i-1}` of the learners before it (9). Then
+    :math:`s^i = s^{i-1} + \alpha^i e_l`, and expert i predicts :math:`\arg\max s^i`. Expert i is followed with
+    probability proportional to :math:`\exp(-M_i)`, with :math:`M_i` its mistakes. Then :math:`\alpha^i` takes a
+    projected gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and learner i is updated with :math:`(x, y)`
+    and the weight :math:`-C^i(y, y)/(k-1)`.
 
-    Errata. Line 14 prints the weight with :math:`C^i(y, l)`, which is negative where :math:`l \ne y`. The second case
-    of (10) prints :math:`\exp(s(j) + \alpha - s(y))` where the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
-    authors' code has :math:`\exp(s(j) - \alpha - s(y))`. All three are available (`derivative`); only the exact one
-    is a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but it reaches
-    :math:`(k-1)(1 + c N)`: the step here is made for that (the same at :math:`k = 2`).
+    Errata. Line 14 prints the weight with :math:`C^i(y, l)`, which is negative for :math:`l \ne y`. The second case of
+    (10) prints :math:`\exp(s(j) + \alpha - s(y))`, where the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
+    authors' code has :math:`\exp(s(j) - \alpha - s(y))`. All three are available (`derivative`); only the exact one is
+    a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but it can be as large as
+    :math:`(k-1)(1 + c N)`. The step is chosen for the latter (they are equal at :math:`k = 2`).
 
-    Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative), :math:`\gamma_i` the empirical
-    edges:
+    Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative): with the empirical edges
+    :math:`\gamma_i`,
 
     .. math::
 
         \min_i M_i \le [4 (k-1) (\ln 2) T + 16 \sqrt{2} (k-1) N \sqrt{T}] / \sum_i \gamma_i^2,
 
-    and the expected mistakes of the booster are at most :math:`(e/(e-1)) (\min_i M_i + \ln N)`, for the draws of the
-    expert. `diagnostics` has both sides of the first; there is no comparator, so `bound` returns None. Square hinge:
-    Theorem 13, corrected as above. Exponential: Theorem 12's remainder rests on :math:`|f'| \le (k-1) e^i`, which
-    :math:`\alpha = -2` breaks, so no bound is given.
+    and the expected mistakes of the booster over the draws of the expert are at most
+    :math:`(e/(e-1)) (\min_i M_i + \ln N)`. `diagnostics` returns both sides of the first bound. There is no comparator,
+    so that `bound` returns None. For the square hinge, Theorem 13 holds with the correction above. For the exponential
+    loss, Theorem 12's remainder uses :math:`|f'| \le (k-1) e^i`, which is false at :math:`\alpha = -2`, so that there
+    is no bound.
 
-    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another
-    step.
+    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
 
-    Cost: the weak learners', and :math:`O(N K^2)`; over learners that estimate N exponentials, and :math:`N K`
-    divisions (with over 300 learners, whose votes may exceed what has an exponential, a logistic function for each
-    pair instead); :math:`4 N` numbers besides the learners.
+    Cost: the weak learners', and :math:`O(N K^2)`. With learners that estimate probabilities it is N exponentials and
+    :math:`N K` divisions. (With over 300 learners, whose votes may overflow an exponential, it is a logistic function
+    for each pair instead.) Memory: :math:`4 N` numbers besides the learners.
 
     Parameters
     ----------
@@ -265,21 +265,22 @@ class AdaBoostOLM(ExpertBooster):
     loss
         The surrogate L: "logistic" (8), "exponential" (36) or "square-hinge" (39).
     derivative
-        :math:`f'` at right predictions under the logistic loss: "exact", "printed" as (10), or "coded" as the
+        :math:`f'` at right predictions under the logistic loss: "exact", "printed" as in (10), or "coded" as in the
         authors' code.
     weight_scale
-        Factor of the weights, which are in [0, 1] (those of the exponential loss cut at 1, the square hinge's divided by
-        what they can reach); "random" as in the paper's experiments: a factor in [5, 200], drawn for each learner.
+        Factor of the weights, which are in [0, 1] (those of the exponential loss are cut at 1, those of the square
+        hinge are divided by their largest value). "random", as in the paper's experiments: a factor in [5, 200] for
+        each learner.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
+        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
     weak_settings
         Settings of the weak learners, by name.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
 
     References
     ----------

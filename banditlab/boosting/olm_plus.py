@@ -17,25 +17,26 @@ from banditlab.validation import nonnegative, number, one_of, positive
 
 
 class AdaBoostOLMPlus(ExpertBooster):
-    r"""AdaBoost.OLM whose votes are made by improper logistic regression instead of gradient descent.
+    r"""Play AdaBoost.OLM with votes from improper logistic regression instead of gradient descent.
 
-    Problem: online multiclass classification with weak learners, adversarial stream, the label is revealed.
+    Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
-    Update rule (Algorithm 4): learner i predicts at the costs :math:`C^i` of (C.1), the gradients of the multiclass
-    logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K; it answers l, and
+    Update rule (Algorithm 4): learner i predicts l with the costs :math:`C^i` of (C.1). These are the gradients of the
+    multiclass logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K. Then
     :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
-    Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`,
-    :math:`M_i` its mistakes. :math:`(x, y)` goes to learner i with weight :math:`1 - \mathrm{softmax}(s^{i-1})_y`,
-    the sum of the label's row of costs.
+    Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`, with
+    :math:`M_i` its mistakes. Learner i is updated with :math:`(x, y)` and the weight
+    :math:`1 - \mathrm{softmax}(s^{i-1})_y`, the sum of the label's row of costs.
 
-    Guarantee (Proposition 12, (C.5) with its constants), :math:`\gamma_i` the empirical edges and :math:`R(T)` the
-    regression's regret: :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`, :math:`R(T) = O(\ln(T)^2)`
-    by Theorem 13 (`BoostingRegression.bound`); expected mistakes at most :math:`(e/(e-1)) (\min_i M_i + \ln N)`.
-    `banditlab.bounds` has the mistakes with probability :math:`1 - \delta` as "hedge_mistakes_with_confidence", and those under
-    the weak learning condition as "olm_plus_weak_learners".
-    `diagnostics` has both sides; there is no comparator, so `bound` returns None.
+    Guarantee (Proposition 12, (C.5) with its constants): with the empirical edges :math:`\gamma_i` and the regression's
+    regret :math:`R(T)`, :math:`\min_i M_i \le 4 [T \ln K + N R(T)] / \sum_i \gamma_i^2`. By Theorem 13,
+    :math:`R(T) = O(\ln(T)^2)` (`BoostingRegression.bound`). Expected mistakes are at most
+    :math:`(e/(e-1)) (\min_i M_i + \ln N)`. In `banditlab.bounds`, "hedge_mistakes_with_confidence" bounds the mistakes
+    with probability :math:`1 - \delta`, and "olm_plus_weak_learners" those under the weak learning condition.
+    `diagnostics` returns both sides. There is no comparator, so that `bound` returns None.
 
-    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown; :math:`9 N` numbers besides the learners.
+    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown. Memory: :math:`9 N` numbers besides the
+    learners.
 
     Parameters
     ----------
@@ -44,26 +45,26 @@ class AdaBoostOLMPlus(ExpertBooster):
     weak_learner
         Id of the weak learners.
     regression
-        "folklore" as in Algorithm 3, or "aioli", of which the paper says that it would do as well.
+        "folklore" as in Algorithm 3, or "aioli", which according to the paper works as well.
     clip
-        Largest half-margin in the regression; "theory" is :math:`\ln T`.
+        Largest half-margin in the regression; "theory" is :math:`\ln T`, which needs the horizon.
     regression_bound
-        B of the regression's binary forecaster: 2 in the paper; :math:`\sqrt{2}` is enough for :math:`\alpha` in [-2,
+        B of the regression's binary forecaster: 2 in the paper; :math:`\sqrt{2}` suffices for :math:`\alpha` in [-2,
         2].
     weight_scale
-        Factor of the weights, which are in [0, 1]; "random": a factor in [5, 200], drawn for each learner.
+        Factor of the weights, which are in [0, 1]. "random": a factor in [5, 200], drawn for each learner.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
+        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
     weak_settings
         Settings of the weak learners, by name.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
     HorizonRequiredError
-        clip = "theory" where the horizon is unknown.
+        clip = "theory", and the horizon is unknown.
 
     References
     ----------
@@ -115,7 +116,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return what changes; the regressions as their stacked state."""
+        """Return everything that changes from round to round, with the regressions as their stacked state."""
         state = super().get_state()
         del state["_regressions"]
         return state | {"regression_states": self._regressions.states}

@@ -19,17 +19,17 @@ MINE, OTHER = 0, 1
 
 
 class AdaBoostOLOneVsAll(Booster):
-    r"""One binary AdaBoost.OL for each class; the class whose booster is surest is played.
+    r"""Play one binary AdaBoost.OL per class: the class whose booster has the highest confidence is played.
 
-    Problem: online multiclass classification with binary weak learners, the label is revealed.
+    Problem: online multiclass classification with binary weak learners; the label is revealed.
 
-    Update rule: booster k is AdaBoost.OLM at :math:`k = 2` on the labels "class k" and "not"; how sure it is is the
-    weight of its experts that say "class k". The largest weight is played, ties at random. All K boosters learn from
-    every label.
+    Update rule: booster k is AdaBoost.OLM at :math:`k = 2` with the labels "class k" and "not class k". Its confidence
+    is the weight of its experts that predict "class k". The class with the largest weight is played; ties are broken at
+    random. All K boosters are updated with every label.
 
     Guarantee: none for the K classes; `bound` returns None.
 
-    Cost: K times AdaBoost.OLM's with binary weak learners.
+    Cost: K times that of AdaBoost.OLM with binary weak learners.
 
     Parameters
     ----------
@@ -42,15 +42,15 @@ class AdaBoostOLOneVsAll(Booster):
     weight_scale
         Factor of the weights, or "random", as in AdaBoost.OLM.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights: the trees of every run are tuned alike, with 1 as in the code of
-        Jung, Goetz and Tewari; without it they are drawn anew in every run.
+        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
+        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
     weak_settings
         Settings of the weak learners, by name.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
 
     References
     ----------
@@ -101,7 +101,7 @@ class AdaBoostOLOneVsAll(Booster):
         return self.members[0].inner
 
     def peek(self, label: int) -> None:
-        """Pass to each class's simulated learners whether the next label is theirs."""
+        """Pass to each class's simulated learners whether the next label is that class."""
         for k, member in enumerate(self.members):
             member.peek(MINE if label == k else OTHER)
 
@@ -128,7 +128,7 @@ class AdaBoostOLOneVsAll(Booster):
 class OneVsAllLearner(ProbableLearner):
     """K binary weak learners, "class k or not", as one multiclass weak learner.
 
-    Their estimates of "class k", as they are, are the estimate (its scale does not matter for what costs least).
+    Their estimates of "class k" are its estimate. (The scale of the estimate does not affect which class costs least.)
     """
 
     id = "one-vs-all"
@@ -151,7 +151,7 @@ class OneVsAllLearner(ProbableLearner):
         self._both = np.zeros(2)
 
     def estimate(self, context: Any, q: Floats) -> None:
-        """Write each class's estimated share into q (K,); all equal where every one is 0."""
+        """Write each class's estimated share into q (K,), or equal shares if all estimates are 0."""
         for k, member in enumerate(self.members):
             member.estimate(context, self._both)
             q[k] = self._both[MINE] / self._both.sum()
@@ -159,39 +159,39 @@ class OneVsAllLearner(ProbableLearner):
             q[:] = 1.0
 
     def trees(self) -> list[Any]:
-        """Return the trees that compiled loops play in this learner's place, one for each class; none if not all are."""
+        """Return the trees that compiled loops play instead of this learner, one per class; none if some are not trees."""
         groups = [member.trees() if hasattr(member, "trees") else [] for member in self.members]
         return [tree for group in groups for tree in group] if all(len(group) == 1 for group in groups) else []
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Every member learns whether the label is its class."""
+        """Update every binary learner with whether the label is its class."""
         for k, member in enumerate(self.members):
             member.update(context, MINE if label == k else OTHER, weight)
 
 
 class AdaOVA(AdaBoostOLM):
-    """AdaBoost.OLM over weak learners that are each one binary learner for every class.
+    """Play AdaBoost.OLM with weak learners that each consist of one binary learner per class.
 
-    Problem: online multiclass classification with binary weak learners, the label is revealed.
+    Problem: online multiclass classification with binary weak learners; the label is revealed.
 
-    Update rule: AdaBoost.OLM's, whose learner i estimates class k by what its k-th binary learner says of "class k or
-    not"; the K binary learners of learner i get its weight.
+    Update rule: that of AdaBoost.OLM. Learner i's estimate of class k is the estimate of its k-th binary learner for
+    "class k or not". The K binary learners of learner i receive its weight.
 
-    Guarantee: AdaBoost.OLM's.
+    Guarantee: that of AdaBoost.OLM.
 
-    Cost: AdaBoost.OLM's, with K binary weak learners for each learner.
+    Cost: that of AdaBoost.OLM, with K binary weak learners per learner.
 
     Parameters
     ----------
-    See AdaBoost.OLM: n_learners (of K binary weak learners each, tuned alike where there is a tuning_seed), weak_learner,
-    loss, derivative, weight_scale, tuning_seed and weak_settings.
+    See AdaBoost.OLM: n_learners (with K binary weak learners each, of equal tuning if there is a tuning_seed),
+    weak_learner, loss, derivative, weight_scale, tuning_seed and weak_settings.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
     IncompatibleError
-        A weak learner that estimates no probabilities.
+        A weak learner does not estimate probabilities.
 
     References
     ----------

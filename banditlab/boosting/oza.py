@@ -15,17 +15,17 @@ from banditlab.validation import number, one_of, positive
 
 
 class Oza(Booster):
-    r"""AdaBoost's reweighting, one example at a time.
+    r"""Play AdaBoost's reweighting with one example at a time.
 
-    Problem: online multiclass classification with weak learners, the label is revealed.
+    Problem: online multiclass classification with weak learners; the label is revealed.
 
-    Update rule (Figure 2): an example starts with the weight :math:`\lambda = 1` and passes the learners in turn.
-    Learner i trains k times on it, :math:`k \sim \text{Poisson}(\lambda)`; if it is right about it then,
-    :math:`\lambda_{sc} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sc})`, else
-    :math:`\lambda_{sw} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sw})`, n the
-    examples seen and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` its own sums. The class with most votes is played,
-    learner i voting with :math:`\ln((1 - \epsilon) / \epsilon)`,
-    :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`; ties at random.
+    Update rule (Figure 2): an example starts with the weight :math:`\lambda = 1` and is passed to the learners in turn.
+    Learner i is updated with it k times, :math:`k \sim \text{Poisson}(\lambda)`. If its prediction is then right,
+    :math:`\lambda_{sc} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sc})`; otherwise
+    :math:`\lambda_{sw} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sw})`. Here n is the
+    number of examples, and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` are the learner's own sums. The class with most
+    votes is played. Learner i votes with the weight :math:`\ln((1 - \epsilon) / \epsilon)`,
+    :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`. Ties are broken at random.
 
     Guarantee: none; `bound` returns None.
 
@@ -38,22 +38,23 @@ class Oza(Booster):
     weak_learner
         Id of the weak learners.
     sampling
-        "poisson", or "weight": every learner trains once, on the example with the weight :math:`\lambda`.
+        "poisson", or "weight": every learner is updated once, with the weight :math:`\lambda`.
     largest_weight
-        :math:`\lambda` is cut there: a learner that is hardly ever wrong would give one example the weight of n.
+        Upper limit of :math:`\lambda`. Without it, a learner that is rarely wrong would give one example the weight of
+        n.
     least_error
-        :math:`\epsilon` is at least this, in (0, 1/2): no learner's vote is infinite. Above 1/2 a learner has no
-        vote.
+        Lower limit of :math:`\epsilon`, in (0, 1/2), so that no vote is infinite. A learner with :math:`\epsilon` above
+        1/2 has no vote.
     tuning_seed
-        Seed of the trees' tuning: the trees of every run are tuned alike, with 1 as in the code of Jung, Goetz and Tewari;
-        without it they are drawn anew in every run.
+        Seed of the trees' tuning, which is then the same in every run; 1 gives the tuning in the code of Jung, Goetz
+        and Tewari. Without a seed the tuning is drawn in every run.
     weak_settings
         Settings of the weak learners, by name.
 
     Raises
     ------
     UsageError
-        A setting out of its range, a weak learner or a setting of it that does not exist.
+        A setting is outside its range, or a weak learner or one of its settings is unknown.
 
     References
     ----------
@@ -87,7 +88,9 @@ class Oza(Booster):
         self.right, self.wrong = np.zeros((2, self.n_learners))
 
     def errors(self) -> Floats:
-        r"""Return :math:`\epsilon` (N,), the share of weight each learner was wrong on; 1/2 before the first round."""
+        r"""Return :math:`\epsilon` (N,), the share of weight with a wrong prediction of each learner; 1/2 before the
+        first round.
+        """
         total = self.right + self.wrong
         return np.divide(self.wrong, total, out=np.full(self.n_learners, 0.5), where=total > 0.0)
 

@@ -1,21 +1,21 @@
-r"""Potentials of the multiclass 0-1 loss: how likely a booster is to lose with m votes still to come.
+r"""Potentials of the multiclass 0-1 loss: the probability that a booster is wrong with m votes still to come.
 
 .. math::
 
     \phi_m^r(s) = P(\max_{l \ne r} (s_l + n_l) \ge s_r + n_r),
 
-n multinomial :math:`(m; u_\gamma^r)`, where :math:`u_\gamma^r` puts :math:`(1 - \gamma)/k` on every class and
-:math:`\gamma` more on r: Equation (16) of the paper, which solves :math:`\phi_0^r = L^r` and
+n multinomial :math:`(m; u_\gamma^r)`. Here :math:`u_\gamma^r` gives :math:`(1 - \gamma)/k` to every class and
+:math:`\gamma` more to r. This is Equation (16) of the paper, which solves :math:`\phi_0^r = L^r` and
 :math:`\phi_{m+1}^r(s) = \mathbb{E}_{l \sim u_\gamma^r} \phi_m^r(s + e_l)`, Equation (3).
 
-Exactly: given :math:`n_r = c` the other counts are multinomial, uniform over :math:`k - 1` classes, and r wins when
-:math:`n_l \le s_r - s_l + c - 1` for all of them. Counts of M draws are independent Poisson variables of mean
-:math:`M/(k - 1)` given their sum, so that the probability is a coefficient of a product of truncated Poisson
-polynomials, over :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing overflows, and what
-underflows is a probability below 1e-300.
+Exact computation: given :math:`n_r = c` the other counts are multinomial, uniform over :math:`k - 1` classes, and r
+wins if :math:`n_l \le s_r - s_l + c - 1` for all of them. Given their sum, counts of M draws are independent Poisson
+variables of mean :math:`M/(k - 1)`. The probability is therefore a coefficient of a product of truncated Poisson
+polynomials, divided by :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing overflows, and only
+probabilities below 1e-300 underflow.
 
-What the booster needs are differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are summed up from events of their
-own, never subtracted, so that they are right to relative precision and never negative.
+The booster needs differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are sums of probabilities of events and never
+subtractions, so that they have a small relative error and are never negative.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ MEMO = 20_000
 
 
 class Tables(NamedTuple):
-    r"""For up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,); the scratch polynomials (3, k, N+1).
+    r"""Tables for up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,), and scratch polynomials (3, k,
+    N+1).
 
     `binomial[m, c]` is :math:`P(n_r = c)` of m votes, `poisson[M, n]` is :math:`P(\mathrm{Poisson}(M/(k-1)) = n)`,
     `total[M]` is :math:`P(\mathrm{Poisson}(M) = M)`.
@@ -67,8 +68,9 @@ def _tables(n_votes: int, n_classes: int, edge: float) -> Tables:
 
 @njit
 def times(a, degree, pmf, cap, most, out):
-    r"""Write :math:`a(x) \sum_{n \le \text{cap}} \text{pmf}_n x^n` into out up to :math:`x^{\text{most}}` and return
-    its degree, -1 for the zero polynomial.
+    r"""Write :math:`a(x) \sum_{n \le \text{cap}} \text{pmf}_n x^n` into out up to :math:`x^{\text{most}}`.
+
+    Returns the degree of the product, -1 for the zero polynomial.
     """
     if degree < 0 or cap < 0:
         return -1
@@ -94,9 +96,9 @@ def at(a, degree, b, other, power):
 def row_kernel(tables, m, lead, row, degrees):
     r"""Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the :math:`s_r - s_l`, ascending.
 
-    `row[LOST]` is :math:`\phi(s)`; `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie at the top;
-    `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, that of a win by a single vote over l. degrees (3, k) is
-    scratch.
+    `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie for the
+    most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability of a win by a single vote over l.
+    degrees (3, k) is scratch.
     """
     n = lead.shape[0]
     before, after, loose = tables.scratch[BEFORE], tables.scratch[AFTER], tables.scratch[LOOSE]
@@ -135,7 +137,8 @@ def row_kernel(tables, m, lead, row, degrees):
 
 
 class Potentials(ABC):
-    r"""Potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes: a subclass computes them.
+    r"""Base class of potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes; a subclass computes
+    them.
 
     Parameters
     ----------
@@ -149,7 +152,7 @@ class Potentials(ABC):
     Raises
     ------
     UsageError
-        n_votes below 0.
+        n_votes is below 0.
     """
 
     ahead: ClassVar[int] = 0
@@ -168,13 +171,15 @@ class Potentials(ABC):
         Raises
         ------
         UsageError
-            m below 0 or above n_votes + ahead.
+            m is below 0 or above n_votes + ahead.
         """
 
     @abstractmethod
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} +
-        e_{\text{label}})` for every l, shape (k,).
+        r"""Return the cost of each class l, shape (k,), after votes (k,).
+
+        It is
+        :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.
         """
 
     def matrix(self, m: int, votes: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -188,22 +193,22 @@ class Potentials(ABC):
 
 
 class ExactPotentials(Potentials):
-    r"""The potentials exactly, and memoised.
+    r"""The potentials, computed exactly and memoised.
 
     Potentials are symmetric in the wrong classes: a row is computed for the sorted differences :math:`s_r - s_l` and
-    stored, up to `MEMO` rows. Storing them changes no number.
+    stored, up to `MEMO` rows. Storing rows does not change the results.
 
-    Cost: one row :math:`\phi(s + e_l)`, all l, takes :math:`O(k m^3)` multiplications; :math:`N^2 + k N` numbers of
-    tables.
+    Cost: one row :math:`\phi(s + e_l)` for all l takes :math:`O(k m^3)` multiplications. Memory: :math:`N^2 + k N`
+    numbers of tables.
 
     Parameters
     ----------
     n_votes
-        N, the learners whose votes are to come.
+        N, the largest number of votes to come.
     n_classes
         k.
     edge
-        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, the edge of a vote over a uniform guess, in [0, 1].
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
@@ -213,7 +218,7 @@ class ExactPotentials(Potentials):
         self._memo: dict[tuple[int, ...], NDArray[np.float64]] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles omit the cache: it is megabytes, and computed again."""
+        """Omit the cache in copies and pickles, because it takes megabytes and can be computed again."""
         return ExactPotentials, (self.n_votes, self.n_classes, self.edge)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
@@ -221,8 +226,10 @@ class ExactPotentials(Potentials):
         return float(self._row(m, [int(votes[label] - v) for l, v in enumerate(votes) if l != label])[0][LOST])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} +
-        e_{\text{label}})` for every l, shape (k,).
+        r"""Return the cost of each class l, shape (k,), after votes (k,).
+
+        It is
+        :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.
         """
         s = votes.tolist()
         top = s.pop(label)
@@ -249,9 +256,9 @@ class ExactPotentials(Potentials):
 
 @njit
 def count_kernel(uniforms, favoured, counts):
-    """Write into counts[m] (draws, k) how often each class came in the first m votes of each row of uniforms (draws, N).
+    """Write the counts of each class in the first m votes of each row of uniforms (draws, N) into counts[m] (draws, k).
 
-    Column 0 is the class of probability `favoured`, the others share the rest evenly.
+    Column 0 is the class with probability `favoured`; the other classes share the rest evenly.
     """
     others = counts.shape[2] - 1
     counts[0] = 0
@@ -266,10 +273,10 @@ def count_kernel(uniforms, favoured, counts):
 
 @njit
 def sampled_row_kernel(counts, votes, label, costs):
-    r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,), :math:`\phi` the
-    mean over counts (draws, k); return :math:`\phi(\text{votes})`.
+    r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,).
 
-    Every draw serves all l, so no estimated cost is negative.
+    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l share every draw, so that
+    no estimated cost is negative.
     """
     draws, k = counts.shape
     costs[:] = 0.0
@@ -291,7 +298,7 @@ def sampled_row_kernel(counts, votes, label, costs):
 
 
 class DrawnPotentials(Potentials):
-    """Potentials that are means over draws of the votes to come, made from a seed.
+    """Potentials that are means over draws of the votes to come, with a given seed.
 
     Parameters
     ----------
@@ -303,7 +310,7 @@ class DrawnPotentials(Potentials):
     Raises
     ------
     UsageError
-        n_votes below 0 or draws below 1.
+        n_votes is below 0, or draws is below 1.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
@@ -319,23 +326,23 @@ class DrawnPotentials(Potentials):
 
 
 class SampledPotentials(DrawnPotentials):
-    r"""The same potentials by Monte Carlo: the mean over draws of the votes to come, as the paper's experiments take
-    it.
+    r"""Monte Carlo estimates of the potentials: the mean over draws of the votes to come, as in the paper's
+    experiments.
 
-    `redraw` makes the draws of a round; within it all learners and all labels share them, the votes of m to come being
-    the first m of each draw. Every single estimate is unbiased with a standard error of at most
+    `redraw` makes the draws of a round. All learners and all labels of the round share them: the m votes to come are
+    the first m of each draw. Every estimate is unbiased with a standard error of at most
     :math:`1/(2 \sqrt{\text{draws}})`.
 
-    Cost: :math:`O(\text{draws}\, k)` for a row, :math:`N\, \text{draws}\, k` integers of memory.
+    Cost: :math:`O(\text{draws}\, k)` per row. Memory: :math:`N\, \text{draws}\, k` integers.
 
     Parameters
     ----------
     n_votes
-        N, the learners whose votes are to come.
+        N, the largest number of votes to come.
     n_classes
         k.
     edge
-        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, the edge of a vote over a uniform guess, in [0, 1].
     draws
         Number of draws of the votes to come, for each estimate.
     """
@@ -355,8 +362,10 @@ class SampledPotentials(DrawnPotentials):
         return float(sampled_row_kernel(self._counts[self._checked(m)], votes, label, np.empty(self.n_classes)))
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes}
-        + e_{\text{label}})` for every l, shape (k,).
+        r"""Return the estimated cost of each class l, shape (k,), after votes (k,).
+
+        It estimates
+        :math:`\phi_m^{\text{label}}(\text{votes} + e_l) - \phi_m^{\text{label}}(\text{votes} + e_{\text{label}})`.
         """
         out = np.empty(self.n_classes)
         sampled_row_kernel(self._counts[self._checked(m)], votes, label, out)

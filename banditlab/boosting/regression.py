@@ -29,10 +29,10 @@ HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
 
 
 class Regressions(NamedTuple):
-    r"""N binary forecasters of two features, :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and three constants
+    r"""N binary forecasters of two features, with :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and constants
     (3,).
 
-    Q holds :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}` and :math:`h = A^{-1} b` in AIOLI's letters; the
+    Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`h = A^{-1} b`, in AIOLI's notation. The
     constants are the curvature c, the virtual weight w, and the clip.
     """
 
@@ -42,10 +42,11 @@ class Regressions(NamedTuple):
 
     @classmethod
     def of(cls, n: int, forecaster: AIOLI | FOLKLORE, clip: float) -> Regressions:
-        r"""Return n forecasters of the settings given.
+        r"""Return n forecasters with the given settings.
 
-        For two classes FOLKLORE keeps :math:`W_1 = -W_2`, so that its inverse is that of one matrix of order d and its
-        minimiser a root in one unknown (Appendix D): those of AIOLI with :math:`\lambda/2` and :math:`w = 1/2`.
+        For two classes FOLKLORE has :math:`W_1 = -W_2`. Its inverse is then that of one matrix of order d and its
+        minimiser a root in one unknown (Appendix D). They equal those of AIOLI with :math:`\lambda/2` and
+        :math:`w = 1/2`.
         """
         lam, weight = 0.5 * forecaster.regularization, 0.5
         if isinstance(forecaster, AIOLI):
@@ -55,10 +56,10 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    r"""Scratch for :math:`s^i` in a round: its softmax, the shares (K,), and the inputs of each regression (N, 8).
+    r"""Scratch for :math:`s^i` in a round: its softmax, the shares (K,), and the data of each regression (N, 8).
 
-    seen: the half-margin, clipped, which makes :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
-    :math:`q = x'A^{-1}x`, :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)`, :math:`\mathrm{sigmoid}(-|t|)`.
+    The data `seen` are the clipped half-margin, where :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
+    :math:`q = x'A^{-1}x` and :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`.
     """
 
     shares: NDArray[np.float64]
@@ -75,8 +76,9 @@ class RuleScratch(NamedTuple):
 
 @inline
 def forecast(states, i, half, seen):
-    r"""Write the outputs of regression i at a clipped half-margin into seen (8,); return
-    :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
+    r"""Write the outputs of regression i at a clipped half-margin into seen (8,).
+
+    Returns :math:`\mathrm{sigmoid}(t)` and :math:`\mathrm{sigmoid}(-t)`.
     """
     Q, h, clip = states.Q[i], states.h[i], states.constants[CLIP]
     half = min(clip, max(-clip, half))  # x = (half, -1)
@@ -90,7 +92,7 @@ def forecast(states, i, half, seen):
 
 @inline
 def update_kernel(states, i, right, seen):
-    """Update regression i on whether the prediction was right, at what `forecast` has seen: `aioli.surrogate` at t."""
+    """Update regression i with whether the prediction was right, at the data of `forecast`: `aioli.surrogate` at t."""
     Q, h = states.Q[i], states.h[i]
     t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
     sign = 1.0 if right else -1.0
@@ -111,7 +113,7 @@ def update_kernel(states, i, right, seen):
 
 @inline
 def put_mass(scratch, i):
-    r"""Write :math:`\sum_{k \ne r} p_k` of the stored shares into mass, row i."""
+    r"""Write :math:`\sum_{k \ne r} p_k` of the stored shares into row i of mass."""
     p, mass = scratch.own.shares, scratch.mass[i]
     K = p.shape[0]
     mass[:] = 0.0
@@ -131,8 +133,8 @@ def begin(states, scratch):
 def costs(states, scratch, i, C):
     """Write the costs :math:`C^i` (K, K) of (C.1).
 
-    They are the gradient's rows shifted to 0 at the label and divided by K: 0 or above, a row's sum at most 1, the class
-    that FOLKLORE's paper restricts weak learners' costs to.
+    They are the gradient's rows, shifted to 0 at the label and divided by K. No cost is negative, and a row's sum is at
+    most 1. FOLKLORE's paper restricts weak learners' costs to this class.
     """
     K = C.shape[0]
     share = 1.0 / K
@@ -144,9 +146,9 @@ def costs(states, scratch, i, C):
 
 @inline
 def vote(states, scratch, i, l, S):
-    r"""Step to :math:`\mathrm{softmax}(s^{i+1})`, :math:`s^{i+1} = \mathrm{BoostReg}^i(s^i, l)`.
+    r"""Step to :math:`\mathrm{softmax}(s^{i+1})` with :math:`s^{i+1} = \mathrm{BoostReg}^i(s^i, l)`.
 
-    The class l gets :math:`\mathrm{sigmoid}(t)`, the others what is left, in the proportions they had.
+    The class l gets :math:`\mathrm{sigmoid}(t)`, and the other classes share the rest in their former proportions.
     """
     p, K, others = scratch.own.shares, scratch.own.shares.shape[0], scratch.mass[i, l]
     scratch.before[i] = p[l]
@@ -162,13 +164,13 @@ def vote(states, scratch, i, l, S):
 
 @inline
 def adapt(states, scratch, i, l, y, root, S):
-    r""":math:`\mathrm{BoostReg}^i.\mathrm{Update}`: its binary label is whether l is y."""
+    r"""Apply :math:`\mathrm{BoostReg}^i.\mathrm{Update}`, whose binary label is whether l is y."""
     update_kernel(states, i, y == l, scratch.own.seen[i])
 
 
 @njit
 def recall(states, scratch, i, l, p):
-    """Write the forecast of regression i for a class l and votes whose softmax is p (K,) into seen again."""
+    """Write the forecast of regression i for a class l, and votes whose softmax is p (K,), into seen again."""
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
@@ -181,43 +183,44 @@ STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:
-    r"""N copies of Algorithm 3: predict votes from votes s and a weak prediction l, as well as the best
-    :math:`s + \alpha e_l`.
+    r"""Predict votes from votes s and a weak prediction l, as well as the best :math:`s + \alpha e_l`, by Algorithm 3.
 
-    Problem (Definition 11): see s (K,) and l, answer :math:`\hat{s}` (K,), see the label y, pay
+    An object has N copies of the algorithm.
+
+    Problem (Definition 11): given s (K,) and l, return :math:`\hat{s}` (K,); then observe the label y, and pay
     :math:`-\ln \mathrm{softmax}(\hat{s})_y`. The comparators are :math:`s + \alpha e_l` with one :math:`\alpha` in [-2,
     2] for all rounds.
 
     Update rule (Algorithm 3): whether l is right is a binary problem with the margin
-    :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. Half of it, clipped, and -1 are the context (:math:`d = 2`) of a
-    binary forecaster. Its two logits :math:`\zeta` replace :math:`s_l` and the mass of the others:
-    :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The forecaster is
-    this package's FOLKLORE, with the curvature that is a lower bound and the complete linear term, or AIOLI.
+    :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. Half of the margin without :math:`\alpha`, clipped, and -1 are
+    the context (:math:`d = 2`) of a binary forecaster. Its two logits :math:`\zeta` replace :math:`s_l` and the mass of
+    the others: :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The
+    forecaster is this package's FOLKLORE, with an admissible curvature and the complete linear term, or AIOLI.
 
-    Guarantee (Theorem 13): regret at most the forecaster's plus :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats;
-    with :math:`\text{clip} = \ln T`, :math:`O((\ln T)^2)`. See `bound`.
+    Guarantee (Theorem 13): the regret is at most the forecaster's plus :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in
+    nats; it is :math:`O((\ln T)^2)` for :math:`\text{clip} = \ln T`. See `bound`.
 
     Both forecasters have the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
-    steps of a round (`STEPS`) keep the softmax of the votes in place of the votes.
+    steps of a round (`STEPS`) store the softmax of the votes instead of the votes.
 
-    Cost: :math:`O(K)` per round, an exponential, a logarithm and a root; five floats for each copy.
+    Cost: :math:`O(K)` per round with an exponential, a logarithm and a root. Memory: five floats per copy.
 
     Parameters
     ----------
     n_copies
-        N.
+        N, the number of copies.
     clip
         Largest half-margin, :math:`\ln T` in the paper; 0 or above.
     forecaster
         "folklore" or "aioli".
     norm_bound
-        B of the binary problem, the largest norm of a row of :math:`W_\alpha`; 2 in the paper, and :math:`\sqrt{2}` is
-        enough.
+        B of the binary problem, the largest norm of a row of :math:`W_\alpha`; 2 in the paper, and :math:`\sqrt{2}`
+        suffices.
 
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -233,8 +236,9 @@ class BoostingRegression:
         self.states = Regressions.of(n_copies, self._one, self.clip)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return a copy's regret after `rounds` rounds over :math:`\alpha` in [-2, 2], in nats; None where
-        :math:`W_\alpha` is not covered.
+        r"""Return a copy's regret after `rounds` rounds over :math:`\alpha` in [-2, 2], in nats.
+
+        Returns None if the theorem does not cover :math:`W_\alpha`.
         """
         regret = self._one.bound(rounds)
         if regret is None or self.norm_bound < math.sqrt(2.0):

@@ -1,8 +1,8 @@
 """Potentials of the 0-1 loss as in the code of Jung, Goetz and Tewari: drawn once for each state, and stored.
 
-What their code stores for ever is here a function of a seed and the state: the draws of a state come from a counter-based
-generator whose counter is made of the state. So a table of fixed size, whose entries may be lost and come back the same,
-serves for the memory, and a booster's pickle needs its seed only.
+Their code stores potentials without limit. Here a potential is a function of a seed and the state: its draws come from
+a counter-based generator whose counter depends on the state. A table of fixed size therefore suffices, because lost
+entries can be recomputed, and a booster's pickle needs the seed only.
 """
 
 from __future__ import annotations
@@ -36,20 +36,25 @@ def _mixed(h):
 
 @inline
 def _of_count(votes):
-    """A class's part of a state's name; the parts of the wrong classes are added, so that their order is forgotten."""
+    """Return a class's part of a state's key; the parts of the wrong classes are added, so that their order is
+    irrelevant.
+    """
     return _mixed(np.uint64(votes) * _FOUR + _ONE)
 
 
 @inline
 def _name(m, mine, others):
-    """Return a 64-bit key of a state, never 0: m remaining votes, `mine` for the label, the parts of the others."""
+    """Return a 64-bit key of a state, never 0: m remaining votes, `mine` for the label, and the others' parts of the
+    key.
+    """
     h = _mixed(others + _mixed(np.uint64(mine) * _FOUR + _TWO)) + np.uint64(m) * _ODD
     return _mixed(h) | _ONE
 
 
 class Draws(NamedTuple):
-    r"""What the draws of up to M votes read; `label` is the law of the label's votes, the rest of which the others
-    share.
+    r"""Tables for the draws of up to M votes.
+
+    `label` has the distribution of the label's votes; the other classes share the remaining votes.
 
     label (M + 1, M + 1)    :math:`P(n_r \le c)` of m votes
     none (k, M + 1)         :math:`(1 - 1/j)^m`, the chance that one of j classes gets none of m votes
@@ -70,7 +75,7 @@ class Draws(NamedTuple):
 
 @inline
 def _share(u, m, left, tables):
-    """Return how many of m votes, uniform over `left` > 1 classes, go to the first of them: a binomial, by inversion."""
+    """Return how many of m votes, uniform over `left` > 1 classes, go to the first class: a binomial draw by inversion."""
     x, p, odds = 0, tables.none[left, m], 1.0 / (left - 1.0)
     while u >= p and x < m:
         u -= p
@@ -81,9 +86,11 @@ def _share(u, m, left, tables):
 
 @njit(arrays="new")
 def draw_potential(seed, name, m, draws, mine, others, tables):
-    """Return how often of `draws` the label loses or ties: `mine` votes for it, others (k-1,) ascending, m to come.
+    """Return the number of `draws` in which the label loses or ties: `mine` votes for it, others (k-1,) ascending, m to
+    come.
 
-    The label's votes come first, then those of the others, the one with most before all, until it is decided.
+    The label's votes are drawn first, then those of the other classes, beginning with the one with most votes, until
+    the result is decided.
     """
     n = others.shape[0]
     if others[n - 1] - mine >= m:
@@ -119,7 +126,7 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
 
 @inline
 def slot_of(name, names):
-    """Return a state's index among names, and whether it is stored; a new one overwrites one of BUCKET entries."""
+    """Return a state's index among names, and whether it is stored; a new state overwrites one of BUCKET entries."""
     first = np.int64(name >> _FOUR) % (names.shape[0] - BUCKET)
     for place in range(first, first + BUCKET):
         if names[place] == name:
@@ -132,10 +139,10 @@ def slot_of(name, names):
 
 @njit(arrays="new")
 def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
-    r"""Write the estimates of :math:`\phi_m^{\text{label}}(\text{votes} + e_l)` into row (k,) and return how many are
+    r"""Write the estimates of :math:`\phi_m^{\text{label}}(\text{votes} + e_l)` into row (k,), and return how many are
     new.
 
-    names and known are what is remembered.
+    names and known have the stored potentials.
     """
     k, parts, new = votes.shape[0], np.uint64(0), 0
     for l in range(k):
@@ -162,7 +169,7 @@ def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
 
 @njit(arrays="new")
 def remembered_costs(seed, draws, m, votes, tables, names, known, C):
-    """Write the rows of all labels into C (k, k), each less its diagonal entry, and return how many potentials are new."""
+    """Write the rows of all labels minus their diagonal entries into C (k, k), and return how many potentials are new."""
     new = 0
     for r in range(votes.shape[0]):
         new += remembered_row(seed, draws, m, votes, r, tables, names, known, C[r])
@@ -172,7 +179,7 @@ def remembered_costs(seed, draws, m, votes, tables, names, known, C):
 
 @njit
 def rehash(names, known, larger, values):
-    """Move what is remembered into a larger table."""
+    """Copy the stored potentials into a larger table."""
     for i in range(names.shape[0]):
         if names[i] != 0:
             place, _ = slot_of(names[i], larger)
@@ -182,28 +189,28 @@ def rehash(names, known, larger, values):
 class RememberedPotentials(DrawnPotentials):
     r"""Estimates of the potentials, each from its own draws, which are made once for each state.
 
-    So the code of the paper's authors has them, and the vote that is being cast is counted among those to come as well:
-    `costs` takes :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. As no two potentials share draws, costs may
-    be negative, and an error once made stays for good: that moves the tables of the paper, at a large edge by some .05
-    to .1.
+    This is the rule in the code of the paper's authors. It also counts the vote that is being cast among those to come:
+    `costs` uses :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. Because no two potentials share draws, costs
+    may be negative, and an estimate's error is permanent. That changes the tables of the paper, by about .05 to .1 at a
+    large edge.
 
-    Cost: about 10 us at 100 draws for a state that is new, :math:`O(k)` for one that is known; up to 32 MB.
+    Cost: about 10 µs at 100 draws for a new state, :math:`O(k)` for a stored one. Memory: up to 32 MB.
 
     Parameters
     ----------
     n_votes
-        N, the learners whose votes are to come.
+        N, the largest number of votes to come.
     n_classes
         k.
     edge
-        :math:`\gamma`, by how much a vote is better than a guess, in [0, 1].
+        :math:`\gamma`, the edge of a vote over a uniform guess, in [0, 1].
     draws
         Number of draws of the votes to come, for each estimate.
 
     Raises
     ------
     UsageError
-        n_votes below 0 or above 1,000, or draws below 1.
+        n_votes is below 0 or above 1,000, or draws is below 1.
     """
 
     ahead: ClassVar[int] = 1
@@ -211,7 +218,7 @@ class RememberedPotentials(DrawnPotentials):
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
         super().__init__(n_votes, n_classes, edge, draws)
         if n_votes > LARGEST:
-            raise UsageError(f"remembered potentials take at most {LARGEST:,} votes, got {n_votes:,}")
+            raise UsageError(f"remembered potentials allow at most {LARGEST:,} votes, got {n_votes:,}")
         self._tables = Draws.of(n_votes + 1, n_classes, edge)
         self._forget(0)
 
@@ -220,25 +227,27 @@ class RememberedPotentials(DrawnPotentials):
         self._names, self._known = np.zeros(FIRST, dtype=np.uint64), np.zeros(FIRST)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles omit the potentials: these follow from the seed, which is in the booster's payload."""
+        """Omit the potentials in copies and pickles, because they follow from the seed in the booster's payload."""
         return RememberedPotentials, (self.n_votes, self.n_classes, self.edge, self.draws)
 
     def redraw(self, seed: int) -> None:
-        """Forget the potentials of another seed (below :math:`2^{63}`)."""
+        """Discard the potentials if they belong to another seed (below :math:`2^{63}`)."""
         if seed != self.seed:
             self._forget(seed)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers with at least one
-        for the label.
+        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`.
+
+        votes has k integers, at least one for the label.
         """
         before = np.array(votes, dtype=np.int64)
         before[label] -= 1
         return float(self._row(m, before, label)[label])
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:
-        r"""Return the estimate of :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_l)` less that at
-        :math:`l = \text{label}`, for every l, shape (k,).
+        r"""Return the estimated cost of each class l, shape (k,).
+
+        It is :math:`\phi_{m+1}^{\text{label}}(\text{votes} + e_l)` minus its value at :math:`l = \text{label}`.
         """
         row = self._row(m + 1, votes, label)
         row -= row[label]

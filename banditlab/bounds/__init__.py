@@ -1,7 +1,8 @@
-"""Bounds: one function per theorem, numbers in, number out; `THEOREMS` lists them with their sources.
+"""Bounds: one function per theorem, from numbers to a number; `THEOREMS` lists them with their sources.
 
-A bound is NaN outside its hypotheses, infinite where it overflows, and otherwise true: never a number that the theorem does
-not give. The same holds of the settings computed beside it; a count of nodes, which cannot be NaN, is a `ValueError`.
+A bound is NaN outside its hypotheses and infinite if it overflows. Otherwise it is a number that the theorem proves.
+The same holds for settings that are computed from theorems. A number of nodes cannot be NaN and raises a `ValueError`
+instead.
 """
 
 from __future__ import annotations

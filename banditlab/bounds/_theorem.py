@@ -55,7 +55,7 @@ ANYTHING: tuple[Any, Any] = (None, None)
 
 @dataclass(frozen=True)
 class Theorem:
-    """One registered bound: what `banditlab list bounds` shows."""
+    """One registered bound, as shown by `banditlab list bounds`."""
 
     name: str
     """As `THEOREMS` and `banditlab list bounds` have it."""
@@ -90,34 +90,35 @@ def theorem(
     printed: str = "as here",
     ranges: dict[str, Range] | None = None,
 ) -> Callable[[F], F]:
-    """Register a bound with its source, the unit of the comparator's loss, its assumptions and the erratum if any.
+    """Register a bound with its source, the unit of the comparator's loss, its assumptions and its erratum, if any.
 
-    It becomes NaN where an argument is no number of its range (see `within`), and infinite where it overflows.
+    The bound becomes NaN if an argument is outside its range (see `within`), and infinite if it overflows.
 
     Parameters
     ----------
     source
         Paper and theorem.
     unit
-        Of the comparator's loss.
+        Unit of the comparator's loss.
     assumes
         The hypotheses.
     adversary
-        "adaptive" or "oblivious", see `Theorem`, then a colon and the line of the paper, or of the proof here, that says so.
-        A theorem that does not say is taken as oblivious, the weaker claim: its bound is not shown on adaptive environments.
+        "adaptive" or "oblivious" (see `Theorem`), then a colon and the line of the paper, or of the proof here, that
+        shows it. A theorem that does not specify the adversary counts as oblivious, the weaker claim. Its bound is not
+        shown for adaptive environments.
     printed
-        What the paper prints where it is something else.
+        What the paper prints, if it differs.
     ranges
-        The closed range of an argument by its name, where it is not the usual one of that name.
+        The closed range of an argument by its name, if it is not the usual range of that name.
 
     Returns
     -------
-    A decorator that returns the function as it is registered.
+    A decorator that registers the function and returns it.
 
     Raises
     ------
     ValueError
-        Two theorems of one name, or another adversary than these two.
+        Two theorems have the same name, or the adversary is neither of the two.
     """
 
     def register(function: F) -> F:
@@ -136,10 +137,10 @@ def theorem(
 
 
 def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) -> Callable[[F], F]:
-    """Make a function NaN where an argument is NaN, infinite or outside its range, and `beyond` where it overflows.
+    """Make a function NaN if an argument is NaN, infinite or outside its range, and `beyond` if it overflows.
 
-    `ranges` adds to `RANGES`, by the arguments' names; None as an argument stands for a default and is not checked.
-    A bound is an upper bound, so infinity remains valid after an overflow; other numbers would not.
+    `ranges` adds to `RANGES`, by the arguments' names. None as an argument stands for a default and is not checked. A
+    bound is an upper bound, so that infinity remains valid after an overflow; other numbers would not.
     """
     known = RANGES | (ranges or {})
 

@@ -1,4 +1,4 @@
-"""The aggregating forecaster for the multiclass logistic loss: 1-mixable, so regret is the price of the prior's mass."""
+"""The aggregating forecaster for the multiclass logistic loss, which is 1-mixable: its regret is the cost of the prior."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ _PRINTED = r"$5 D \ln(B R T/D + e) + 2 \mu T$, D the dimension"
 def aggregating(
     rounds: float, n_features: int, n_classes: int, norm_bound: float, radius: float, smoothing: float = 0.0
 ) -> float:
-    r"""Regret with :math:`n = Kd`: :math:`n \ln(1/h) + 4 B R T h` at :math:`h = \min(1, n/(4 B R T))`, plus
-    :math:`-T \ln(1 - \mu)`.
+    r"""Return the regret bound :math:`n \ln(1/h) + 4 B R T h - T \ln(1 - \mu)` with :math:`n = Kd`,
+    :math:`h = \min(1, n/(4 B R T))`.
 
     The argument: the loss of the mixture is -ln of the prior's mean of :math:`e^{-L(W)}`. The ball shrunk by h
-    towards :math:`W^*` has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`, since the loss changes by at
+    towards :math:`W^*` has mass :math:`h^n`, and on it :math:`L \le L(W^*) + 4 B R T h`, because the loss changes by at
     most the range of the logits' change.
     """
     n = n_classes * n_features
@@ -41,12 +41,12 @@ def aggregating(
 def aggregating_quadrature(
     rounds: float, norm_bound: float, radius: float, heaviest: float, smoothing: float = 0.0
 ) -> float:
-    r"""Regret of the mixture over nodes none heavier than w: min over h of :math:`-\ln(h - 2 w) + 4 B R T h`,
-    :math:`-T \ln(1 - \mu)` more.
+    r"""Return the regret bound of the mixture over nodes of weight at most w. It is the minimum over h of
+    :math:`-\ln(h - 2 w) + 4 B R T h`, plus :math:`-T \ln(1 - \mu)`.
 
     The argument: the nodes' weights below a point and the length below it separate each other (Chebyshev, Markov,
-    Stieltjes), so nodes inside the interval :math:`[-2 B, 2 B]` shrunk by h towards :math:`\theta^*` weigh at least
-    :math:`h - 2 w`.
+    Stieltjes). The nodes inside the interval :math:`[-2 B, 2 B]` shrunk by h towards :math:`\theta^*` therefore have at
+    least the weight :math:`h - 2 w`.
     """
     return _shrink(1, 4.0 * norm_bound * radius * rounds, 2.0 * heaviest) + _smoothing(rounds, smoothing)
 
@@ -59,12 +59,12 @@ def aggregating_quadrature(
 def aggregating_fine_quadrature(
     rounds: float, norm_bound: float, radius: float, nodes: int, smoothing: float = 0.0
 ) -> float:
-    r"""Regret of the mixture over N Gauss-Legendre nodes: :math:`1 + \ln(4 B R T) - \ln(1 - \delta)`,
-    :math:`-T \ln(1 - \mu)` more.
+    r"""Return the regret bound of the mixture over N Gauss-Legendre nodes. It is
+    :math:`1 + \ln(4 B R T) - \ln(1 - \delta) - T \ln(1 - \mu)`.
 
-    The first two terms are `aggregating`'s in one dimension; :math:`\delta` is `quadrature_error`, which falls like
-    :math:`e^{-N^2 / (T (B R + B^2 R^2/2))}`. NaN where :math:`\delta` is above 1/2: too few nodes;
-    `aggregating_quadrature` holds there.
+    The first two terms are those of `aggregating` in one dimension. :math:`\delta` is `quadrature_error`, which
+    decreases like :math:`e^{-N^2 / (T (B R + B^2 R^2/2))}`. The result is NaN if :math:`\delta` is above 1/2 because
+    there are too few nodes; `aggregating_quadrature` holds in that case.
     """
     error = quadrature_error(rounds, norm_bound, radius, nodes)
     if not error <= 0.5:
@@ -75,13 +75,14 @@ def aggregating_fine_quadrature(
 @within(beyond=math.inf)
 def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int) -> float:
     r"""Bound the relative error of N Gauss-Legendre nodes for the mean of :math:`e^{-L(\theta)}` over
-    :math:`[-2 B, 2 B]`, T rounds.
+    :math:`[-2 B, 2 B]`.
 
-    With :math:`\theta = 2 B u` and u in the ellipse of foci -1, 1 and half axes :math:`\cosh s`, :math:`\sinh s`,
-    :math:`|\mathrm{sigmoid}|` is at most its value at the real part over :math:`\cos(B R \sinh s)`, and the real part
-    leaves [-1, 1] by at most :math:`\cosh s - 1`; so the integrand is at most M times its maximum on [-1, 1]. Chebyshev
-    series of degree :math:`2N - 1` miss it by :math:`2 M e^{-s (2N-1)}/(e^s - 1)`, the rule and the mean by that each,
-    and the mean is at least the maximum times :math:`e^{-(1 + \ln(4 B R T))}`. Any s will do.
+    L is the loss of T rounds. Let :math:`\theta = 2 B u` with u in the ellipse of foci -1, 1 and half axes
+    :math:`\cosh s`, :math:`\sinh s`. There :math:`|\mathrm{sigmoid}|` is at most its value at the real part divided by
+    :math:`\cos(B R \sinh s)`, and the real part leaves [-1, 1] by at most :math:`\cosh s - 1`. The integrand is
+    therefore at most M times its maximum on [-1, 1]. The error of Chebyshev series of degree :math:`2N - 1` is
+    :math:`2 M e^{-s (2N-1)}/(e^s - 1)`. It applies to the rule and to the mean, and the mean is at least the maximum
+    times :math:`e^{-(1 + \ln(4 B R T))}`. The bound holds for any s.
     """
     T, b = rounds, norm_bound * radius
     if T == 0.0:
@@ -94,19 +95,19 @@ def quadrature_error(rounds: float, norm_bound: float, radius: float, nodes: int
 
 
 def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: float = 1e-6) -> int:
-    """Return a number of nodes, at most a tenth too many and at least 100, at which `quadrature_error` is below `error`.
+    """Return a number of nodes with a `quadrature_error` below `error`, at most a tenth too many and at least 100.
 
     Raises
     ------
     ValueError
-        An argument out of range, or more than :math:`10^{15}` nodes needed.
+        An argument is outside its range, or more than :math:`10^{15}` nodes are needed.
     """
     nodes = 100
     while not quadrature_error(rounds, norm_bound, radius, nodes) <= error:
         nodes = math.ceil(1.1 * nodes)
         if nodes > MOST_NODES:
             raise ValueError(
-                f"no number of nodes up to {MOST_NODES:.0e} brings the quadrature's error below {error:g} at rounds = "
+                f"no number of nodes up to {MOST_NODES:.0e} makes the quadrature's error smaller than {error:g} at rounds = "
                 f"{rounds:g}, norm_bound = {norm_bound:g}, radius = {radius:g}"
             )
     return nodes
@@ -117,7 +118,7 @@ def quadrature_nodes(rounds: float, norm_bound: float, radius: float, error: flo
     assumes=r"comparators are the members of a finite class, uniform prior, logarithmic loss, $\mu \in [0, 1/2]$",
 )
 def aggregating_net(rounds: float, members: int, smoothing: float = 0.0) -> float:
-    r"""Regret of the mixture of N members against the best of them: :math:`\ln N`, plus :math:`-T \ln(1 - \mu)`."""
+    r"""Return the regret bound of N mixed members against the best of them: :math:`\ln N - T \ln(1 - \mu)`."""
     return math.log(members) + _smoothing(rounds, smoothing)
 
 

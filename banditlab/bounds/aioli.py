@@ -26,13 +26,12 @@ def aioli(
     regularization: float,
     curvature: float | None = None,
 ) -> float:
-    r"""Regret of AIOLI: :math:`\lambda B^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))`, B the bound of
-    :math:`\|\theta\|`.
+    r"""Return the regret bound of AIOLI: :math:`\lambda B^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))`.
 
-    At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as printed:
-    :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is the paper's with
-    another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` since :math:`g^{-y} = -e^{yz} g`, and
-    :math:`(\eta_t/2) g g' \le (c/4) x x'`. NaN where c is not known to be admissible.
+    B is the bound of :math:`\|\theta\|`. At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as
+    printed: :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is the paper's
+    with another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` because :math:`g^{-y} = -e^{yz} g`, and
+    :math:`(\eta_t/2) g g' \le (c/4) x x'`. NaN if c is not known to be admissible.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
@@ -46,8 +45,9 @@ def aioli(
     printed=r"$1 + B R$ where $(1 + \cosh b)/2$ stands here",
 )
 def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    r"""Regret of AIOLI with the tight curvature: the factor :math:`1 + B R` becomes :math:`(1 + \cosh b)/2`,
-    :math:`b + \sinh b = B R`.
+    r"""Return the regret bound of AIOLI with the tight curvature.
+
+    The factor :math:`1 + B R` becomes :math:`(1 + \cosh b)/2` with :math:`b + \sinh b = B R`.
     """
     return aioli(rounds, n_features, margin_bound, radius, regularization, tight_curvature(margin_bound * radius))
 
@@ -60,13 +60,13 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
 def aioli_inexact(
     rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float, error: float
 ) -> float:
-    r"""Regret of AIOLI solved to an accuracy: Theorem 1's +
-    :math:`n R [1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda)]` error.
+    r"""Return the regret bound of AIOLI solved to an accuracy. It is Theorem 1's plus
+    :math:`n R [1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda)]` times the error.
 
-    docs/errata.md has the argument: an inexact :math:`\theta_t` adds
-    :math:`\Omega_t \le (R/(2 \lambda)) \|\delta_t\|`, and :math:`\delta_t`, the gradient left, is at most
-    :math:`2 \lambda + R^2/2 + (t-1) R^2/(4 (1 + B R))`, the largest curvature of what :math:`\theta_t` minimises,
-    times the error. The paper's (23) has :math:`2 \lambda B` for :math:`2 \lambda`.
+    docs/errata.md has the argument: an inexact :math:`\theta_t` adds :math:`\Omega_t \le (R/(2 \lambda)) \|\delta_t\|`.
+    The remaining gradient :math:`\delta_t` is at most the error times
+    :math:`2 \lambda + R^2/2 + (t-1) R^2/(4 (1 + B R))`, the largest curvature of the objective of :math:`\theta_t`. The
+    paper's (23) has :math:`2 \lambda B` for :math:`2 \lambda`.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     return aioli(n, d, B, R, lam) + n * R * _accuracy(n, B, R, lam) * error
@@ -78,20 +78,20 @@ def aioli_inexact(
     printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Regret of AIOLI solved by gradient descent: Theorem 1's plus 1. (A Newton root makes the 1 smaller than rounding.)"""
+    """Return the regret bound of AIOLI by gradient descent: Theorem 1's plus 1, which a Newton root makes negligible."""
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0
 
 
 @within(beyond=math.inf)
 def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
-    r"""Return Theorem 4's number of gradient steps, with Theorem 7 as it is here: a whole number, 0 or more.
+    r"""Return Theorem 4's number of gradient steps, with Theorem 7 as corrected here: an integer, 0 or more.
 
     .. math::
 
         (4 + R^2/\lambda) \ln[(n^2 R^2/\lambda) (1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda))],
 
-    rounded up: Lemma 3 at the error at which the last term of `aioli_inexact` is 1. Where the logarithm is not above
-    0, :math:`\theta = 0` is near enough.
+    rounded up. It is Lemma 3 for the error at which the last term of `aioli_inexact` is 1. If the logarithm is not
+    above 0, :math:`\theta = 0` is accurate enough.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     distance = n**2 * R**2 / lam * _accuracy(n, B, R, lam)  # from theta = 0 to theta_t, over the error allowed
@@ -102,7 +102,7 @@ def aioli_steps(rounds: float, margin_bound: float, radius: float, regularizatio
 
 
 def _accuracy(n: float, B: float, R: float, lam: float) -> float:
-    r"""Return :math:`1/n` times the sum over the rounds of the largest curvature over :math:`2 \lambda`."""
+    r"""Return :math:`1/n` times the sum over the rounds of the largest curvature, divided by :math:`2 \lambda`."""
     return 1.0 + R**2 / (4.0 * lam) + max(0.0, n - 1.0) * R**2 / (16.0 * (1.0 + B * R) * lam)
 
 
@@ -120,12 +120,12 @@ def aioli_kernel(
     regularization: float,
     curvature: float | None = None,
 ) -> float:
-    r"""Regret of kernel AIOLI: :math:`\lambda B^2 + (1/(2c)) d_{\text{eff}} (1 + \ln(1 + n c R^2/(4 \lambda)))`,
-    :math:`d_{\text{eff}}` at scale :math:`4 \lambda/c`.
+    r"""Return the regret bound of kernel AIOLI, with the effective dimension :math:`d_{\text{eff}}` at scale
+    :math:`4 \lambda/c`. It is :math:`\lambda B^2 + (1/(2c)) d_{\text{eff}} (1 + \ln(1 + n c R^2/(4 \lambda)))`.
 
-    Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))`, G the Gram
-    matrix; each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
-    :math:`n R^2`. NaN where c is not known to be admissible.
+    Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))` with the Gram
+    matrix G. Each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
+    :math:`n R^2`. NaN if c is not known to be admissible.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature

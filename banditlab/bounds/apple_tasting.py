@@ -1,4 +1,4 @@
-"""Apple tasting: the label shows only where the item was accepted. By inverse gap weighting of one probability."""
+"""Apple tasting, where only accepted items reveal their label, by inverse gap weighting of one probability."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from banditlab.bounds._theorem import theorem
     printed="not there",
 )
 def apple_tasting(rounds: float, sharpness: float, regret: float) -> float:
-    r"""Return :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, at least the expected mistakes beyond those of the best action.
+    r"""Return :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, a bound on the expected mistakes beyond the best action's.
 
-    :math:`\gamma` is the sharpness. With :math:`f` the forecast that an item is good, :math:`f^*` the truth, p the
-    probability of accepting and :math:`g = 1 - 2 f`: p is 1 for :math:`g \le 0`, else :math:`1/(1 + \gamma g)`. A round's
+    :math:`\gamma` is the sharpness. Let :math:`f` be the forecast that an item is good, :math:`f^*` the true
+    probability, p the probability of accepting and :math:`g = 1 - 2 f`. p is 1 for :math:`g \le 0`, else
+    :math:`1/(1 + \gamma g)`. A round's
     expected mistakes beyond :math:`\min(f^*, 1 - f^*)` are at most :math:`1/\gamma + \gamma p (f - f^*)^2`:
 
     * :math:`g > 0, f^* \le 1/2`: they are :math:`p (1 - 2 f^*) \le p (g + 2 |f - f^*|)
@@ -27,8 +28,9 @@ def apple_tasting(rounds: float, sharpness: float, regret: float) -> float:
       - (1 - p) g`, and the last two terms cancel;
     * :math:`g \le 0`: they are 0 or :math:`1 - 2 f^* \le 2 |f - f^*| \le 1/\gamma + \gamma (f - f^*)^2`.
 
-    Accepted rounds show the label, so :math:`\mathbb{E} \sum_t p_t\, \mathrm{KL}(f^*_t, f_t) \le \mathrm{Reg}(T)`, and
-    :math:`2 (f - f^*)^2 \le \mathrm{KL}`. At :math:`\gamma = \sqrt{2 T/\mathrm{Reg}(T)}` it is
+    Accepted rounds reveal the label, so that
+    :math:`\mathbb{E} \sum_t p_t\, \mathrm{KL}(f^*_t, f_t) \le \mathrm{Reg}(T)`, and
+    :math:`2 (f - f^*)^2 \le \mathrm{KL}`. At :math:`\gamma = \sqrt{2 T/\mathrm{Reg}(T)}` the bound is
     :math:`\sqrt{2 T\, \mathrm{Reg}(T)}`.
     """
     return rounds / sharpness + sharpness * regret / 2.0

@@ -1,6 +1,6 @@
 r"""Online multiclass boosting (Jung, Goetz and Tewari, NIPS 2017; Agarwal, Kale and Zimmert, ALT 2022).
 
-The edges :math:`\gamma_i` are those measured on the stream: these are bounds on a run, not on a class of streams.
+The edges :math:`\gamma_i` are measured on the stream: the bounds hold for a run, not for a class of streams.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ _theorem = partial(theorem, unit="mistakes", adversary=_ADVERSARY)
     printed=r"$8 (K-1) T/\sum \gamma_i^2 + \tilde{O}(K N^2/\sum \gamma_i^2)$ for the booster, $\ln 2 \le 1$, constants dropped",
 )
 def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float) -> float:
-    r"""Mistakes of AdaBoost.OLM's best expert:
+    r"""Return a bound on the mistakes of AdaBoost.OLM's best expert. It is
     :math:`(4 (K-1) (\ln 2) T + 16 \sqrt{2} (K-1) N \sqrt{T}) / \sum \gamma_i^2`, at most T.
 
-    The argument: the logistic loss starts at :math:`(K-1) \ln 2` a round and stays above 0; learner i lowers it by at
-    least :math:`\gamma_i^2/4` for each mistake of expert :math:`i-1`, up to the regret of gradient descent,
+    The argument: the logistic loss starts at :math:`(K-1) \ln 2` per round and stays above 0. Learner i reduces it by
+    at least :math:`\gamma_i^2/4` for each mistake of expert :math:`i-1`, up to the regret of gradient descent,
     :math:`4 \sqrt{2} (K-1) \sqrt{T}`.
     """
     K, T = n_classes, rounds
@@ -43,8 +43,8 @@ def olm_best_expert(rounds: float, n_classes: int, n_learners: int, edges_square
     printed=r"$K-1 + c N$ for the largest derivative, which is $(K-1)(1 + c N)$; $c = 1/\sqrt{N}$ is missing from $R(T)$",
 )
 def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int, absolute_edges: float) -> float:
-    r"""Mistakes of the best expert: :math:`(K-1) [\sqrt{N} T + 2 \sqrt{2} (1 + \sqrt{N}) N \sqrt{T}] / \sum
-    |\gamma_i|`, at most T.
+    r"""Return a bound on the mistakes of the best expert with the square hinge. It is
+    :math:`(K-1) [\sqrt{N} T + 2 \sqrt{2} (1 + \sqrt{N}) N \sqrt{T}] / \sum |\gamma_i|`, at most T.
     """
     K, N, T = n_classes, n_learners, rounds
     root = math.sqrt(N)
@@ -58,7 +58,7 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
     printed=r"a rate, $O((T \ln K + N R(T))/\sum \gamma_i^2)$",
 )
 def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float, regret: float) -> float:
-    r"""Mistakes of AdaBoost.OLM++'s best expert: :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`, at most T."""
+    r"""Bound the mistakes of AdaBoost.OLM++'s best expert by :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`, at most T."""
     top = 4.0 * (rounds * math.log(n_classes) + n_learners * regret)
     return rounds if edges_squared * rounds <= top else top / edges_squared
 
@@ -72,7 +72,8 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
 def olm_plus_weak_learners(
     rounds: float, n_classes: int, n_learners: int, edge: float, excess: float, regret: float
 ) -> float:
-    r"""Mistakes of AdaBoost.OLM++'s best expert: :math:`4 [(T \ln K + N R(T))/(N \gamma^2) + K S/\gamma]`, at most T.
+    r"""Return a bound on the mistakes of AdaBoost.OLM++'s best expert under the weak learning condition. It is
+    :math:`4 [(T \ln K + N R(T))/(N \gamma^2) + K S/\gamma]`, at most T.
 
     The argument: :math:`\gamma_i \ge \gamma - K S/w_i` with :math:`w_i \ge M_{i-1}/2` in (C.5), so that
     :math:`w_i \gamma_i^2 \ge w_i \gamma^2 - 2 \gamma K S`.
@@ -90,8 +91,8 @@ def olm_plus_weak_learners(
     printed=r"a rate, $O((\ln T)^2)$; $\text{clip} = \ln T$, $e^2/T$ for the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
-    r"""Regret of the boosting regression over :math:`\alpha` in [-2, 2]: that of the forecaster +
-    :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
+    r"""Return the regret bound of the boosting regression over :math:`\alpha` in [-2, 2]. It is that of the forecaster
+    plus :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
     """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 
@@ -104,7 +105,7 @@ def boosting_regression(rounds: float, clip: float, regret: float) -> float:
     r"probability $1 - \delta$",
 )
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
-    r"""Expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
+    r"""Return a bound on the expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
     return (best_expert + math.log(n_learners)) * math.e / (math.e - 1.0)
 
 
@@ -117,12 +118,13 @@ def hedge_mistakes(best_expert: float, n_learners: int) -> float:
     adversary="adaptive: its supermartingale takes the mistakes that experts make in a round as given, whatever they depend on",
 )
 def hedge_mistakes_with_confidence(best_expert: float, n_learners: int, delta: float) -> float:
-    r"""Mistakes of hedge at rate 1: :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
+    r"""Return a bound on the mistakes of hedge at rate 1 that holds with probability :math:`1 - \delta`. It is
+    :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
 
-    The argument: with p the weight of the experts that are wrong, the weights' sum shrinks by :math:`1 - (1 - 1/e) p`, so
-    that :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p and
-    :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`, so that by Ville's inequality the
-    mistakes exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
+    The argument: let p be the weight of the experts that are wrong. The weights' sum shrinks by
+    :math:`1 - (1 - 1/e) p`, so that :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p
+    and :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality the mistakes
+    exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
     """
     share = 2.0 * math.e / (math.sqrt(math.e) + 1.0)
     return share * (best_expert + math.log(n_learners)) - 2.0 * math.log(delta)

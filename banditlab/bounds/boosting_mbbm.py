@@ -1,4 +1,4 @@
-"""Mistake bound of boost-by-majority with several classes, and the two lemmas that make it a number (Jung et al. 2017)."""
+"""Mistake bound of boost-by-majority with several classes, and the two lemmas on its constants (Jung et al. 2017)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _theorem = partial(theorem, adversary=_ADVERSARY)
 
 @_theorem(source=_SOURCE + "Lemma 9", unit="mistakes a round", assumes="0-1 loss, a tie at the top counts as lost")
 def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
-    r"""Return :math:`(k-1) \exp(-\gamma^2 N / 2)`, at least :math:`\phi_N^1(0)`; above 1 it says nothing."""
+    r"""Return :math:`(k-1) \exp(-\gamma^2 N / 2)`, an upper bound on :math:`\phi_N^1(0)`; above 1 it is vacuous."""
     return (n_classes - 1) * math.exp(-(edge**2) * n_learners / 2.0)
 
 
@@ -39,13 +39,13 @@ def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     "exceeds $21 k^3$; here it is below 0.4 for such edges",
 )
 def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
-    r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, at least every weight of a learner with
-    `votes_left`, m, after it.
+    r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, a bound on every weight of a learner.
 
-    X counts m draws from :math:`u_{\gamma}^r`. :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the probability of a tie
-    at the top, at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`, plus that of a win by one vote over l alone,
-    at most :math:`P(X_r - X_l = s_l - s_r + 1)`. A weight is its sum over :math:`k-1` classes l: :math:`k-1` times
-    the first and each of the second, :math:`k (k-1)` such terms.
+    The learner has m = `votes_left` votes after it, and X has the counts of m draws from :math:`u_{\gamma}^r`. The
+    difference :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the sum of two probabilities. That of a tie for the most
+    votes is at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`. That of a win by one vote over l alone is at most
+    :math:`P(X_r - X_l = s_l - s_r + 1)`. A weight is the sum of the difference over :math:`k-1` classes l: :math:`k-1`
+    times the first and each of the second, :math:`k (k-1)` such terms.
     """
     k, m = n_classes, int(min(votes_left, FAR))  # more draws make no value more probable: the bound of fewer holds
     enough = 1 << m.bit_length()  # a power of two: the walk is not made anew for every number of votes
@@ -70,11 +70,10 @@ def mbbm_mistakes(
     error_rate: float | None = None,
     weights: float | None = None,
 ) -> float:
-    r"""Return :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`; None stands for Lemma 9's :math:`\phi_N^1(0)` and for Lemma
-    10's sum of weights.
+    r"""Return the mistake bound :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`.
 
     `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly; `weights` is the sum of the
-    estimates :math:`w^{i^*}` that divide the learners' weights.
+    estimates :math:`w^{i^*}` that divide the learners' weights. None stands for the values of Lemma 9 and Lemma 10.
     """
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
@@ -93,10 +92,8 @@ def mbbm_mistakes(
     printed="with the true edge twice the claimed one",
 )
 def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float) -> float:
-    r"""Return :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`: the excess loss of a learner that draws
-    with a larger edge.
-
-    NaN where the true edge is not the larger one.
+    r"""Return the excess loss of a learner that draws with a larger edge. It is
+    :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`, or NaN if the true edge is not larger than `edge`.
     """
     if not true_edge > edge:
         return math.nan
@@ -107,9 +104,10 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
 def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, a lower bound on the error rate of any booster with the learners of Theorem 4.
 
-    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. A booster to
-    which the label and one other class are shown in random order still has to choose by their votes. The paper has
-    :math:`\Omega(e^{-4 N k^2 \gamma^2})` of :math:`P(Y < 0)`. Beyond `FAR` votes it is 0, which is true and says nothing.
+    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. A booster
+    that receives the label and one other class in random order still has to choose by their votes. The paper has
+    :math:`\Omega(e^{-4 N k^2 \gamma^2})` for :math:`P(Y < 0)`. Beyond `FAR` votes the result is 0, which is a vacuous
+    bound.
     """
     if n_learners > FAR:
         return 0.0
@@ -121,11 +119,11 @@ def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
 
 @within({"edge": (LEAST, 0.5), "error_rate": (LEAST, 1.0)})
 def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) -> float:
-    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that Theorem 4 makes a booster need for an error rate of
+    r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that any booster needs for an error rate of
     :math:`\epsilon`.
 
-    Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster makes a mistake with probability
-    :math:`1 - 1/k`; they meet Definition 1 where :math:`S \ge k \ln(1/\delta)/\gamma`.
+    The result is Theorem 4. Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster makes
+    a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if :math:`S \ge k \ln(1/\delta)/\gamma`.
     """
     return (n_classes - 1) * excess / (4.0 * edge * error_rate)
 

@@ -1,6 +1,6 @@
-r"""How much curvature a quadratic lower bound of the logistic loss may carry: the constant c of AIOLI and FOLKLORE.
+r"""The largest curvature of a quadratic lower bound of the logistic loss: the constant c of AIOLI and FOLKLORE.
 
-With z the logits predicted with, :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s'`, the surrogate
+Let z be the forecast logits, :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s'`. The surrogate
 
 .. math::
 
@@ -26,21 +26,21 @@ def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
 
 
 def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, radius: float) -> bool:
-    """Whether `is_admissible` says so of the ball of matrices, arguments in range: not checked, rates ask every round."""
+    """Return `is_admissible` for the ball of matrices; arguments are not checked, because rates need it in every round."""
     return is_admissible(curvature, 2.0 * norm_bound * radius + math.log(n_classes - 1))
 
 
 @within()
 def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`1 / (2 B R + \ln K + 2)`, what the argument of FOLKLORE's Lemma 1 gives once its slip is corrected."""
+    r"""Return :math:`1 / (2 B R + \ln K + 2)`, the result of FOLKLORE's Lemma 1 after its error is corrected."""
     return 1.0 / (2.0 * norm_bound * radius + math.log(n_classes) + 2.0)
 
 
 def is_admissible(curvature: float, margin: float) -> bool:
-    r"""Whether a constant is at most `tight_curvature`, up to rounding: then the surrogate is a proved lower
-    bound.
+    r"""Return whether a constant is at most `tight_curvature`, up to rounding, so that the surrogate is a lower bound.
 
-    :math:`1/(2 + L)` always is, for :math:`\cosh b \le 1 + b + \sinh b`; it stands first since it asks for no root.
+    :math:`1/(2 + L)` is always admissible, because :math:`\cosh b \le 1 + b + \sinh b`. It is tested first, because it
+    needs no root.
     """
     return curvature * (2.0 + margin) <= 1.0 or curvature <= tight_curvature(margin) * (1.0 + 1e-12)
 
@@ -48,14 +48,11 @@ def is_admissible(curvature: float, margin: float) -> bool:
 @within()
 @functools.lru_cache(maxsize=256)
 def tight_curvature(margin: float) -> float:
-    r"""Return :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = L`, in closed form: admissible, and within 4 % of
-    the largest such constant.
+    r"""Return :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = L`, which is admissible and has a closed form.
 
-    It falls short by 3.9 % at :math:`L = 5.3` (:math:`K = 5, B R = 2` for instance), and by less the further from
-    there.
-
-    Newton from above on a convex function, hence monotone: :math:`2 b \le b + \sinh b = L`, and :math:`b \ge 0` gives
-    :math:`\sinh b \le L`.
+    It is within 4 % of the largest admissible constant: 3.9 % below it at :math:`L = 5.3` (for instance
+    :math:`K = 5, B R = 2`), and less at other L. Newton's method starts above the root of a convex function and is
+    monotone: :math:`2 b \le b + \sinh b = L`, and :math:`b \ge 0` gives :math:`\sinh b \le L`.
     """
     b = min(margin / 2.0, math.asinh(margin))
     for _ in range(100):

@@ -1,4 +1,4 @@
-r"""Mistakes of a decoded forecast: what each decoding rule makes of a log loss, and what follows for the reduction.
+r"""Mistakes of a decoded forecast: bounds for each decoding rule in terms of a log loss, and for the reduction.
 
 A rule turns a forecast s into the distribution q that is played. Its constant c is the largest for which, for every s
 and y,
@@ -16,17 +16,17 @@ The rules, with :math:`1 - c` and the mistakes per nat, :math:`(1 - c)/\ln 2`:
 * gap: :math:`1 - 1/K`, :math:`1.4427 (1 - 1/K)`;
 * thresholded: :math:`1 - 1/(2K)`, :math:`1.4427 (1 - 1/(2K))`.
 
-Half-log plays :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)`, and :math:`\arg\max s` with what is left of mass 1: its
-mistakes cost at most the base-4 log loss, and no base above 4 is possible. Sparsemax spreads what is left evenly.
-Proofs of the table and of every consequence: docs/theory/half-log.md.
+Half-log plays :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)`, and :math:`\arg\max s` with the remaining mass. Its mistakes
+cost at most the base-4 log loss, and no base above 4 is possible. Sparsemax spreads the remaining mass evenly. Proofs
+of the table and of every consequence: docs/theory/half-log.md.
 
 At :math:`K = 2`, with r the forecast of class 1, the condition above at :math:`c = 1/2` is
 :math:`1 + (1/2) \log_2 r \le q_1 \le -(1/2) \log_2(1 - r)`: the predictions that N. Cesa-Bianchi, Y. Freund,
 D. Haussler, D. P. Helmbold, R. E. Schapire and M. K. Warmuth admit as :math:`\beta \to 0` (How to use expert advice,
-JACM 44(3), 1997). Half-log is an edge of that band, sparsemax its middle. That the mean of the mistakes over
-:math:`y \sim s` is at most :math:`H(s)/2`, in bits, is M. E. Hellman and J. Raviv's bound for the best action
-(Probability of error, equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). What is ours is
-:math:`K > 2`, and what follows with one bit.
+JACM 44(3), 1997). Half-log is an edge of that band, and sparsemax its middle. M. E. Hellman and J. Raviv bound the mean
+of the mistakes over :math:`y \sim s` by :math:`H(s)/2`, in bits, for the best action (Probability of error,
+equivocation, and the Chernoff bound, IEEE Trans. IT 16(4), 1970). The case :math:`K > 2`, and the consequences with one
+bit, are new.
 """
 
 from __future__ import annotations
@@ -52,8 +52,9 @@ _theorem = partial(theorem, unit="0.5 bits", adversary=_ADVERSARY)
 
 @within()
 def decoding_constant(decoding: str, n_classes: float) -> float:
-    r"""Return c: :math:`P(\text{mistake}) \le (1 - c) (-\log_2 s_y)` for every forecast s and label y; NaN for
-    another rule.
+    r"""Return c with :math:`P(\text{mistake}) \le (1 - c) (-\log_2 s_y)` for every forecast s and label y.
+
+    Returns NaN for an unknown rule.
     """
     constants = {
         "sample": 1.0 - math.log(2.0),
@@ -68,9 +69,7 @@ def decoding_constant(decoding: str, n_classes: float) -> float:
 
 @within()
 def mistakes_per_nat(decoding: str, n_classes: float) -> float:
-    r"""Return :math:`(1 - c)/\ln 2`, the mistakes that a nat of log loss costs at most: 1 for "sample", 0.7213 for
-    "half-log".
-    """
+    r"""Return :math:`(1 - c)/\ln 2`, the largest number of mistakes per nat: 1 for "sample", 0.7213 for "half-log"."""
     return 1.0 if decoding == "sample" else (1.0 - decoding_constant(decoding, n_classes)) / math.log(2.0)
 
 
@@ -86,10 +85,10 @@ def mistakes_unit(decoding: str, n_classes: int) -> str:
     printed="factor 1 in place of 0.7213, by a draw from the forecast",
 )
 def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") -> float:
-    """Mistakes of a decoded forecaster beyond 0.7213 times the comparator's loss in nats: 0.7213 Reg.
+    """Return 0.7213 Reg, a bound on a decoded forecaster's mistakes beyond 0.7213 times the comparator's loss in nats.
 
-    Round by round the probability of a mistake is at most `mistakes_per_nat` times the forecast's log loss; the sum of
-    those losses is at most the comparator's and Reg.
+    (The constant is that of half-log.) In each round the probability of a mistake is at most `mistakes_per_nat` times
+    the forecast's log loss. The sum of those losses is at most the comparator's plus Reg.
     """
     return mistakes_per_nat(decoding, n_classes) * regret
 
@@ -102,11 +101,11 @@ def decoded_forecast(regret: float, n_classes: int, decoding: str = "half-log") 
 def decoded_exploration(
     rounds: float, n_classes: int, gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    r"""Expected mistakes beyond 0.7213 times the loss:
+    r"""Return a bound on the expected mistakes of the reduction beyond 0.7213 times the comparator's loss. It is
     :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
-    `regret` is the forecaster's bound after :math:`\gamma T / K` updates. As `exploration`, with
-    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` on the rounds that are not explored. Infinite at
+    `regret` is the forecaster's bound after :math:`\gamma T / K` updates. The argument is that of `exploration`, with
+    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore. Infinite at
     :math:`\gamma = 0`.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
@@ -118,7 +117,7 @@ def decoded_exploration(
     printed="not there; `exploration_theorem_9` is the theorem with a draw",
 )
 def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, decoding: str = "half-log") -> float:
-    r"""Expected mistakes beyond 0.7213 times the loss at that :math:`\gamma`:
+    r"""Return the bound of `decoded_exploration` at its best :math:`\gamma`. It is
     :math:`1.699 \sqrt{K T\, \mathrm{Reg}(T)}`, or T if that is less.
     """
     return exploration_theorem_9(rounds, n_classes, mistakes_per_nat(decoding, n_classes) * regret)
@@ -133,11 +132,13 @@ def decoded_exploration_tuned(rounds: float, n_classes: int, regret: float, deco
 def decoded_exploration_well_specified(
     n_classes: int, total_gamma: float, last_gamma: float, regret: float, decoding: str = "half-log"
 ) -> float:
-    r"""Expected mistakes beyond 0.7213 times U's loss: :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T) 0.7213
-    (K/\gamma_T)\, \mathrm{Reg}`.
+    r"""Return a bound on the expected mistakes beyond 0.7213 times U's loss, on streams drawn from U. It is
+    :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T) 0.7213 (K/\gamma_T)\, \mathrm{Reg}`, by the argument of
+    `exploration_well_specified`.
 
-    As `exploration_well_specified`. At :math:`\gamma_t = \min(1, \sqrt{0.7213 K\, \mathrm{Reg}(t)/t})` it is at most
-    :math:`3 \sqrt{0.7213 K T\, \mathrm{Reg}(T)} = 2.548 \sqrt{K T\, \mathrm{Reg}(T)}`. Infinite at :math:`\gamma_T = 0`.
+    At :math:`\gamma_t = \min(1, \sqrt{0.7213 K\, \mathrm{Reg}(t)/t})` it is at most
+    :math:`3 \sqrt{0.7213 K T\, \mathrm{Reg}(T)} = 2.548 \sqrt{K T\, \mathrm{Reg}(T)}`. Infinite at
+    :math:`\gamma_T = 0`.
     """
     factor = mistakes_per_nat(decoding, n_classes)
     return exploration_well_specified(n_classes, total_gamma, last_gamma, factor * regret)

@@ -22,14 +22,14 @@ _theorem = partial(theorem, source=_SOURCE, unit="nats", adversary=_ADVERSARY)
     r"both larger than here",
 )
 def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> float:
-    r"""Expected mistakes beyond the comparator's loss:
+    r"""Return a bound on the expected mistakes of the reduction beyond the comparator's loss. It is
     :math:`\gamma (1 - 1/K) T + (1 - \gamma) (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates, their expected number. The argument: an
-    explored round is wrong with probability :math:`1 - 1/K`; on the others :math:`1 - p_y \le -\ln p_y`, and the coin and
-    the uniform action are independent of the forecast, so the forecaster's expected loss over all rounds is
+    explored round is wrong with probability :math:`1 - 1/K`; in the others :math:`1 - p_y \le -\ln p_y`. The coin flip
+    and the uniform action are independent of the forecast. The forecaster's expected loss over all rounds is therefore
     :math:`K/\gamma` times that over its updates, and the same holds for the comparator. The number of updates is
-    Binomial(T, :math:`\gamma/K`), so :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
+    Binomial(T, :math:`\gamma/K`), so that :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
     :math:`\gamma = 0`.
     """
     if gamma == 1.0:  # nothing but exploration, whatever the forecaster
@@ -42,8 +42,8 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     printed=r"$\sqrt{K T\, \mathrm{Reg}(T)}$, which its own proof does not give",
 )
 def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float:
-    r"""Expected mistakes beyond the comparator's loss at Theorem 9's :math:`\gamma`:
-    :math:`2 \sqrt{K T\, \mathrm{Reg}(T)}`, or T if that is less.
+    r"""Return the bound of `exploration` at Theorem 9's :math:`\gamma`. It is :math:`2 \sqrt{K T\, \mathrm{Reg}(T)}`,
+    or T if that is less.
     """
     return min(rounds, 2.0 * math.sqrt(n_classes * rounds * regret))
 
@@ -55,11 +55,11 @@ def exploration_theorem_9(rounds: float, n_classes: int, regret: float) -> float
     printed="not there",
 )
 def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: float, regret: float) -> float:
-    r"""Expected mistakes beyond U's loss at decreasing rates:
+    r"""Return a bound on the expected mistakes beyond U's loss at decreasing rates, on streams drawn from U. It is
     :math:`(1 - 1/K) \sum \gamma_t + (1 - \gamma_T)(K/\gamma_T)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\sum \gamma_t / K` updates. The argument: :math:`\delta_t`, the
-    expected loss of the forecast less U's, is a relative entropy and so never negative; the updates' share of it,
+    expected loss of the forecast minus U's, is a relative entropy and so never negative. The updates' share of it,
     :math:`\sum (\gamma_t/K) \delta_t`, is at most Reg, and
 
     .. math::
@@ -74,8 +74,10 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
 
 
 def theorem_9_gamma(rounds: float, n_classes: int, regret: float) -> float:
-    r"""Return the exploration rate of Theorem 9, :math:`\min(1, \sqrt{K\, \mathrm{Reg}(T) / T})`, regret =
-    :math:`\mathrm{Reg}(T)`; NaN where there is none.
+    r"""Return the exploration rate of Theorem 9, :math:`\min(1, \sqrt{K\, \mathrm{Reg}(T) / T})`, or NaN if there is
+    none.
+
+    regret is :math:`\mathrm{Reg}(T)`.
     """
     # not `within`, which takes longer than the rest: the anytime rate asks for this every round
     if not (0.0 < rounds <= LARGEST and 2 <= n_classes <= LARGEST and regret >= 0.0):

@@ -1,9 +1,9 @@
-r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the constants that its surrogate really has.
+r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the correct constants of its surrogate.
 
-Both functions start from Lemmas 6 to 8: :math:`\mathrm{Regret} \le \lambda K B^2 + (1/4) \sum_t
-\mathrm{tr}(A_{t-1}^{-1} H_t)`, keeping the 1/4 that the paper drops. :math:`H_t` vanishes on matrices with equal rows
-and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so the log-determinant lives in :math:`(K - 1) d` dimensions;
-:math:`H_t \le (R^2/2) I`.
+Both functions start from Lemmas 6 to 8:
+:math:`\mathrm{Regret} \le \lambda K B^2 + (1/4) \sum_t \mathrm{tr}(A_{t-1}^{-1} H_t)`, with the factor 1/4 that the
+paper omits. :math:`H_t` vanishes on matrices with equal rows and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so that
+the log-determinant has :math:`(K - 1) d` dimensions; :math:`H_t \le (R^2/2) I`.
 """
 
 from __future__ import annotations
@@ -34,12 +34,13 @@ def folklore(
     regularization: float | None = None,
     curvature: float | None = None,
 ) -> float:
-    r"""Regret of FOLKLORE: :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))`.
+    r"""Return the regret bound of FOLKLORE:
+    :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))`.
 
-    The argument: :math:`c H_t \le (\lambda/2) I` turns :math:`A_{t-1}` into
-    :math:`(\lambda/2) I + c (H_1 + \dots + H_t)` from below. regularization None is :math:`2 R / B`, curvature None
-    is :math:`1/(2 B R + \ln K + 2)`. NaN where :math:`c R^2 > \lambda`: this argument fails,
-    `folklore_any_regularization` holds; and where c is not known to be admissible.
+    The argument: if :math:`c H_t \le (\lambda/2) I`, then :math:`A_{t-1}` is at least
+    :math:`(\lambda/2) I + c (H_1 + \dots + H_t)`. regularization None is :math:`2 R / B`, and curvature None is
+    :math:`1/(2 B R + \ln K + 2)`. NaN if :math:`c R^2 > \lambda`, where this argument fails and
+    `folklore_any_regularization` holds; NaN also if c is not known to be admissible.
     """
     lam = 2.0 * radius / norm_bound if regularization is None else regularization
     c = simple_curvature(n_classes, norm_bound, radius) if curvature is None else curvature
@@ -64,11 +65,11 @@ def folklore_any_regularization(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of FOLKLORE at any :math:`\lambda`:
+    r"""Return the regret bound of FOLKLORE at any :math:`\lambda`, with :math:`r = c R^2 / (2 \lambda)`. It is
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    :math:`r = c R^2 / (2 \lambda)`. The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
-    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. NaN where c is not known to be
+    The argument: :math:`A_t \le (1 + r) A_{t-1}`, so that
+    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. NaN if c is not known to be
     admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
@@ -93,12 +94,12 @@ def folklore_after(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of FOLKLORE with Lemma 7 at :math:`A_t`:
+    r"""Return the regret bound of FOLKLORE with Lemma 7 at :math:`A_t`. It is
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    A round's instantaneous regret is then at most :math:`\mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes as it
-    stands: no condition on :math:`\lambda`, and none of the factors that make up for :math:`A_{t-1}`. NaN where c is
-    not known to be admissible.
+    A round's instantaneous regret is then at most :math:`\mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes. There is
+    no condition on :math:`\lambda`, and no factor compensates for :math:`A_{t-1}`. NaN if c is not known to be
+    admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -122,16 +123,19 @@ def folklore_inexact(
     curvature: float,
     error: float,
 ) -> float:
-    r"""Regret of FOLKLORE solved to an accuracy: Theorem 3's +
-    :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` error.
+    r"""Return the regret bound of FOLKLORE solved to an accuracy. It is Theorem 3's plus
+    :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` times the error.
 
-    The surrogate is expanded at the logits z that were forecast, so that Lemma 6 holds at them. With
-    :math:`\rho = z - g + \tilde A\, \mathrm{softmax}(z)`, what is left of the root's equation, Lemma 7 at z gives the
-    round's term without :math:`\rho`, and :math:`\rho` adds :math:`u'\rho - \rho'Q_c \rho \le |u| |\rho|`,
-    :math:`u = s - e_y + Q_c (2 \tilde A e_y - \mathrm{diag}(\tilde A))`.
-    :math:`|\rho| \le (1 + R^2/(4 \lambda)) |z - \text{root}|`, since At <= :math:`R^2/(2 \lambda)` and the softmax is
-    1/2-Lipschitz; :math:`|s - e_y| \le \sqrt{2}`; and :math:`|Q_c w| \le (c/\sqrt{2}) R^2/\lambda`:
-    :math:`Q_c \le c S` <= :math:`c/2`, S sees the spread of w only, and that is at most :math:`2 R^2/\lambda`.
+    The surrogate is expanded at the forecast logits z, so that Lemma 6 holds at them. Let
+    :math:`\rho = z - g + \tilde A\, \mathrm{softmax}(z)` be the residual of the root's equation. Lemma 7 at z gives the
+    round's term without :math:`\rho`, and :math:`\rho` adds :math:`u'\rho - \rho'Q_c \rho \le |u| |\rho|` with
+    :math:`u = s - e_y + Q_c (2 \tilde A e_y - \mathrm{diag}(\tilde A))`. Three facts bound this product:
+
+    * :math:`|\rho| \le (1 + R^2/(4 \lambda)) |z - \text{root}|`, because :math:`\tilde A \le R^2/(2 \lambda)` and the
+      softmax is 1/2-Lipschitz;
+    * :math:`|s - e_y| \le \sqrt{2}`;
+    * :math:`|Q_c w| \le (c/\sqrt{2}) R^2/\lambda`, because :math:`Q_c \le c S \le c/2` and S depends only on the spread
+      of w, which is at most :math:`2 R^2/\lambda`.
     """
     numbers = (n_features, n_classes, norm_bound, radius, regularization, curvature)
     theorem_3 = folklore if curvature * radius**2 <= regularization else folklore_any_regularization
@@ -140,12 +144,12 @@ def folklore_inexact(
 
 @within(beyond=0.0)
 def folklore_error(rounds: float, radius: float, regularization: float, curvature: float) -> float:
-    """Return the error of every root that costs one nat in `folklore_inexact` over so many rounds."""
+    """Return the error of every root that costs one nat in `folklore_inexact` over this number of rounds."""
     return 1.0 / (max(rounds, 1.0) * _sensitivity(radius, regularization, curvature))
 
 
 def _sensitivity(radius: float, regularization: float, curvature: float) -> float:
-    """Return how many nats a round may lose for every unit of error in its logits."""
+    """Return the number of nats that a round may lose per unit of error in its logits."""
     ratio = radius**2 / regularization
     return (math.sqrt(2.0) + curvature * ratio / math.sqrt(2.0)) * (1.0 + 0.25 * ratio)
 
@@ -165,14 +169,13 @@ def folklore_frobenius(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of FOLKLORE over the Frobenius ball:
-    :math:`\lambda D^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
+    r"""Return the regret bound of FOLKLORE over the Frobenius ball, with :math:`r = c R^2/(2 \lambda)`. It is
+    :math:`\lambda D^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`, by the argument of
+    `folklore_any_regularization`; :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`, not :math:`\lambda K B^2`.
 
-    As `folklore_any_regularization`: :math:`r = c R^2/(2 \lambda)`, and :math:`\lambda \|W\|_F^2` is at most
-    :math:`\lambda D^2`, not :math:`\lambda K B^2`. Two rows of W differ by at most :math:`\sqrt{2} D`, so that a ball
-    of radius :math:`\sqrt{K} B`, which holds the row ball of B, needs a curvature smaller by about :math:`\sqrt{K/2}`,
-    and a ball of radius B, within the row ball, one larger by :math:`\sqrt{2}`. NaN where c is not known to be
-    admissible.
+    Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains the row ball
+    of B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of radius B, within the row ball,
+    allows a curvature larger by :math:`\sqrt{2}`. NaN if c is not known to be admissible.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
@@ -197,13 +200,13 @@ def folklore_kernel(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of kernel FOLKLORE: :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + r T))`,
-    :math:`r = c R^2/(2 \lambda)`.
+    r"""Return the regret bound of kernel FOLKLORE, with :math:`r = c R^2/(2 \lambda)`. It is
+    :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + r T))`.
 
     :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so that
-    :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))`, G the Gram matrix; each of its
-    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. NaN
-    where c is not known to be admissible.
+    :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))` with the Gram matrix G. Each of its
+    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. NaN if c
+    is not known to be admissible.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan

@@ -14,11 +14,11 @@ from banditlab.bounds._theorem import theorem, within
     adversary="adaptive: Lemma 2.3, which holds for every sequence of convex losses; no forecast is random",
 )
 def ftrl(rounds: float, n_classes: int, norm_bound: float, radius: float, regularization: float) -> float:
-    r"""Regret of exact l2-regularised leaders: :math:`\lambda K B^2 + R^2 T / (2 \lambda)`.
+    r"""Return the regret bound of exact l2-regularised leaders: :math:`\lambda K B^2 + R^2 T / (2 \lambda)`.
 
-    The argument: with :math:`F_t` the objective after t rounds the regret is at most
-    :math:`\lambda \|W\|^2 + \sum_t [F_t(W_t) - \min F_t]`; :math:`F_t` is :math:`2 \lambda`-strongly convex and its
-    gradient at :math:`W_t` is the round's, of squared norm at most :math:`2 R^2`.
+    The argument: with :math:`F_t` the objective after t rounds, the regret is at most
+    :math:`\lambda \|W\|^2 + \sum_t [F_t(W_t) - \min F_t]`. :math:`F_t` is :math:`2 \lambda`-strongly convex, and its
+    gradient at :math:`W_t` is that of round t, of squared norm at most :math:`2 R^2`.
     """
     return regularization * n_classes * norm_bound**2 + radius**2 * rounds / (2.0 * regularization)
 

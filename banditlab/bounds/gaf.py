@@ -1,8 +1,9 @@
-r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss: exact forecasts, sampled ones.
+r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss, with exact or sampled forecasts.
 
 The regret of any forecasts :math:`p_t` made from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
-:math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`, :math:`z_t` and
-:math:`s = \mathrm{softmax}(z_t)` at the implicit step: the running certificate. The functions here bound that sum.
+:math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
+:math:`s = \mathrm{softmax}(z_t)` belong to the implicit step. This is the running certificate, and the functions here
+bound its sum.
 """
 
 from __future__ import annotations
@@ -37,11 +38,12 @@ def gaf_corollary_2(
     regularization: float | None = None,
     beta: float | None = None,
 ) -> float:
-    r"""Regret of exact GAF: :math:`\lambda K B^2 + K d (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta R^2 / (2 \lambda))`.
+    r"""Bound the regret of exact GAF by
+    :math:`\lambda K B^2 + K d (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta R^2 / (2 \lambda))`.
 
-    The paper's B bounds the Frobenius norm, hence :math:`\sqrt{K} B` here. regularization None is :math:`32 K d R^2`,
-    :math:`\beta` None is :math:`1/(B R + \ln(K)/2 + 1)`. NaN for a regularization below what the theorem needs (`gaf`
-    holds for any), or where :math:`\beta` is not known to be admissible.
+    The paper's B bounds the Frobenius norm, which is :math:`\sqrt{K} B` here. regularization None is
+    :math:`32 K d R^2`, and :math:`\beta` None is :math:`1/(B R + \ln(K)/2 + 1)`. NaN for a regularization below the
+    theorem's limit (`gaf` holds for any regularization), or if :math:`\beta` is not known to be admissible.
     """
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
@@ -65,16 +67,18 @@ def gaf(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of exact GAF: :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n / (K d \lambda))`.
+    r"""Return the regret bound of exact GAF:
+    :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n / (K d \lambda))`.
 
-    :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)`, :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
-    :math:`\Omega_t` is at most the mean of loss - surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)` (Jensen). For
-    logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`: half the mean
-    of :math:`\mathrm{tr}(C S)` along the heat flow, :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and
-    :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz function of a Gaussian vector with :math:`K - 1`
-    coordinates of variance at most :math:`\sigma^2`. :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
-    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN where c is not
-    known to be admissible; infinite where :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
+    Here :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)` and :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
+    :math:`\Omega_t` is at most the mean of the loss minus the surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)`
+    (Jensen). For logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`.
+    This uses half the mean of :math:`\mathrm{tr}(C S)` along the heat flow,
+    :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz
+    function of a Gaussian vector with :math:`K - 1` coordinates of variance at most :math:`\sigma^2`. Moreover
+    :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
+    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN if c is not
+    known to be admissible; infinite if :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -90,14 +94,14 @@ def gaf(
     printed=r"$n (K \ln(n/\delta)/m)^{1/3}$, with high probability and up to a constant",
 )
 def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
-    r"""What sampling and smoothing add: :math:`n [(1-\mu)/(4 a m) + \exp(-a m/(2(1-\mu))) \ln(1/a) - \ln(1-\mu)]`,
-    :math:`a = \mu/K`.
+    r"""Return the additional regret by sampling and smoothing, with :math:`a = \mu/K`.
 
-    :math:`q = (1 - \mu) p + a` is the smoothed probability of the label, :math:`q (1 + D)` its estimate from m
-    samples. :math:`-\ln(1 + D)` is at most :math:`-D + D^2` for :math:`D \ge -1/2`; :math:`E D = 0`;
-    :math:`E D^2 \le (1 - \mu)(q - a)/(m q^2) \le (1 - \mu)/(4 a m)` since :math:`q^2 \ge 4 a (q - a)`.
+    It is :math:`n [(1-\mu)/(4 a m) + \exp(-a m/(2(1-\mu))) \ln(1/a) - \ln(1-\mu)]`. Let :math:`q = (1 - \mu) p + a` be
+    the smoothed probability of the label and :math:`q (1 + D)` its estimate from m samples. For :math:`D \ge -1/2`,
+    :math:`-\ln(1 + D)` is at most :math:`-D + D^2`. Here :math:`E D = 0` and
+    :math:`E D^2 \le (1 - \mu)(q - a)/(m q^2) \le (1 - \mu)/(4 a m)`, because :math:`q^2 \ge 4 a (q - a)`.
     :math:`D < -1/2` has probability at most :math:`\exp(-m q^2/(8 (1 - \mu)(q - a)))` (Chernoff) and costs at most
-    :math:`\ln(1/a)`. Antithetic pairs count as one sample each. Infinite at :math:`\mu = 0`.
+    :math:`\ln(1/a)`. An antithetic pair counts as one sample. Infinite at :math:`\mu = 0`.
     """
     n, m, mu = rounds, samples, smoothing
     a = mu / n_classes
@@ -115,17 +119,17 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
 def gaf_sampling_high_probability(
     rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
 ) -> float:
-    r"""What sampling and smoothing add: :math:`n (\epsilon + 2 \mu)`,
-    :math:`\epsilon = \sqrt{K \ln(n/\delta) / (\mu m)}`.
+    r"""Return the additional regret by sampling and smoothing, with high probability.
 
-    In the notation of `gaf_sampling`, :math:`D < e^{-\epsilon} - 1` has probability at most
+    It is :math:`n (\epsilon + 2 \mu)` with :math:`\epsilon = \sqrt{K \ln(n/\delta) / (\mu m)}`. In the notation of
+    `gaf_sampling`, :math:`D < e^{-\epsilon} - 1` has probability at most
 
     .. math::
 
         \exp(-m (1 - e^{-\epsilon})^2 q^2/(2 (1 - \mu)(q - a))) \le \exp(-2 m a (1 - e^{-\epsilon})^2) \le \exp(-m a
         \epsilon^2),
 
-    by :math:`1 - e^{-\epsilon} \ge 3 \epsilon/4`. Infinite where :math:`\epsilon > 1/2`.
+    because :math:`1 - e^{-\epsilon} \ge 3 \epsilon/4`. Infinite if :math:`\epsilon > 1/2`.
     """
     n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
     epsilon = math.sqrt(K * math.log(max(n, 1.0) / delta) / (mu * m)) if mu > 0.0 else math.inf
@@ -147,13 +151,12 @@ def gaf_kernel(
     regularization: float,
     curvature: float,
 ) -> float:
-    r"""Regret of exact kernel GAF: :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + c R^2 n/(2
-    \lambda)))`, :math:`\kappa` as in `gaf`.
+    r"""Return the regret bound of exact kernel GAF, with :math:`\kappa` as in `gaf`. It is
+    :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + c R^2 n/(2 \lambda)))`.
 
     The argument of `gaf` bounds the regret by :math:`\lambda K B^2 + (\kappa/(4c)) \ln \det(I + (c/\lambda) \sum H)`,
-    and `folklore_kernel` says why the determinant is at most this. A round's density is looked at in :math:`K - 1`
-    dimensions whatever the space is, so that :math:`\kappa` does not know it. NaN where c is not known to be
-    admissible.
+    and that of `folklore_kernel` bounds the determinant. A round uses the density in :math:`K - 1` dimensions, whatever
+    the dimension of the space, so that :math:`\kappa` does not depend on it. NaN if c is not known to be admissible.
     """
     n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -180,12 +183,12 @@ def gaf_theorem_1(
     smoothness: float,
     regularization: float | None = None,
 ) -> float:
-    r"""Regret of GAF for a mixable loss: :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2
-    \lambda))`.
+    r"""Return the regret bound of GAF for a mixable loss. It is
+    :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2 \lambda))`.
 
     margin_bound is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
-    smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the least that the theorem
-    allows; NaN below it.
+    smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the smallest value that the
+    theorem allows; NaN below it.
     """
     n, d, B, alpha, zeta, gamma = rounds, n_features, margin_bound, mixability, sharpness, smoothness
     least = max(4, d) * zeta / alpha
@@ -204,11 +207,11 @@ def gaf_theorem_1(
 def vovk_azoury_warmuth(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
 ) -> float:
-    r"""Regret of Vovk, Azoury and Warmuth: :math:`\lambda B^2 + Y^2 d \ln(1 + n R^2/(d \lambda))`, B the bound of
-    :math:`\|\theta\|`.
+    r"""Return the regret bound of Vovk, Azoury and Warmuth: :math:`\lambda B^2 + Y^2 d \ln(1 + n R^2/(d \lambda))`.
 
-    The argument: surrogates are exact, so that a round costs :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)`,
-    :math:`\text{prediction} = m/(1 + q)`, :math:`q = x'A_{t-1}^{-1}x`: that is
+    B is the bound of :math:`\|\theta\|`. The argument: surrogates are exact, so that a round costs
+    :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)` with :math:`\text{prediction} = m/(1 + q)` and
+    :math:`q = x'A_{t-1}^{-1}x`. This is
     :math:`(q/(1 + q)) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to
     :math:`\ln \det(A_n/\lambda)`.
     """
@@ -226,13 +229,12 @@ def vovk_azoury_warmuth(
 def gaf_huber(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
 ) -> float:
-    r"""Regret of GAF on Huber's loss: :math:`\lambda B^2 + (Y^2/2) d \ln(1 + n R^2/(2 d \lambda))`, B the bound of
-    :math:`\|\theta\|`.
+    r"""Return the regret bound of GAF on Huber's loss: :math:`\lambda B^2 + (Y^2/2) d \ln(1 + n R^2/(2 d \lambda))`.
 
-    Where the implicit step z stays within the threshold of y the surrogate is :math:`u^2/2`, and the mixture's loss,
-    at most that of :math:`u^2/2`, exceeds what the least value grows by, :math:`(m - y)^2/(2 + q)`, by at most
-    :math:`(Y^2/2) \ln(1 + q/2)`. Where it does not, the least value grows by :math:`\text{threshold}^2/2 \ge 2 Y^2`
-    at least, the largest loss a prediction in :math:`[-Y, Y]` can have, and A stays.
+    B is the bound of :math:`\|\theta\|`. If the implicit step z is within the threshold of y, the surrogate is
+    :math:`u^2/2`. The mixture's loss, at most that of :math:`u^2/2`, exceeds the increase of the least value,
+    :math:`(m - y)^2/(2 + q)`, by at most :math:`(Y^2/2) \ln(1 + q/2)`. Otherwise the least value increases by at least
+    :math:`\text{threshold}^2/2 \ge 2 Y^2`, the largest loss of a prediction in :math:`[-Y, Y]`, and A does not change.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
     return lam * B**2 + 0.5 * Y**2 * d * math.log1p(0.5 * n * R**2 / (d * lam))
@@ -244,12 +246,12 @@ def gaf_huber(
     printed=r"$m = n^3 \ln(n/\delta)$ and no constant: K stands outside of m, and $\mu n$ for $2 \mu n$",
 )
 def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
-    r"""What sampling and smoothing add at the printed :math:`m = \mathrm{ceil}(n^3 \ln(n/\delta))`: about
-    :math:`3 K^{1/3}`, whatever n is.
+    r"""Return the additional regret by sampling and smoothing at the printed
+    :math:`m = \mathrm{ceil}(n^3 \ln(n/\delta))`.
 
-    `gaf_sampling_high_probability` at that m and :math:`\mu = (K \ln(n/\delta)/m)^{1/3}`, which makes
-    :math:`\epsilon` and :math:`\mu` one: :math:`n (\epsilon + 2 \mu) = 3 n \mu \le 3 K^{1/3}`. Infinite where
-    :math:`\mu` is above 1/2.
+    It is about :math:`3 K^{1/3}` for any n: `gaf_sampling_high_probability` at that m and
+    :math:`\mu = (K \ln(n/\delta)/m)^{1/3}`. Then :math:`\epsilon = \mu`, and
+    :math:`n (\epsilon + 2 \mu) = 3 n \mu \le 3 K^{1/3}`. Infinite if :math:`\mu` is above 1/2.
     """
     n = max(rounds, 1.0)
     m = gaf_samples(n, probability)
@@ -268,7 +270,7 @@ def gaf_samples(rounds: float, probability: float) -> float:
 
 @within(beyond=math.inf)
 def gaf_mu(rounds: float, n_classes: int, samples: float, probability: float) -> float:
-    r"""Return Proposition 3's :math:`\mu` as its proof has it, :math:`(K \ln(n/\delta)/m)^{1/3}`, at most 1/2."""
+    r"""Return the :math:`\mu` in the proof of Proposition 3, :math:`(K \ln(n/\delta)/m)^{1/3}`, at most 1/2."""
     return min(0.5, (n_classes * math.log(max(rounds, 1.0) / probability) / samples) ** (1.0 / 3.0))
 
 

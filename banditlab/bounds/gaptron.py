@@ -1,10 +1,12 @@
-r"""Gaptron's mistake bounds (van der Hoeven, NeurIPS 2020), one bit of feedback, and ours for a K times longer step.
+r"""Gaptron's mistake bounds with one bit of feedback (van der Hoeven, NeurIPS 2020), and new ones for a K times longer
+step.
 
-All have one shape. If the gap inequality :math:`P(\text{mistake}) + (\text{step}/2)\, \mathbb{E}\|g\|^2 - l_t(W_t) \le
-\gamma (K-1)/K` holds in every round, then :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\, \text{step}) + \gamma
-((K-1)/K) T`. With :math:`\text{step} = w c \gamma/(K^2 R^2)`, c the loss's constant and w how much wider than the
-paper's, the sum is at most :math:`P/\gamma + \gamma T`, :math:`P = K^2 R^2 D^2/(2 c w)`, hence at
-:math:`\gamma = \min\{1, \sqrt{P/T}\}` at most :math:`\max\{2 P, 2 \sqrt{P T}\}`.
+All bounds have one form. Assume that the gap inequality
+:math:`P(\text{mistake}) + (\text{step}/2)\, \mathbb{E}\|g\|^2 - l_t(W_t) \le \gamma (K-1)/K` holds in every round. Then
+:math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`. Let
+:math:`\text{step} = w c \gamma/(K^2 R^2)`, where c is the loss's constant and w the ratio to the paper's step. The last
+two terms are at most :math:`P/\gamma + \gamma T` with :math:`P = K^2 R^2 D^2/(2 c w)`. At
+:math:`\gamma = \min\{1, \sqrt{P/T}\}` they are at most :math:`\max\{2 P, 2 \sqrt{P T}\}`.
 
 * logistic: :math:`c = (\ln 2)/2`, :math:`w = 2.5 K`, the wide step :math:`2.5 \gamma \ln 2/(2 K R^2)`;
 * hinge: :math:`c = 1/2`, :math:`w = K`, the wide step :math:`\gamma/(2 K R^2)`;
@@ -43,8 +45,9 @@ _theorem = partial(theorem, adversary=_ADVERSARY)
 def gaptron_gamma(
     n_classes: int, radius: float, frobenius_bound: float, rounds: int, loss: str = "logistic", wide: bool = False
 ) -> float:
-    r"""Return the theorem's exploration rate :math:`\min\{1, \sqrt{P/T}\}`; for the logistic loss
-    :math:`\min\{1, K R D / \sqrt{T \ln 2}\}`.
+    r"""Return the theorem's exploration rate :math:`\min\{1, \sqrt{P/T}\}`.
+
+    For the logistic loss it is :math:`\min\{1, K R D / \sqrt{T \ln 2}\}`.
     """
     c = 2.0 * _CONSTANTS[loss]
     if wide:
@@ -54,8 +57,9 @@ def gaptron_gamma(
 
 @within(beyond=0.0)
 def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logistic", wide: bool = False) -> float:
-    r"""Return the theorem's step :math:`c \gamma / (K^2 R^2)`, or the wide one, the largest for which we prove the
-    gap inequality.
+    r"""Return the theorem's step :math:`c \gamma / (K^2 R^2)`, or the wide step.
+
+    The wide step is the largest for which the gap inequality is proved here.
     """
     if wide:
         return _WIDER[loss] * gamma * _CONSTANTS[loss] / (n_classes * radius**2)
@@ -64,16 +68,18 @@ def gaptron_step(n_classes: int, radius: float, gamma: float, loss: str = "logis
 
 @_theorem(source=_PAPER + " logistic", unit="bits", assumes=_BITS + _SAME_T)
 def gaptron_bandit(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}`: :math:`\mathbb{E}[M]` is at most the
-    sum of the comparator's loss plus this.
+    r"""Return :math:`\max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}`, a bound on :math:`\mathbb{E}[M]` minus
+    the comparator's loss.
     """
     return _balanced((n_classes * radius * frobenius_bound) ** 2 / math.log(2.0), rounds)
 
 
 @_theorem(source=_PAPER + r" hinge, $\kappa = 1/2$", unit="hinge loss", assumes=_HINGE + _SAME_T)
 def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`: :math:`\mathbb{E}[M]` is at most the sum of
-    :math:`\max(0, 1 - \text{margin of } U)` plus this.
+    r"""Return :math:`\max\{2 K^2 R^2 D^2, 2 K R D \sqrt{T}\}`, a bound on :math:`\mathbb{E}[M]` minus the hinge loss of
+    U.
+
+    The hinge loss is the sum of :math:`\max(0, 1 - \text{margin of } U)`.
     """
     return _balanced((n_classes * radius * frobenius_bound) ** 2, rounds)  # 2 (1 - kappa) = 1
 
@@ -84,15 +90,15 @@ def gaptron_bandit_hinge(n_classes: int, radius: float, frobenius_bound: float, 
     assumes=_SMOOTH + _SAME_T,
 )
 def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{4 K^2 R^2 D^2, 2 K R D \sqrt{2 T}\}`: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's smooth hinge loss plus this.
+    r"""Return :math:`\max\{4 K^2 R^2 D^2, 2 K R D \sqrt{2 T}\}`, a bound on :math:`\mathbb{E}[M]` minus the
+    comparator's smooth hinge loss.
     """
     return _balanced(2.0 * (n_classes * radius * frobenius_bound) ** 2, rounds)
 
 
 @_theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="K times 2.5 as much under the roots")
 def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`: about
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`. It is about
     :math:`1.52 \sqrt{K T} R D`.
     """
     return _balanced(n_classes * (radius * frobenius_bound) ** 2 / (2.5 * math.log(2.0)), rounds)
@@ -118,24 +124,24 @@ def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: fl
     + r", $\text{step} \le 2.5 \gamma \ln 2/(2 K R^2)$; the hinge losses in their own units, to their wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to the
+    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and steps up to the
     theorem's.
 
-    From
+    It follows from
 
     .. math::
 
         \mathbb{E}[M] \le \sum l_t(U) + \|U\|^2/(2\,\text{step})
         + \sum \{P(\text{mistake}) + (\text{step}/2) \mathbb{E}\|g_t\|^2 - l_t(W_t)\},
 
-    where the brace is at most :math:`\gamma (K-1)/K`. At the theorem's :math:`\gamma` and step it is at most
-    `gaptron_bandit`, and it holds at every prefix.
+    where each term in braces is at most :math:`\gamma (K-1)/K`. At the theorem's :math:`\gamma` and step the result is
+    at most `gaptron_bandit`. It holds after any number of rounds.
     """
     return frobenius_bound**2 / (2.0 * step) + gamma * (n_classes - 1) / n_classes * rounds
 
 
 def _balanced(P: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}`, at least :math:`P/\gamma + \gamma T` at
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}`, a bound on :math:`P/\gamma + \gamma T` at
     :math:`\gamma = \min\{1, \sqrt{P/T}\}`.
     """
     return max(2.0 * P, 2.0 * math.sqrt(P * rounds))

@@ -14,7 +14,9 @@ from banditlab.bounds._theorem import theorem
     adversary="adaptive: an identity in the labels, whatever they are, and the member's theorem",
 )
 def grid(member_regret: float, size: int) -> float:
-    r"""Regret of the mixture over the ball of one of `size` members: :math:`\mathrm{Reg} + \ln(\text{size})`, Reg that
-    member's bound.
+    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of the mixture over the ball of one of `size`
+    members.
+
+    Reg is that member's bound.
     """
     return member_regret + math.log(size)

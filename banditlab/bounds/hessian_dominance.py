@@ -9,18 +9,18 @@ from banditlab.bounds._theorem import within
 
 @within(beyond=math.inf)
 def hessian_dominance(norm_bound: float, radius: float) -> float:
-    r"""Return the least c that (F.2) may have at :math:`K = 3` over :math:`W = \mathrm{diag}(0, 0, B)`,
-    :math:`x = (0, 0, R)`, label 1: :math:`e^{B R}/2 + 1`.
+    r"""Return :math:`e^{B R}/2 + 1`, the least c that (F.2) allows at :math:`K = 3`.
 
-    Hessian dominance asks a regularizer :math:`\phi(W) = \psi(W x)` for
+    The example is :math:`W = \mathrm{diag}(0, 0, B)`, :math:`x = (0, 0, R)` and label 1. Hessian dominance requires of
+    a regularizer :math:`\phi(W) = \psi(W x)`
 
     .. math::
 
         (\mathrm{grad}\, \phi - \mathrm{grad}\, \mathrm{loss})(\dots)' - \mathrm{grad}\, \phi\, \mathrm{grad}\, \phi'
         \le c\,\text{Hessian}.
 
-    Along :math:`(e_1 - e_2) \otimes x` the left side is :math:`|x|^4` and the Hessian
-    :math:`(s_1 + s_2) |x|^4 = 2 |x|^4/(e^{B R} + 2)`, whatever :math:`\psi` is as long as it treats equal logits
-    alike. A regret of :math:`c \ln T` with this c is no better than Online Newton Step's.
+    Along :math:`(e_1 - e_2) \otimes x` the left side is :math:`|x|^4` and the Hessian is
+    :math:`(s_1 + s_2) |x|^4 = 2 |x|^4/(e^{B R} + 2)`, for every :math:`\psi` that treats equal logits alike. A regret
+    of :math:`c \ln T` with this c is no better than Online Newton Step's.
     """
     return 0.5 * math.exp(norm_bound * radius) + 1.0

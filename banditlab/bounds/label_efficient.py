@@ -23,11 +23,11 @@ _theorem = partial(theorem, adversary=_ADVERSARY)
     printed=r"for experts: see `label_efficient_experts`",
 )
 def label_efficient(regret: float, query_rate: float) -> float:
-    r"""Return :math:`\mathrm{Reg}(\epsilon T)/\epsilon`, at least the expected regret over all T rounds.
+    r"""Return :math:`\mathrm{Reg}(\epsilon T)/\epsilon`, a bound on the expected regret over all T rounds.
 
-    The coin of a round is independent of its forecast, so the expected regret over queried rounds is :math:`\epsilon` times
-    that over all rounds. It is at most :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, N the number of
-    queries.
+    The coin flip of a round is independent of its forecast, so that the expected regret over queried rounds is
+    :math:`\epsilon` times that over all rounds. It is at most
+    :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, with N the number of queries.
     """
     return regret / query_rate
 
@@ -40,8 +40,9 @@ def label_efficient(regret: float, query_rate: float) -> float:
     printed="not compared, as the paper's text was not at hand; the constant is that of the argument here",
 )
 def label_efficient_experts(rounds: float, size: float, queries: float) -> float:
-    r"""Return :math:`T \sqrt{2 \ln N/m}`, at least the expected cost beyond the best expert's; m is the mean number of
-    queries, at most T.
+    r"""Return :math:`T \sqrt{2 \ln N/m}`, a bound on the expected cost beyond the best expert's.
+
+    m is the mean number of queries, at most T.
 
     The argument: :math:`\sum_t \langle p_t, \tilde{c}_t \rangle - \tilde{c}_{t,i} \le \ln(N)/\eta + (\eta/2) \sum_t \sum_j
     p_{t,j} \tilde{c}_{t,j}^2` for the weighted costs, and the last sum has a mean of at most :math:`T/\epsilon`.

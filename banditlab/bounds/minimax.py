@@ -1,14 +1,14 @@
-r"""Lower bounds on the regret of every forecaster with the logistic loss, in nats: exact sums, and asymptotic forms.
+r"""Lower bounds on the regret of every forecaster with the logistic loss, in nats: exact sums and asymptotic forms.
 
-For contexts fixed in advance the least worst-case regret of any forecaster, improper ones included, is the logarithm of the
-Shtarkov sum,
+For contexts fixed in advance, consider the least worst-case regret of any forecaster, including improper ones. It is
+the logarithm of the Shtarkov sum,
 
 .. math::
 
     \min_{\text{forecaster}} \max_y \mathrm{Regret} = \ln \sum_{y_1, \dots, y_T} \max_W \prod_t P(y_t \mid x_t, W),
 
 and the normalised maximum likelihood forecaster attains it [1]_. With orthogonal contexts the sum is a product of one
-factor for each context. The asymptotic forms [3]_ leave out a factor :math:`1 - o(1)` and bound nothing at a given T.
+factor per context. The asymptotic forms [3]_ omit a factor :math:`1 - o(1)` and are not bounds at a given T.
 
 References
 ----------
@@ -35,8 +35,9 @@ _ROUNDS = {"rounds": (2.0, 1e300)}  # with more the products may overflow
 
 @within({"rounds": (0.0, 1e9), "n_classes": (2.0, 1e5)})
 def minimax_regret(rounds: float, n_features: int, n_classes: int) -> float:
-    r"""Return :math:`\sum_j \ln C(K, n_j)`, the least worst-case regret against every W when d orthogonal contexts come
-    :math:`n_j` times each, as evenly as T rounds allow.
+    r"""Return :math:`\sum_j \ln C(K, n_j)`, the least worst-case regret against every W for d orthogonal contexts.
+
+    Context j occurs :math:`n_j` times, as evenly as T rounds allow.
 
     With :math:`n^{\underline{i}} = n (n - 1) \dots (n - i + 1)` and :math:`0^0 = 1`,
 
@@ -45,20 +46,20 @@ def minimax_regret(rounds: float, n_features: int, n_classes: int) -> float:
         C(1, n) = 1, \quad C(2, n) = \sum_{k=0}^n \binom{n}{k} (k/n)^k (1 - k/n)^{n-k}
         = \sum_{i=0}^n n^{\underline{i}}/n^i, \quad C(K + 2, n) = C(K + 1, n) + (n/K)\, C(K, n).
 
-    As n grows, :math:`\ln C(K, n)` is :math:`((K-1)/2) \ln(n/(2 \pi)) + \ln(\pi^{K/2}/\Gamma(K/2)) + O(1/\sqrt{n})` [2]_. For
-    other numbers of rounds add up this function at :math:`d = 1`.
+    As n grows, :math:`\ln C(K, n)` is :math:`((K-1)/2) \ln(n/(2 \pi)) + \ln(\pi^{K/2}/\Gamma(K/2)) + O(1/\sqrt{n})`
+    [2]_. For other numbers of rounds per context, add the values of this function at :math:`d = 1`.
     """
     return _even(rounds, n_features, lambda n: _log_shtarkov(n, int(n_classes)))
 
 
 @within({"rounds": (0.0, 1e5)})
 def minimax_regret_on_ball(rounds: float, n_features: int, norm_bound: float, radius: float) -> float:
-    r"""Return a lower bound on the worst-case regret of every forecaster against the ball of rows of norm B, two classes,
-    d orthogonal contexts of norm R: exact at :math:`d = 1`.
+    r"""Return a lower bound on the worst-case regret of every forecaster against the ball of rows of norm B.
 
-    It is :math:`\sum_j \ln \sum_k \binom{n_j}{k} p_k^k (1 - p_k)^{n_j - k}`, where :math:`p_k` is the nearest to
-    :math:`k/n_j` of log-odds at most :math:`b = 2 B R/\sqrt{d}`. For the box of all W whose entries along the contexts are
-    at most :math:`B/\sqrt{d}` lies in the ball, and it leaves the log-odds at each context free up to b.
+    There are two classes and d orthogonal contexts of norm R; the bound is exact at :math:`d = 1`. It is
+    :math:`\sum_j \ln \sum_k \binom{n_j}{k} p_k^k (1 - p_k)^{n_j - k}`, where :math:`p_k` is the number nearest to
+    :math:`k/n_j` with log-odds of at most :math:`b = 2 B R/\sqrt{d}`. The ball contains the box of all W whose entries
+    along the contexts are at most :math:`B/\sqrt{d}`. The box allows all log-odds up to b at each context.
     """
     steepest = min(STEEPEST, 2.0 * norm_bound * radius / math.sqrt(n_features))
     return _even(rounds, n_features, lambda n: _log_sum_on_box(n, steepest))
@@ -68,20 +69,22 @@ def minimax_regret_on_ball(rounds: float, n_features: int, norm_bound: float, ra
 def shamir_theorem_3(
     rounds: float, n_features: int, margin_bound: float, epsilon: float, norm: Literal["sup", "l2", "l1"] = "l2"
 ) -> float:
-    r"""Return the asymptotic lower bound :math:`(q/2)\, m \ln(e D/m)`, :math:`m = \min(d, D)`: two classes,
-    :math:`\|x\|_\infty \le 1`, and :math:`\theta`, the difference of the rows, of at most `margin_bound` in the norm.
+    r"""Return the asymptotic lower bound :math:`(q/2)\, m \ln(e D/m)` with :math:`m = \min(d, D)`.
 
-    Asymptotic: a factor :math:`1 - o(1)` is left out, so this is no bound at a given T. D is the dimension from which on the
-    paper's bound does not grow: with :math:`s = \gamma T^{1 - \epsilon}`,
-    :math:`\gamma = \min(B/\ln T, \max(1, T^{1-\epsilon}/d))` and any :math:`\epsilon` in (0, 1), it is :math:`4 s/e` for "sup",
-    :math:`(2 \pi s/e)^{1/2}` for "l2" and :math:`(4 s/e)^{1/3}` for "l1", with :math:`q = 1, 2, 3`. Below D the paper has T for
-    :math:`T^{1-\epsilon}` in the logarithm, which is never less. The copy of the paper that was read has damaged formulas. Its
-    constants agree with each other: in d, :math:`(q/2)\, d \ln(e D/d)` is largest at D, where its other case begins.
+    It holds for two classes, :math:`\|x\|_\infty \le 1`, and a difference :math:`\theta` of the rows of at most
+    `margin_bound` in the norm. A factor :math:`1 - o(1)` is omitted, so that this is not a bound at a given T. D is the
+    dimension above which the paper's bound does not grow. Let :math:`s = \gamma T^{1 - \epsilon}`,
+    :math:`\gamma = \min(B/\ln T, \max(1, T^{1-\epsilon}/d))` and any :math:`\epsilon` in (0, 1). D is :math:`4 s/e` for
+    "sup", :math:`(2 \pi s/e)^{1/2}` for "l2" and :math:`(4 s/e)^{1/3}` for "l1", with :math:`q = 1, 2, 3`.
+
+    Below D the paper has T instead of :math:`T^{1-\epsilon}` in the logarithm, which is never smaller. The available
+    copy of the paper has damaged formulas, but its constants agree with each other: in d, :math:`(q/2)\, d \ln(e D/d)`
+    is largest at D, where its other case begins.
 
     Raises
     ------
     ValueError
-        Another norm.
+        The norm is unknown.
     """
     if norm not in NORMS:
         raise ValueError(f"norm must be one of {', '.join(NORMS)}, got {norm!r}")
@@ -96,11 +99,11 @@ def shamir_theorem_3(
 
 @within(_ROUNDS)
 def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: float) -> float:
-    r"""Return the asymptotic lower bound :math:`(d (K - 1)/2) \ln(T/(K d))`: K classes, :math:`\|x\|_\infty \le 1`, rows of
-    bounded entries.
+    r"""Return the asymptotic lower bound :math:`(d (K - 1)/2) \ln(T/(K d))`.
 
-    Asymptotic: a factor :math:`1 - o(1)` is left out, so this is no bound at a given T. The theorem takes
-    :math:`K = o((T/d)^{1-\epsilon})`; NaN where K is not below :math:`(T/d)^{1-\epsilon}`.
+    It holds for K classes, :math:`\|x\|_\infty \le 1` and rows with bounded entries. A factor :math:`1 - o(1)` is
+    omitted, so that this is not a bound at a given T. The theorem assumes :math:`K = o((T/d)^{1-\epsilon})`; the result
+    is NaN if K is not below :math:`(T/d)^{1-\epsilon}`.
     """
     each = rounds / n_features
     if not n_classes < each ** (1.0 - epsilon):
@@ -109,13 +112,13 @@ def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: fl
 
 
 def _even(rounds: float, n_features: int, log_sum: Callable[[int], float]) -> float:
-    """Return the sum of `log_sum` over rounds that are shared as evenly as they can be."""
+    """Return the sum of `log_sum` over rounds that are divided as evenly as possible."""
     each, more = divmod(int(rounds), int(n_features))
     return more * log_sum(each + 1) + (int(n_features) - more) * log_sum(each)
 
 
 def _log_shtarkov(n: int, n_classes: int) -> float:
-    """Return ln C(K, n): logarithms of the ratios C(k + 1, n)/C(k, n) added up, as C itself may overflow."""
+    """Return ln C(K, n) as a sum of logarithms of the ratios C(k + 1, n)/C(k, n), because C itself may overflow."""
     term = ratio = 1.0
     for i in range(n):
         term *= (n - i) / n
@@ -130,7 +133,7 @@ def _log_shtarkov(n: int, n_classes: int) -> float:
 
 
 def _log_sum_on_box(n: int, steepest: float) -> float:
-    """Return the logarithm of the sum over labels at one context, log-odds at most `steepest`."""
+    """Return the logarithm of the sum over labels at one context, with log-odds of at most `steepest`."""
     total = 0.0
     for k in range(n + 1):
         odds = math.log(k / (n - k)) if 0 < k < n else math.copysign(STEEPEST, 2 * k - n)

@@ -1,4 +1,4 @@
-"""OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a Gaussian prior: bounds with every constant."""
+"""OBAMA (Foster, Kale, Luo, Mohri and Sridharan, COLT 2018) with a Gaussian prior: bounds with explicit constants."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 def gaussian_mix_regret(
     total_weight: float, n_features: int, n_classes: int, comparator_norm: float, deviation: float, radius: float
 ) -> float:
-    r"""Mix-loss regret of the exact posterior: :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`.
+    r"""Return the mix-loss regret of the exact posterior, with the total weight :math:`T_w`. It is
+    :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`, a bound on
+    :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t\, \mathrm{loss}(U)`.
 
-    The regret is :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t\, \mathrm{loss}(U)`. Proof: the
-    variational formula at :math:`N(U, v I)`. A unit of weight costs it at most
-    :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation), the prior
-    :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`; then :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
+    The proof uses the variational formula at :math:`N(U, v I)`. A unit of weight costs it at most
+    :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation). The prior
+    costs :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`. Then :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
 
     Parameters
     ----------
@@ -57,10 +58,10 @@ def gaussian_mix_regret(
 def obama_gaussian_prior(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float
 ) -> float:
-    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(U)`:
+    r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(U)`. It is
     :math:`(K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
+    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so that :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
     inside the logarithm), and
 
     .. math::
@@ -80,8 +81,8 @@ def obama_gaussian_prior(
     assumes=r"comparators are the members of a finite class, uniform prior, $\eta = \gamma/K$; in expectation",
 )
 def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
-    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(\text{member})`, for any of N members:
-    :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T`.
+    r"""Return a bound on OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(\text{member})`. It is
+    :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T` for any of N members.
 
     The mix-loss regret against a member is at most :math:`\ln N`, whatever the weights; the rest is as in
     `obama_gaussian_prior`. Infinite at :math:`\gamma = 0`.
@@ -107,11 +108,12 @@ def decoded_obama(
     gamma: float,
     decoding: str = "half-log",
 ) -> float:
-    r"""Exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond :math:`0.7213 \sum_t\, \mathrm{loss}(U)`:
+    r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond
+    :math:`0.7213 \sum_t\, \mathrm{loss}(U)`. It is
     :math:`0.7213 (K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Play :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`: every class keeps
-    :math:`\gamma/K`, so weights stay at most 1, their mean is :math:`\gamma/K`, and
+    OBAMA plays :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`. Every class has
+    at least :math:`\gamma/K`, so that weights are at most 1 and their mean is :math:`\gamma/K`. Moreover
     :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`. Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
@@ -128,10 +130,11 @@ def decoded_obama(
     printed="not there",
 )
 def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, decoding: str = "half-log") -> float:
-    r"""OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond 0.7213 times any member's loss:
-    :math:`0.7213 (K/\gamma) \ln N + \gamma (1 - 1/K) T`.
+    r"""Return a bound on OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond 0.7213 times any member's loss. It is
+    :math:`0.7213 (K/\gamma) \ln N + \gamma (1 - 1/K) T`, by the argument of `decoded_obama` with the regret of
+    `obama_net`.
 
-    As `decoded_obama`, with `obama_net`'s regret. Infinite at :math:`\gamma = 0`.
+    Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -143,11 +146,11 @@ def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, d
 def obama_gamma(
     rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, decoding: str = "sample"
 ) -> float:
-    r"""Return the :math:`\gamma` at which the two terms of `decoded_obama` (of `obama_gaussian_prior` for "sample")
-    are equal, at most 1.
+    r"""Return the :math:`\gamma`, at most 1, at which the two terms of `decoded_obama` are equal.
 
-    :math:`\gamma = \sqrt{f K\, \mathrm{mix}(\gamma) / ((1 - 1/K) T)}`, f = `mistakes_per_nat`, a fixed point of an
-    increasing concave map, reached from above.
+    For "sample" the terms are those of `obama_gaussian_prior`. With f = `mistakes_per_nat`,
+    :math:`\gamma = \sqrt{f K\, \mathrm{mix}(\gamma) / ((1 - 1/K) T)}` is the fixed point of an increasing concave map.
+    The iteration reaches it from above.
     """
     gamma, factor = 1.0, mistakes_per_nat(decoding, n_classes)
     for _ in range(200):
@@ -159,7 +162,7 @@ def obama_gamma(
 
 
 def _mix(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float) -> float:
-    r"""The mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected total weight
+    r"""Return the mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected weight
     :math:`\gamma T/K`.
     """
     comparator_norm, deviation = math.sqrt(n_classes) * norm_bound, norm_bound / math.sqrt(n_features)

@@ -1,4 +1,4 @@
-"""Online Newton Step on the multiclass logistic loss, and how exp-concave that loss is."""
+"""Online Newton Step on the multiclass logistic loss, and the exp-concavity of that loss."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from banditlab.bounds._theorem import theorem, within
 
 @within()
 def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`\alpha = e^{-2 B R} / (K - 1)`, the largest constant for which the loss is
-    :math:`\alpha`-exp-concave on the ball.
+    r"""Return the largest :math:`\alpha` for which the loss is exp-concave on the ball: :math:`e^{-2 B R} / (K - 1)`.
 
     :math:`\mathrm{diag}(s) - s s' \ge a (s - e_y)(s - e_y)'` holds exactly for
     :math:`a \le s_y / (1 - s_y) = 1 / \sum_{j \ne y} e^{z_j - z_y}`, which is smallest where :math:`z_y = -B R` and
@@ -36,8 +35,8 @@ def ons(
     regularization: float | None = None,
     step: float | None = None,
 ) -> float:
-    r"""Regret of ONS: :math:`K B^2 \epsilon / (2 s) + (s/2) (K-1) d \ln(1 + 2 R^2 T / ((K-1) d \epsilon))`, s the
-    step, :math:`A_0 = \epsilon I`.
+    r"""Return the regret bound of ONS with step s and :math:`A_0 = \epsilon I`. It is
+    :math:`K B^2 \epsilon / (2 s) + (s/2) (K-1) d \ln(1 + 2 R^2 T / ((K-1) d \epsilon))`.
 
     step None is :math:`2 / \alpha`, regularization None is :math:`(s / D)^2` with :math:`D = 2 \sqrt{K} B`. The
     argument: with :math:`\beta = 1/s` at most :math:`\alpha/2`,
@@ -47,10 +46,10 @@ def ons(
         \mathrm{loss}(W_t) - \mathrm{loss}(W) \le \langle g_t, W_t - W \rangle - (\beta/2) \langle g_t, W_t - W
         \rangle^2
 
-    as :math:`2 \beta |\langle g_t, W_t - W \rangle| \le 1`, the latter since :math:`\alpha < 1/(4 B R)` and
-    :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`; the sum telescopes to
-    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients live in :math:`(K-1) d`
-    dimensions. NaN for a step below :math:`2 / \alpha`.
+    because :math:`2 \beta |\langle g_t, W_t - W \rangle| \le 1`. This follows from :math:`\alpha < 1/(4 B R)` and
+    :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`. The sum telescopes to
+    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients have :math:`(K-1) d` dimensions. NaN
+    for a step below :math:`2 / \alpha`.
     """
     K, d, B, R = n_classes, n_features, norm_bound, radius
     alpha = exp_concavity(K, B, R)

@@ -18,15 +18,16 @@ from banditlab.bounds._theorem import theorem
     printed=r"a rate, $O(K/\gamma^2)$, with $F = 2/\gamma$ and $L = 0$",
 )
 def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float, hinge_loss: float = 0.0) -> float:
-    r"""Return :math:`(K-1)\, \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`, at least :math:`\mathbb{E}[M]`;
+    r"""Return a bound on :math:`\mathbb{E}[M]`:
+    :math:`(K-1)\, \mathrm{floor}(L + R^2 F^2/2 + R F \sqrt{L + R^2 F^2/4})`. It is
     :math:`(K-1)\, \mathrm{floor}(R^2 F^2)` at :math:`L = 0`.
 
-    Let :math:`n_i` count the corrections of perceptron i and N their sum. In each :math:`n_i` the sign was wrong, so
-    :math:`\|w_i\|^2 \le n_i R^2`, and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`. Summed
-    with Cauchy-Schwarz, :math:`N \le L + R F \sqrt{N}`, hence N is at most the argument of the floor. A mistake on a
-    class whose perceptron said yes is a correction. Where all say no, a uniform guess is right, and then a
-    correction, with probability :math:`1/K` whatever the past: such mistakes are, in expectation, :math:`K-1` times
-    such corrections. With :math:`K \ge 2`, :math:`\mathbb{E}[M] \le (K-1) \mathbb{E}[N]`.
+    Let :math:`n_i` be the number of corrections of perceptron i and N their sum. In each correction the sign was wrong,
+    so that :math:`\|w_i\|^2 \le n_i R^2` and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`.
+    Summing with Cauchy-Schwarz, :math:`N \le L + R F \sqrt{N}`, hence N is at most the argument of the floor. A mistake
+    on a class that its perceptron accepted is a correction. If all perceptrons reject, a uniform guess is right, and
+    then a correction, with probability :math:`1/K` whatever the past. In expectation there are :math:`K-1` such
+    mistakes per such correction. With :math:`K \ge 2`, :math:`\mathbb{E}[M] \le (K-1) \mathbb{E}[N]`.
     """
     rf = radius * frobenius_norm
     corrections = hinge_loss + rf**2 / 2.0 + rf * math.sqrt(hinge_loss + rf**2 / 4.0)

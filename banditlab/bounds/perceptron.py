@@ -1,4 +1,4 @@
-"""The multiclass perceptron's mistake bound, the label revealed."""
+"""The multiclass perceptron's mistake bound under full information."""
 
 from __future__ import annotations
 
@@ -14,8 +14,7 @@ from banditlab.bounds._theorem import theorem
     adversary="adaptive: the argument given, about whatever sequence came; no action is random",
 )
 def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float:
-    r"""Return :math:`L + D + \sqrt{L D}`, :math:`D = 2 R^2 \|U\|_F^2`: at least the number of mistakes. L is U's
-    loss, in hinge units.
+    r"""Return the mistake bound :math:`L + D + \sqrt{L D}` with :math:`D = 2 R^2 \|U\|_F^2` and U's hinge loss L.
 
     :math:`L = \sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. A mistake adds at least :math:`1 - l_t(U)` to
     :math:`\langle U, W \rangle` and at most :math:`2 R^2` to :math:`\|W\|_F^2`, so :math:`M - L \le \sqrt{D M}`, and

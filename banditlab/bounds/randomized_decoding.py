@@ -1,4 +1,4 @@
-"""The mistakes of randomized decoding beyond a base-2 logistic loss, the label revealed: constant in T."""
+"""The mistakes of randomized decoding beyond a base-2 logistic loss under full information: constant in T."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ LN2 = math.log(2.0)
 
 @within()
 def decoding_step(radius: float) -> float:
-    r"""Return :math:`2 (\ln 2) (1 - \ln 2) / R^2`, the largest step for which the gap pays for the gradients."""
+    r"""Return :math:`2 (\ln 2) (1 - \ln 2) / R^2`, the largest step for which the surrogate gap covers the gradients."""
     return 2.0 * LN2 * (1.0 - LN2) / radius**2
 
 
@@ -23,17 +23,17 @@ def decoding_step(radius: float) -> float:
     printed=r"$O(\|U\|_F^2)$",
 )
 def randomized_decoding(frobenius_bound: float, step: float) -> float:
-    r"""Return :math:`D^2 / (2\,\text{step})`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the
-    comparator's loss in bits plus this.
+    r"""Return :math:`D^2 / (2\,\text{step})`, a bound on :math:`\mathbb{E}[M]` minus the comparator's loss in bits, for
+    any T.
 
-    With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding is wrong with probability at most :math:`l \ln 2` (in
-    nats: at most :math:`-\ln q_y`), and :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, for l is smooth, with
-    the constant :math:`R^2/(2 \ln 2)`, and not negative. Gradient descent gives
+    With :math:`l = -\log_2\, \mathrm{softmax}(W x)_y` the decoding is wrong with probability at most :math:`l \ln 2`
+    (in nats: at most :math:`-\ln q_y`). Moreover :math:`\|\mathrm{grad}\, l\|_F^2 \le R^2 l / \ln 2`, because l is
+    smooth with the constant :math:`R^2/(2 \ln 2)` and is not negative. Gradient descent gives
 
     .. math::
 
         \sum l_t(W_t) - l_t(U) \le D^2/(2\,\text{step}) + (\text{step}/2) \sum \|g_t\|^2,
 
-    and the last sum is at most :math:`(1 - \ln 2) \sum l_t(W_t)` for such a step: what the decoding spares.
+    and for such a step the last sum is at most :math:`(1 - \ln 2) \sum l_t(W_t)`, the surrogate gap of the decoding.
     """
     return frobenius_bound**2 / (2.0 * step)

@@ -1,29 +1,29 @@
 r"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
 
 :math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so that
-:math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. From :math:`W_1 = 0` with constant step :math:`\eta`
-(projected onto a Frobenius ball that holds U, or not at all), on estimates g of the gradient with
-:math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
+:math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. Consider gradient descent from :math:`W_1 = 0` with
+constant step :math:`\eta`, projected onto a Frobenius ball that contains U, or not projected. For estimates g of the
+gradient with :math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
 
 .. math::
 
     \mathbb{E} \sum l_t(W_t) - l_t(U) \le \|U\|_F^2/(2 \eta) + (\eta b/(2 \pi))\, \mathbb{E} \sum l_t(W_t),
 
-and at :math:`\eta \le 2 c \pi/b` the last term is at most :math:`c \sum l_t(W_t)`: what a rule with
-:math:`P(\text{mistake}) \le (1 - c)\, l` spares. With one bit, play :math:`(1 - \gamma)\, \text{decoded} + \gamma/K`
-and :math:`g = (\mathbf{1}[\text{right}]/p_y) \nabla l`: :math:`\pi = \gamma/K`. With the label: :math:`\pi = 1`,
-:math:`\gamma = 0`.
+and at :math:`\eta \le 2 c \pi/b` the last term is at most :math:`c \sum l_t(W_t)`. A decoding rule with
+:math:`P(\text{mistake}) \le (1 - c)\, l` compensates for this term. With one bit, play
+:math:`(1 - \gamma)\, \text{decoded} + \gamma/K` and use :math:`g = (\mathbf{1}[\text{right}]/p_y) \nabla l`, for which
+:math:`\pi = \gamma/K`. With the label, :math:`\pi = 1` and :math:`\gamma = 0`.
 
-The argument is van der Hoeven's (NeurIPS 2020) and Sakaue et al.'s (COLT 2024, Proposition 6), who take
-:math:`b = 2 R^2/\ln 2` and their own rules; with that b, the rule "thresholded" and :math:`c = 1/(2K)` it is Gaptron's
-printed step and constant.
+The argument is that of van der Hoeven (NeurIPS 2020) and of Sakaue et al. (COLT 2024, Proposition 6), who use
+:math:`b = 2 R^2/\ln 2` and their own rules. With that b, the rule "thresholded" and :math:`c = 1/(2K)`, it gives
+Gaptron's printed step and constant.
 
-A hit of a class that is likely to be played has a small weight :math:`1/p_y`, and only labels that the rule hardly
-plays have :math:`K/\gamma`. With that, "half-log" and "sparsemax" bear longer steps, :math:`2 h \gamma/(K R^2)` with
-the h of `WIDE`: :math:`c \ln 2 = 0.3466` above.
+A hit of a class that is likely to be played has a small weight :math:`1/p_y`; only labels that the rule rarely plays
+have :math:`K/\gamma`. "half-log" and "sparsemax" therefore allow longer steps, :math:`2 h \gamma/(K R^2)` with the h of
+`WIDE`, which is :math:`c \ln 2 = 0.3466` above.
 
-Without a projection bits may come late, by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` instead of
-:math:`1/\pi`: the steps :math:`2 c/(b (K/\gamma + 2 \tau))`.
+Without a projection bits may be late by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` instead of
+:math:`1/\pi`: the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.
 """
 
 from __future__ import annotations
@@ -58,8 +58,10 @@ def logistic_smoothness(radius: float) -> float:
 def template_step(
     n_classes: int, radius: float, gamma: float, decoding: str = "half-log", wide: bool = False, delay: int = 0
 ) -> float:
-    r"""Return :math:`2 c \gamma/(b (K + 2 \tau \gamma))`, the step of the theorem with one bit of feedback, late by at most
-    :math:`\tau` rounds; or the wide one, :math:`2 h \gamma/(K R^2)`, which is NaN with a delay.
+    r"""Return :math:`2 c \gamma/(b (K + 2 \tau \gamma))`, the step of the theorem with one bit of feedback.
+
+    The bit may be late by at most :math:`\tau` rounds. The wide step is :math:`2 h \gamma/(K R^2)`, and NaN with a
+    delay.
     """
     if wide and delay:
         return math.nan
@@ -68,7 +70,7 @@ def template_step(
 
 @within()
 def template_label_step(n_classes: int, radius: float, decoding: str = "half-log") -> float:
-    r"""Return :math:`2 c/b`, the largest step of the theorem where the label is revealed."""
+    r"""Return :math:`2 c/b`, the largest step of the theorem under full information."""
     return 2.0 * decoding_constant(decoding, n_classes) * math.log(2.0) / radius**2
 
 
@@ -81,8 +83,9 @@ def template_gamma(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    r"""Return :math:`\min\{1, \sqrt{P/T}\}`, :math:`P = b K D^2/(4 c)`: the rate at which the two terms of
-    `template_fixed` are equal.
+    r"""Return :math:`\min\{1, \sqrt{P/T}\}` with :math:`P = b K D^2/(4 c)`.
+
+    At this rate the two terms of `template_fixed` are equal.
     """
     return min(1.0, radius * frobenius_bound * math.sqrt(_pull(n_classes, decoding, wide) / rounds))
 
@@ -92,8 +95,8 @@ def template_gamma(
     adversary="adaptive: gradient descent's regret for whatever sequence came: $W_t$ follows from the labels, not from draws",
 )
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
-    r"""Return :math:`b D^2/(4 c)`, whatever T: :math:`\mathbb{E}[M]` is at most the sum of the comparator's loss +
-    this; :math:`0.7213 R^2 D^2` with half-log.
+    r"""Return :math:`b D^2/(4 c)`, a bound on :math:`\mathbb{E}[M]` minus the comparator's loss, for any T. It is
+    :math:`0.7213 R^2 D^2` with half-log.
     """
     return (radius * frobenius_bound) ** 2 / (4.0 * decoding_constant(decoding, n_classes) * math.log(2.0))
 
@@ -107,8 +110,8 @@ def template_bandit(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}`, :math:`P = b K D^2/(4 c)`: :math:`D \sqrt{b K T/c}`,
-    :math:`1.699 R D \sqrt{K T}` with half-log.
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = b K D^2/(4 c)`. The second term is
+    :math:`D \sqrt{b K T/c}`, which is :math:`1.699 R D \sqrt{K T}` with half-log.
 
     At the wide step :math:`P = K R^2 D^2/(4 h)`: :math:`1.531 R D \sqrt{K T}` with half-log, 1.420 with sparsemax.
     """
@@ -132,7 +135,9 @@ def template_fixed(
     delay: int = 0,
 ) -> float:
     r"""Return :math:`D^2/(2\,\text{step}) + \gamma (1 - 1/K) T` for any :math:`\gamma` and any step up to the
-    theorem's; holds at every prefix.
+    theorem's.
+
+    The bound holds after any number of rounds.
     """
     largest = template_step(n_classes, radius, gamma, decoding, wide=decoding in WIDE and not delay, delay=delay)
     if not step <= largest * (1.0 + _ROUNDING):
@@ -141,10 +146,10 @@ def template_fixed(
 
 
 def _pay(decoding: str, n_classes: float, wide: bool) -> float:
-    """h: c ln 2, or the wide one, NaN for rules that have none."""
+    """Return h: c ln 2, or the h of the wide step, which is NaN for rules without one."""
     return WIDE.get(decoding, math.nan) if wide else decoding_constant(decoding, n_classes) * math.log(2.0)
 
 
 def _pull(n_classes: float, decoding: str, wide: bool) -> float:
-    """:math:`P/(R D)^2 = K/(4 h)`."""
+    r"""Return :math:`P/(R D)^2 = K/(4 h)`."""
     return n_classes / (4.0 * _pay(decoding, n_classes, wide))

@@ -21,7 +21,9 @@ _theorem = partial(
     assumes=r"weighted costs in [0, 1], Algorithm 3 at $\eta = \sqrt{8 (\ln N)/T}$; with probability $1 - \delta$",
 )
 def expert_advice(rounds: float, size: int, delta: float) -> float:
-    r"""Cost of Algorithm 3 (LEA) less that of the best of N experts: :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`."""
+    r"""Bound the cost of Algorithm 3 (LEA) beyond the best of N experts:
+    :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`.
+    """
     return math.sqrt(0.5 * rounds) * (math.sqrt(math.log(size)) + math.sqrt(-math.log(delta)))
 
 
@@ -30,10 +32,9 @@ def expert_advice(rounds: float, size: int, delta: float) -> float:
     assumes=r"hypotheses of Littlestone dimension d, weighted costs in [0, 1]; with probability $1 - \delta$",
 )
 def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, delta: float) -> float:
-    r"""Cost of the best online learner less that of the best hypothesis:
-    :math:`R_\delta(T) = \sqrt{T d \ln(T k)/2} + \sqrt{T \ln(1/\delta)/2}`.
-
-    `expert_advice` over :math:`(T k)^d` experts, of which one predicts as the best hypothesis does.
+    r"""Return a bound on the cost of the best online learner minus that of the best hypothesis. It is
+    :math:`R_\delta(T) = \sqrt{T d \ln(T k)/2} + \sqrt{T \ln(1/\delta)/2}`: `expert_advice` over :math:`(T k)^d`
+    experts, one of which predicts as the best hypothesis does.
     """
     log_size = littlestone_dimension * math.log(max(rounds, 1.0) * n_classes)
     return math.sqrt(0.5 * rounds) * (math.sqrt(log_size) + math.sqrt(-math.log(delta)))
@@ -46,10 +47,10 @@ def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, d
     printed=r"the remark after it leaves m out, $S = \max_T (R_\delta(T) - \gamma T/k)$",
 )
 def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_dimension: int, delta: float) -> float:
-    r"""Excess loss :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)` with which Definition 1 holds at the edge
-    :math:`\gamma`.
+    r"""Return the excess loss S with which Definition 1 holds at the edge :math:`\gamma`. It is
+    :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)`.
 
-    :math:`R_\delta` is `online_agnostic`, concave in T, so that its slope has one root.
+    :math:`R_\delta` is `online_agnostic`, which is concave in T, so that its slope has one root.
     """
     k, d, rest, price = n_classes, littlestone_dimension, math.sqrt(-math.log(delta)), edge * least_weight / n_classes
 

@@ -11,12 +11,12 @@ from banditlab.comparators._objective import Floats, Objective
 
 
 def row_dots(V: Floats, W: Floats) -> Floats:
-    r"""Return :math:`\langle V_k, W_k \rangle`, shape (K,)."""
+    r"""Return the inner products :math:`\langle V_k, W_k \rangle`, shape (K,)."""
     return np.einsum("kd,kd->k", V, W)
 
 
 def row_norms(W: Floats) -> Floats:
-    r"""Return :math:`\|W_k\|_2`, shape (K,)."""
+    r"""Return the row norms :math:`\|W_k\|_2`, shape (K,)."""
     return np.sqrt(row_dots(W, W))
 
 
@@ -26,7 +26,7 @@ def shrinkage(W: Floats, B: float) -> Floats:
 
 
 def feasible(W: Floats, B: float) -> Floats:
-    """Return the projection of W, its row norms at most B as they are computed and not only in exact arithmetic."""
+    """Return the projection of W, whose computed row norms are at most B despite rounding."""
     W = W * shrinkage(W, B)
     while (beyond := row_norms(W) > B).any():
         W[beyond] *= 1.0 - 2.0**-52
@@ -34,16 +34,16 @@ def feasible(W: Floats, B: float) -> Floats:
 
 
 def frank_wolfe_gap(W: Floats, G: Floats, B: float) -> float:
-    r"""Return :math:`\langle G, W \rangle + B \sum_k \|G_k\|`: convexity makes it an upper bound on
-    :math:`L(W) - \min L` over the product of balls.
+    r"""Return :math:`\langle G, W \rangle + B \sum_k \|G_k\|`, an upper bound on :math:`L(W) - \min L` by convexity.
 
-    Each row's term is at least 0 for feasible W, so a negative one is rounding and counts as 0.
+    The minimum is over the product of balls. Each row's term is at least 0 for feasible W, so that a negative term is a
+    rounding error and counts as 0.
     """
     return float(np.maximum(row_dots(G, W) + B * row_norms(G), 0.0).sum())
 
 
 class Point(NamedTuple):
-    """W (K, d) with its logits Z, softmax S (K, m), loss, gradient G (K, d) and gap."""
+    """A matrix W (K, d) with its logits Z, softmax S (K, m), loss, gradient G (K, d) and gap."""
 
     W: Floats
     Z: Floats
@@ -53,20 +53,21 @@ class Point(NamedTuple):
     gap: float
 
     def within(self, tolerance: float) -> bool:
-        r"""Whether the gap is at most :math:`\text{tolerance} \max(1, \text{loss})`."""
+        r"""Return whether the gap is at most :math:`\text{tolerance} \max(1, \text{loss})`."""
         return self.gap <= tolerance * max(1.0, self.loss)
 
 
 def point(objective: Objective, W: Floats, Z: Floats, B: float) -> Point:
-    """Evaluate everything at W, whose logits are Z."""
+    """Return the point at W, whose logits are Z, with all quantities computed."""
     loss, S = objective.forecast(Z)
     G = objective.gradient(S)
     return Point(W, Z, S, loss, G, frank_wolfe_gap(W, G, B))
 
 
 class Face(NamedTuple):
-    r"""Rows held on their sphere (K,), their multipliers :math:`\mu` (K,) and unit normals (K, d), both 0 where not
-    held.
+    r"""The rows that are fixed on their sphere (K,), with multipliers :math:`\mu` (K,) and unit normals (K, d).
+
+    Multipliers and normals are 0 for other rows.
     """
 
     held: NDArray[np.bool_]
@@ -74,13 +75,14 @@ class Face(NamedTuple):
     normals: Floats
 
     def tangent(self, D: Floats) -> Floats:
-        """Return D without its component along the normals of the held rows."""
+        """Return D without its component along the normals of the fixed rows."""
         return D - row_dots(D, self.normals)[:, None] * self.normals
 
     def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
-        """Hold the free rows that :math:`W + D` carries out of the ball; None if there are none.
+        """Add to the face the free rows that :math:`W + D` moves out of the ball; return None if there are none.
 
-        Returns the larger face and D changed so that these rows end on the plane that touches the ball where they left.
+        Returns the larger face and D, changed such that these rows end on the tangent plane of the ball where they left
+        it.
         """
         end = p.W + D
         norms = row_norms(end)
@@ -94,7 +96,7 @@ class Face(NamedTuple):
 
 
 def face_at(p: Point, B: float) -> Face:
-    r"""Return the rows on the bound that descent pushes outwards; at an optimum :math:`G_k + \mu_k W_k = 0` there."""
+    r"""Return the rows on the bound that descent moves outwards; at an optimum :math:`G_k + \mu_k W_k = 0` for them."""
     norms, inner = row_norms(p.W), row_dots(p.G, p.W)
     held = (norms >= B * (1.0 - 1e-10)) & (inner < 0.0)
     mu = np.where(held, -inner / B**2, 0.0)

@@ -1,9 +1,9 @@
-r"""Minimise the logistic loss over the product of balls where `minimise` stalls: small, ill-conditioned problems.
+r"""Minimise the logistic loss over the product of balls if `minimise` stalls, on small, ill-conditioned problems.
 
-Where features differ by orders of magnitude the Newton step of `_newton` leaves the ball a hundredfold, what is left of
-it after the projection is no descent, and gradient steps creep. A primal-dual interior-point method keeps the steps
-inside (Boyd and Vandenberghe 2004, Algorithm 11.2): with :math:`f_k = (\|W_k\|^2 - B^2) / 2` and multipliers
-:math:`\nu_k > 0`, Newton's method on
+If features differ by orders of magnitude, the Newton step of `_newton` leaves the ball by a factor of a hundred. After
+the projection it is not a descent direction, and gradient steps are slow. A primal-dual interior-point method keeps the
+steps inside (Boyd and Vandenberghe 2004, Algorithm 11.2): with :math:`f_k = (\|W_k\|^2 - B^2) / 2` and multipliers
+:math:`\nu_k > 0`, it applies Newton's method to
 
 .. math::
 
@@ -36,7 +36,7 @@ SHORTEST = 1e-10
 
 
 def hessian(objective: Objective, p: Point) -> Floats:
-    """Return the loss's Hessian (Kd, Kd) at the point."""
+    """Return the loss's Hessian (Kd, Kd) at the point p."""
     U, S, n = objective.contexts, p.S, objective.totals
     K, d = p.W.shape
     H = np.empty((K, d, K, d))
@@ -49,8 +49,9 @@ def hessian(objective: Objective, p: Point) -> Floats:
 
 
 def direction(objective: Objective, p: Point, nu: Floats, B: float, mu: float) -> tuple[Floats, Floats]:
-    r"""Return the Newton step of (KKT) in W (K, d) and :math:`\nu` (K,), the Hessian scaled to a unit diagonal and
-    factored.
+    r"""Return the Newton step of (KKT) in W (K, d) and :math:`\nu` (K,).
+
+    The Hessian is scaled to a unit diagonal and factored.
     """
     K, d = p.W.shape
     inside = 0.5 * (B**2 - row_dots(p.W, p.W))  # -f
@@ -71,7 +72,7 @@ def direction(objective: Objective, p: Point, nu: Floats, B: float, mu: float) -
 
 
 def longest(W: Floats, D: Floats, nu: Floats, move: Floats, B: float) -> float:
-    """Return the largest t up to 1 for which neither a row nor a multiplier goes further than `BOUNDARY`."""
+    """Return the largest t up to 1 for which neither a row nor a multiplier passes `BOUNDARY`."""
     a, b, c = row_dots(D, D), row_dots(W, D), B**2 - row_dots(W, W)
     reach = c / (b + np.sqrt(b * b + a * c) + 1e-300)  # the positive root of |W + t D| = B
     falling = move < 0.0
@@ -80,7 +81,9 @@ def longest(W: Floats, D: Floats, nu: Floats, move: Floats, B: float) -> float:
 
 
 def interior(objective: Objective, start: Floats, B: float, goal: float, max_iterations: int) -> tuple[Point, int]:
-    """Descend by (KKT) until the gap is at most `goal`, or as many Newton steps; return the best point seen."""
+    """Descend by (KKT) until the gap is at most `goal`, in at most `max_iterations` Newton steps; return the best
+    point.
+    """
     norms = np.sqrt(row_dots(start, start))
     W = start * np.minimum(1.0, INSIDE * B / np.maximum(norms, 1e-300))[:, None]
     p = best = point(objective, W, objective.logits(W), B)
@@ -102,7 +105,7 @@ def interior(objective: Objective, start: Floats, B: float, goal: float, max_ite
 
 
 def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
-    r"""Return the size of (KKT)'s residual, G against :math:`\nu W` in units of :math:`1/B`."""
+    r"""Return the size of the residual of (KKT), with G compared to :math:`\nu W` in units of :math:`1/B`."""
     centring = 0.5 * nu * (B**2 - row_dots(p.W, p.W)) - mu
     return float(np.sqrt(B**2 * np.square(p.G + nu[:, None] * p.W).sum() + np.square(centring).sum()))
 
@@ -110,7 +113,7 @@ def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
 def _step(
     objective: Objective, p: Point, nu: Floats, D: Floats, move: Floats, B: float, mu: float
 ) -> tuple[Point, Floats, bool]:
-    """Return the first point along the step where (KKT)'s residual has fallen enough, and whether there is one."""
+    """Return the first point along the step at which the residual of (KKT) is small enough, and whether there is one."""
     before, t = _off(p, nu, B, mu), longest(p.W, D, nu, move, B)
     while t > SHORTEST:
         W = p.W + t * D

@@ -1,8 +1,9 @@
-"""Minimise the logistic loss over the product of balls: projected gradient finds the face, Newton finishes on it.
+"""Minimise the logistic loss over the product of balls: projected gradient finds the face, Newton's method converges on
+it.
 
-A round is a few spectral projected gradient steps (Birgin, Martinez and Raydan 2000) and one Newton step on the face
-the rows lie on, solved by conjugate gradients. After a Newton step that had to be shortened the next one waits twice as
-long: far from the optimum, where the loss is close to linear, gradient steps are the cheaper descent.
+A round is a few spectral projected gradient steps (Birgin, Martinez and Raydan 2000) and one Newton step on the face of
+the rows, solved by conjugate gradients. After a shortened Newton step the solver waits twice as long before the next
+one. Far from the optimum, where the loss is close to linear, gradient steps descend at lower cost.
 """
 
 from __future__ import annotations
@@ -27,10 +28,10 @@ SHORTENINGS = 4  # of a Newton step, each to a quarter
 def conjugate_gradients(
     objective: Objective, p: Point, face: Face, D: Floats, stop: float, limit: int
 ) -> tuple[Floats, bool]:
-    r"""Move D along the face's tangent space until :math:`(H + \mathrm{diag}(\mu)) D = -G` holds there, up to a
-    residual of norm `stop`.
+    r"""Move D along the face's tangent space until :math:`(H + \mathrm{diag}(\mu)) D = -G` holds up to a residual
+    `stop`.
 
-    Preconditioned by the diagonal. Returns D and whether the residual was reached within `limit` products.
+    The diagonal is the preconditioner. Returns D and whether the residual was reached within `limit` products.
     """
     mu = face.mu[:, None]
     diagonal = objective.hessian_diagonal(p.S) + mu
@@ -55,19 +56,18 @@ def conjugate_gradients(
 
 
 def newton_direction(objective: Objective, p: Point, B: float, goal: float, limit: int) -> Floats:
-    r"""Solve :math:`(H + \mathrm{diag}(\mu)) D = -G` on the face of W; free rows that would leave the ball join the
-    face where they leave.
+    r"""Solve :math:`(H + \mathrm{diag}(\mu)) D = -G` on the face of W.
 
-    :math:`\mu` is the curvature of the spheres: following D and projecting back is then a Newton step of the
-    Lagrangian.
+    Free rows that would leave the ball join the face where they leave it. :math:`\mu` is the curvature of the spheres:
+    a step along D with a projection is then a Newton step of the Lagrangian.
 
     Parameters
     ----------
     goal
-        The gap that will do; rows' residuals below :math:`\text{goal}/B` change it by less, so nothing is gained by
-        solving further.
+        The required gap; rows' residuals below :math:`\text{goal}/B` change the gap by less, so that a more accurate
+        solution does not help.
     limit
-        Most Hessian products a solve may take.
+        Largest number of Hessian products of a solve.
     """
     face = face_at(p, B)
     accuracy = min(0.1, np.sqrt(p.gap / (p.loss + 1.0)))
@@ -83,8 +83,10 @@ def newton_direction(objective: Objective, p: Point, B: float, goal: float, limi
 
 
 def newton_step(objective: Objective, p: Point, D: Floats, B: float) -> tuple[Point, bool]:
-    r"""Return the first :math:`P_B(W + t D)`, :math:`t = 1, 1/4, \dots`, that passes Armijo's rule (else W), and
-    whether :math:`t = 1`.
+    r"""Return the first :math:`P_B(W + t D)`, :math:`t = 1, 1/4, \dots`, that satisfies Armijo's rule, or W if none
+    does.
+
+    Also return whether :math:`t = 1`.
     """
     ZD, t = objective.logits(D), 1.0
     for _ in range(SHORTENINGS):
@@ -99,8 +101,9 @@ def newton_step(objective: Objective, p: Point, D: Floats, B: float) -> tuple[Po
 
 
 def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling: float) -> tuple[Point, float]:
-    r"""Move towards :math:`P_B(W - \text{step}\, G)` as far as the loss falls enough below `ceiling`; return the next
-    step length too.
+    r"""Move towards :math:`P_B(W - \text{step}\, G)` as far as the loss falls enough below `ceiling`.
+
+    Returns the point and the next step length.
     """
     W = p.W - step * p.G
     scale = shrinkage(W, B)
@@ -120,8 +123,9 @@ def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling
 
 
 def minimise(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> tuple[Point, int]:
-    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`, at most
-    `max_iterations` rounds; count them.
+    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
+
+    It takes at most `max_iterations` rounds and returns their number.
     """
     p = point(objective, W, objective.logits(W), B)
     squares = row_dots(objective.contexts, objective.contexts)

@@ -1,4 +1,4 @@
-"""The offline logistic loss over collapsed contexts, in matrix products over blocks of rows."""
+"""The offline logistic loss over unique contexts, computed in matrix products over blocks of rows."""
 
 from __future__ import annotations
 
@@ -17,17 +17,18 @@ BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) 
 
 
 class Objective:
-    r""":math:`L(W) = \sum_i \sum_k c_{ik} (\mathrm{lse}(W u_i) - (W u_i)_k)`, with its derivatives, for W (K, d).
+    r"""The loss :math:`L(W) = \sum_i \sum_k c_{ik} (\mathrm{lse}(W u_i) - (W u_i)_k)` of W (K, d), with its
+    derivatives.
 
-    Logits are stored as Z (K, m): reductions over classes then run along contiguous memory, and moving W along a line
-    or scaling its rows moves Z the same way, so a line search needs no matrix product.
+    Logits are stored as Z (K, m), so that reductions over classes run along contiguous memory. A move of W along a
+    line, or a scaling of its rows, changes Z linearly. A line search therefore needs no matrix product.
 
     Parameters
     ----------
     contexts
         U, shape (m, d).
     counts
-        Shape (m, K): how often each label came with each context.
+        Shape (m, K): the count of each label at each context.
     """
 
     def __init__(self, contexts: Floats, counts: Floats) -> None:
@@ -41,7 +42,7 @@ class Objective:
 
     @classmethod
     def of(cls, U: Any, counts: Any) -> Objective:
-        """Return the loss of contexts (m, d) and counts (m, K), or raise a UsageError where they are none."""
+        """Return the loss of contexts (m, d) and counts (m, K), or raise a UsageError if they are invalid."""
         U, counts = np.ascontiguousarray(U, dtype=np.float64), np.asarray(counts, dtype=np.float64)
         if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
             raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
@@ -52,7 +53,7 @@ class Objective:
         return cls(U, counts)
 
     def part(self, step: int) -> Objective:
-        """Return the loss of every `step`-th context, its counts scaled up to this one's (made once)."""
+        """Return the loss of every `step`-th context, with its counts scaled up to those of all contexts; it is cached."""
         if self._part is None:
             counts, total = self.counts[:, ::step], self.totals[::step].sum()
             scale = self.totals.sum() / total if total > 0.0 else 0.0
@@ -145,7 +146,7 @@ class Objective:
         return out
 
     def mistakes(self, W: Floats) -> int:
-        """Return how many rounds the argmax of W u gets wrong, ties to the lowest class."""
+        """Return the number of rounds in which the argmax of W u is wrong; ties go to the lowest class."""
         hits = 0.0
         for b in self._blocks:
             Z = W @ self.contexts[b].T

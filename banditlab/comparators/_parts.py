@@ -1,10 +1,11 @@
 """Minimise over many contexts: solve for a part of them first, then take Newton steps on all with the part's Hessian.
 
-A part is every 8th context, or every 64th, ..., its counts scaled up to the whole's. Its optimum is as far from that of
-all as chance makes it, and a Newton step with its Hessian instead of all contexts' (Roosta-Khorasani and Mahoney 2019)
-leaves of the distance about the square root of the ratio of parameters to contexts in the part. So few passes over all
-contexts are enough, each of which gives their loss and gradient, and with them the certificate: what the part says
-decides how fast, never what is returned. Where the steps stop being fast, `minimise` goes on with the whole Hessian.
+A part is every 8th context, or every 64th, ..., with its counts scaled up to all contexts. Its optimum differs from
+that of all contexts by chance only. A Newton step with its Hessian instead of the whole Hessian (Roosta-Khorasani and
+Mahoney
+2019) multiplies the distance by about the square root of the ratio of parameters to contexts in the part. A few passes
+over all contexts therefore suffice. Each pass computes their loss, gradient and certificate: the part affects the speed
+but never the result. If the steps become slow, `minimise` continues with the whole Hessian.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ Pair = tuple[Floats, Floats]
 
 
 class Found(NamedTuple):
-    """W (K, d), feasible, with its loss and gap computed from scratch, and the rounds taken over all contexts."""
+    """A feasible W (K, d), with its loss and gap computed from scratch, and the number of rounds over all contexts."""
 
     W: Floats
     loss: float
@@ -40,12 +41,12 @@ class Found(NamedTuple):
 
 
 def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> Found:
-    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`, or
-    `max_iterations` rounds on all contexts.
+    r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
-    From :math:`W = 0` the parts are solved one after another, each from the optimum of the smaller one; another W is
-    taken to be near the optimum, and only the Hessian is a part's. A part that is unlike the others may lead far away:
-    then all contexts are solved from where W began.
+    It takes at most `max_iterations` rounds on all contexts. From :math:`W = 0` the parts are solved one after another,
+    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so that only the Hessian
+    comes from a part. A part that is unlike the others may lead far away; then all contexts are solved from the initial
+    W.
     """
     begin = feasible(W, B)
     parts = [objective]
@@ -66,7 +67,7 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
 
 
 def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, tolerance: float) -> tuple[Point, int]:
-    """Take Newton steps with the Hessian of `model` until the gap is small enough or no longer falls fast; count them."""
+    """Take Newton steps with the Hessian of `model` until the gap is small or no longer decreases fast; count them."""
     p = _seen(objective, model, W, B)
     pairs: list[Pair] = []
     for step in range(MAX_STEPS):
@@ -86,7 +87,7 @@ def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, 
 
 
 def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
-    """Return the part's Newton direction, its Hessian corrected by the steps so far over the whole.
+    """Return the part's Newton direction, with its Hessian corrected by the steps so far on all contexts.
 
     This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian as :math:`H_0`.
     """
@@ -101,7 +102,7 @@ def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pa
 
 
 def _seen(objective: Objective, model: Objective, W: Floats, B: float) -> Point:
-    """Return the point of W, its loss, gradient and gap from all contexts, its logits and softmax from the model's."""
+    """Return the point of W: loss, gradient and gap from all contexts, logits and softmax from those of the model."""
     loss, G = objective.evaluate(W)
     Z = model.logits(W)
     return Point(W, Z, model.forecast(Z)[1], loss, G, frank_wolfe_gap(W, G, B))

@@ -1,8 +1,8 @@
-"""Comparators along a stream: every checkpoint's prefix and every norm bound, each number a function of these alone.
+"""Comparators along a stream, for the prefix of every checkpoint and every norm bound.
 
-Each solve starts from the same ball's optimum at the round before on the scale 1, 2, 5, 10, 20, 50, ... (solved for this even
-where it is no checkpoint) and from nothing else. A number then depends neither on which other checkpoints or norm bounds
-were asked for nor on when: a sweep that grew equals one that was asked for at once.
+Each solve starts only from the same ball's optimum at the last round on the scale 1, 2, 5, 10, 20, 50, ..., which is
+solved even if it is not a checkpoint. A result therefore depends neither on which other checkpoints or norm bounds are
+requested nor on the order of requests: an extended sweep equals a complete one.
 """
 
 from __future__ import annotations
@@ -47,16 +47,16 @@ def comparators_along(
     n_features, n_classes
         d and K.
     known
-        Weights (K, d) found earlier on this stream, by (round, B): they are not computed again and not yielded.
+        Weights (K, d) found earlier on this stream, by (round, B); they are not computed again and not yielded.
     tolerance
         As in `best_in_ball`.
 
     Raises
     ------
     UsageError
-        A checkpoint below 1 or beyond the end of the stream, a norm bound that is not above 0.
+        A checkpoint is below 1 or beyond the end of the stream, or a norm bound is not above 0.
     ComparatorError
-        A gap that did not come down to the tolerance; different contexts that take more than `counts.MOST_BYTES`.
+        A gap did not reach the tolerance, or the unique contexts take more than `counts.MOST_BYTES`.
     """
     rounds = sorted({int(c) for c in checkpoints})
     if rounds and rounds[0] < 1:
@@ -97,12 +97,12 @@ def _along(
 
 
 def _wanted(at: int, B: float, needed: Collection[Pair], on_scale: bool) -> bool:
-    """Return whether to solve: for itself, or because a later solve of this ball will start from it."""
+    """Return whether to solve: for the result itself, or because a later solve of this ball will start from it."""
     return (at, B) in needed or (on_scale and any(b == B and r > at for r, b in needed))
 
 
 def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[int]) -> Iterator[int]:
-    """Add blocks to the stream, cut at the rounds given; yield each when exactly that many rounds are counted."""
+    """Add blocks to the stream, cut at the given rounds; yield each round when exactly that many rounds are counted."""
     ahead = list(reversed(rounds))
     for X, y in blocks if ahead else ():
         used = 0
@@ -121,7 +121,7 @@ def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[
 
 
 def _start(objective: Objective, B: float, before: Floats | None) -> Floats:
-    """Return the start of least loss among 0 and the weights before, as they are and stretched to touch the bound."""
+    """Return the start of least loss among 0 and the weights before, unchanged and scaled to touch the bound."""
     best, least = np.zeros(objective.shape), float(objective.totals.sum()) * np.log(objective.shape[0])
     if before is None:
         return best

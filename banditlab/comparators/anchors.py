@@ -1,4 +1,4 @@
-"""Hindsight references where several actions may be right: the mistakes of four ways to choose.
+"""Hindsight references for rounds with several right actions: the mistakes of four ways to choose.
 
 right (n, K) bool says which actions were right in n rounds. A mistake is a round with a wrong action.
 """
@@ -34,9 +34,11 @@ def best_action_per_value(right: Any, values: Any) -> int:
 
 
 def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
-    """Return, for each of n rounds, the action that was right most often at its value of a column, ties to the lowest.
+    """Return, for each of n rounds, the action that was right most often at its value of a column; ties go to the
+    lowest.
 
-    right (n, K) bool says which actions were right in a round; values (n,) has the value of each round, NaN as one of them.
+    right (n, K) bool says which actions were right in a round; values (n,) has the value of each round, where NaN is a
+    value.
 
     Raises
     ------
@@ -52,24 +54,24 @@ def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
 
 
 def none_right(right: Any) -> int:
-    """Return in how many rounds no action was right: the mistakes of the oracle, the least that are possible."""
+    """Return the number of rounds without a right action: the mistakes of the oracle, the least possible number."""
     return int(np.count_nonzero(~_checked(right).any(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
 class OneAgainstRest:
-    r"""Logistic models of every action's bit, each the best found with :math:`\|w_k\|_2 \le B`.
+    r"""Logistic models of every action's bit, each the best model with :math:`\|w_k\|_2 \le B`.
 
     Attributes
     ----------
     weights
-        w (K, d).
+        The weights w (K, d).
     losses, gaps
-        Of each model (K,), in nats: the loss of its optimum lies in [loss - gap, loss].
+        Loss and gap of each model (K,), in nats: the loss of its optimum lies in [loss - gap, loss].
     actions
-        (n,), the action of the largest :math:`w_k'x` in each round, ties to the lowest.
+        (n,), the action of the largest :math:`w_k'x` in each round; ties go to the lowest action.
     mistakes
-        Rounds in which that was not right.
+        Number of rounds in which that action was wrong.
     """
 
     weights: Floats
@@ -80,8 +82,10 @@ class OneAgainstRest:
 
 
 def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float = TOLERANCE) -> OneAgainstRest:
-    r"""Return for every action k the least :math:`\sum_t \ln(1 + e^{-s_{tk} w_k'x_t})` over :math:`\|w_k\|_2 \le B`, where
-    :math:`s_{tk}` is 1 if k was right in round t and -1 if not.
+    r"""Return for every action k the least loss :math:`\sum_t \ln(1 + e^{-s_{tk} w_k'x_t})` over
+    :math:`\|w_k\|_2 \le B`.
+
+    :math:`s_{tk}` is 1 if k was right in round t, and -1 if not.
 
     It is the softmax of two classes with weights :math:`\pm w_k/2`, so that `best_in_ball` with the norm bound :math:`B/2`
     solves and certifies it.
@@ -95,14 +99,14 @@ def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float 
     norm_bound
         B.
     tolerance
-        As in `best_in_ball`, of each model.
+        As in `best_in_ball`, for each model.
 
     Raises
     ------
     ComparatorError
-        The gap of a model did not come down to the tolerance.
+        The gap of a model did not reach the tolerance.
     UsageError
-        Arguments that do not fit together.
+        The shapes of the arguments do not match, or a value is invalid.
     """
     right, X = _checked(right), np.asarray(X, dtype=np.float64)
     found = [best_in_ball(X, np.column_stack([~bits, bits]), norm_bound / 2.0, tolerance=tolerance) for bits in right.T]

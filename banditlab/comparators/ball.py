@@ -1,4 +1,4 @@
-"""The best logistic model in hindsight within a norm bound, with a certificate of how good it is."""
+"""The best logistic model in hindsight within a norm bound, with a certificate of its optimality."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class ComparatorError(BanditlabError):
 
 @dataclass(frozen=True, eq=False)
 class Comparator:
-    r"""The best multiclass logistic model found in :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`, for the rounds
-    counted.
+    r"""The best multiclass logistic model in :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}` for a number of
+    rounds.
 
     The optimum's loss lies in [loss - gap, loss].
 
@@ -42,13 +42,13 @@ class Comparator:
     gap
         Duality gap :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2` at W, in nats.
     mistakes
-        Rounds whose label is not the argmax of :math:`W x`, ties to the lowest class.
+        Number of rounds whose label is not the argmax of :math:`W x`; ties go to the lowest class.
     rounds
-        T, the rounds counted.
+        T, the number of rounds.
     seconds
         Wall-clock time of the solve.
     iterations
-        Rounds of the solver over all contexts: a Newton step each, most with a few gradient steps before it.
+        Number of rounds of the solver over all contexts: a Newton step each, usually after a few gradient steps.
     """
 
     weights: Floats
@@ -80,38 +80,38 @@ def best_in_ball(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Comparator:
-    r"""Return the least :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)`, in nats, over
-    :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`, and its W.
+    r"""Return the model of least loss over :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`.
 
-    The certificate is the Frank-Wolfe gap of the product of balls, :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2`
-    with G the gradient, recomputed from scratch at the W returned; by convexity it bounds
-    :math:`\text{loss} - \text{optimum}` from above whatever the solver did.
+    The loss is :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)`, in nats. The certificate is the
+    Frank-Wolfe gap of the product of balls, :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2` with the gradient G,
+    computed from scratch at the returned W. By convexity it bounds :math:`\text{loss} - \text{optimum}` from above for
+    any W.
 
-    Cost: a round of the solver takes some ten to some hundred products :math:`(K \times m)(m \times d)`, memory
-    :math:`O(m K)` beside U. With more than some hundred contexts for each of the :math:`K d` numbers most of the work
-    is done on a part of them (see `_parts`): some ten products over all contexts in all.
+    Cost: a round of the solver takes ten to a few hundred products :math:`(K \times m)(m \times d)`. Memory:
+    :math:`O(m K)` beside U. With more than a few hundred contexts for each of the :math:`K d` numbers, most of the work
+    uses a part of them (see `_parts`), and about ten products use all contexts.
 
     Parameters
     ----------
     U
         Contexts, shape (m, d); `collapse` makes them unique, which only saves time.
     counts
-        Shape (m, K): how often each label came with each context.
+        Shape (m, K): the count of each label at each context.
     norm_bound
         The row bound B.
     start
         Weights (K, d) to start from, projected onto the ball; 0 if None.
     tolerance
-        The gap asked for, as a multiple of :math:`\max(1, \text{loss in nats})`.
+        The required gap, as a multiple of :math:`\max(1, \text{loss in nats})`.
     max_iterations
-        Rounds of the solver before it gives up.
+        Largest number of rounds of the solver.
 
     Raises
     ------
     ComparatorError
-        The gap is still above the tolerance after `max_iterations` rounds; the message names what was reached.
+        The gap is above the tolerance after `max_iterations` rounds; the message has the gap that was reached.
     UsageError
-        Arguments that do not fit together.
+        The shapes of the arguments do not match, or a value is invalid.
     """
     objective = Objective.of(U, counts)
     W = np.zeros(objective.shape) if start is None else np.asarray(start, dtype=np.float64)
@@ -121,7 +121,7 @@ def best_in_ball(
 
 
 def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: float, max_iterations: int) -> Comparator:
-    """`best_in_ball` for an objective that is already laid out."""
+    """Return the result of `best_in_ball` for an existing objective."""
     B = positive("norm_bound", norm_bound)
     tolerance = positive("tolerance", tolerance)
     at_least("max_iterations", max_iterations, 1)
@@ -131,7 +131,7 @@ def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: flo
     if not gap <= tolerance * max(1.0, loss):
         raise ComparatorError(
             f"the comparator at norm_bound = {B:g} reached a gap of {gap:.3g} nats at loss {loss:.6g} "
-            f"after {iterations} iterations; asked was {tolerance * max(1.0, loss):.3g}: "
+            f"after {iterations} iterations; required is {tolerance * max(1.0, loss):.3g}: "
             f"raise max_iterations or the tolerance"
         )
     W.flags.writeable = False

@@ -1,4 +1,4 @@
-"""Collapse a stream to its unique contexts with label counts: the comparator's cost then no longer depends on T."""
+"""Collapse a stream to its unique contexts with label counts, so that the comparator's cost does not depend on T."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _slot(bits, mask):
 
 @njit
 def _count_rows(bits, labels, rows, counts, size, table):
-    """Add each row's label to its count: bits (n, d) uint64, table an open-addressing hash of indices into rows."""
+    """Add each row's label to its count; bits (n, d) uint64, table an open-addressing hash of indices into rows."""
     n, d = bits.shape
     last = table.shape[0] - 1
     mask = np.uint64(last)
@@ -59,7 +59,7 @@ def _count_rows(bits, labels, rows, counts, size, table):
 
 @njit
 def _fill_table(rows, size, table):
-    """Enter rows 0 ... size-1, all different, into the empty table."""
+    """Insert rows 0 ... size-1, all different, into the empty table."""
     last = table.shape[0] - 1
     mask = np.uint64(last)
     for i in range(size[0]):
@@ -72,8 +72,8 @@ def _fill_table(rows, size, table):
 class StreamCounts:
     """Label counts of the unique contexts of a stream that arrives in blocks.
 
-    Contexts are one when all their float64 values have equal bytes, -0.0 counting as 0.0. Cost :math:`O(d)` per round,
-    whatever came before; memory is that of the unique contexts.
+    Two contexts are equal if all their float64 values have equal bytes, where -0.0 counts as 0.0. Cost: :math:`O(d)`
+    per round for a stream of any length. Memory: that of the unique contexts.
 
     Parameters
     ----------
@@ -98,11 +98,11 @@ class StreamCounts:
         Raises
         ------
         UsageError
-            Shapes that do not fit, contexts that are not finite, labels outside :math:`0, \dots, K-1`.
+            Shapes do not match, contexts are not finite, or labels are outside :math:`0, \dots, K-1`.
         IncompatibleError
-            Sparse contexts of too many features to be made dense (`banditlab.numerics.sparse_rows.MOST_DENSE`).
+            Sparse contexts have too many features for a dense array (`banditlab.numerics.sparse_rows.MOST_DENSE`).
         ComparatorError
-            The different contexts would take more than MOST_BYTES.
+            The unique contexts would take more than MOST_BYTES.
         """
         X = SparseRows.of(X, "X").made_dense() if is_sparse(X) else np.asarray(X)
         given = np.atleast_1d(y)
@@ -135,9 +135,9 @@ class StreamCounts:
             most, used = MOST_BYTES // (8 * (self.n_features + self.n_classes)), int(self._size[0])
             if size > most:
                 raise ComparatorError(
-                    f"the comparator keeps a stream's different contexts, and after {self.rounds:,} rounds {used:,} of "
-                    f"them, near the most that {MOST_BYTES / 2**30:g} GiB hold; ask for fewer rounds, or in a spec for "
-                    "no comparator (norm_bounds = [])"
+                    f"the comparator stores a stream's unique contexts: after {self.rounds:,} rounds there are {used:,}, and "
+                    f"{MOST_BYTES / 2**30:g} GiB are nearly used up; set fewer rounds, or in a spec no comparator "
+                    "(norm_bounds = [])"
                 )
             capacity = max(size, min(2 * self._rows.shape[0], most))
             rows, counts = np.empty((capacity, self.n_features), np.uint64), np.zeros((capacity, self.n_classes))
@@ -163,7 +163,7 @@ def collapse(X: Any, y: Any, n_classes: int) -> tuple[Floats, Floats]:
     Raises
     ------
     UsageError
-        X is no matrix, or a label is no class.
+        X is not a matrix, or a label is not a class.
     """
     if len(np.shape(X)) != 2:
         raise UsageError(f"X must be (n, d), got shape {np.shape(X)}")

@@ -20,11 +20,10 @@ NEWTON, CONJUGATE = 50, 200
 
 @dataclass(frozen=True, eq=False)
 class FrobeniusComparator:
-    r"""The best multiclass logistic model found in :math:`\{W : \|W\|_F \le D\}`, for the rounds counted.
+    r"""The best multiclass logistic model in :math:`\{W : \|W\|_F \le D\}` for a number of rounds.
 
-    weights (K, d), read-only, of norm at most `frobenius_bound` as computed; loss in nats; gap
-    :math:`\langle G, W \rangle + D \|G\|_F`, by which the loss is above the optimum at most; rounds, the sum of the
-    counts.
+    weights (K, d) is read-only, with a computed norm of at most `frobenius_bound`. loss is in nats. gap is
+    :math:`\langle G, W \rangle + D \|G\|_F`, a bound on the loss minus the optimum. rounds is the sum of the counts.
     """
 
     weights: Floats
@@ -35,7 +34,7 @@ class FrobeniusComparator:
 
 
 def project_frobenius(W: Floats, bound: float) -> Floats:
-    """Return the matrix nearest to W of Frobenius norm at most `bound`: one rescaling, its norm at most that as computed."""
+    """Return the matrix nearest to W with a computed Frobenius norm of at most `bound`, by one rescaling."""
     norm = float(np.linalg.norm(W))
     projected: Floats = W if norm <= bound else W * (bound / norm)
     while np.linalg.norm(projected) > bound:
@@ -47,12 +46,12 @@ def best_in_frobenius_ball(
     U: Any, counts: Any, frobenius_bound: float, *, tolerance: float = TOLERANCE
 ) -> FrobeniusComparator:
     r"""Return the least :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)` over
-    :math:`\{W : \|W\|_F \le D\}`; counts may be soft labels.
+    :math:`\{W : \|W\|_F \le D\}`.
 
     The minimiser is that of :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which its norm is D (or
-    :math:`\mu = 0`): Newton's method with conjugate gradients for a given :math:`\mu`, the next :math:`\mu` by Hebden's
-    step on :math:`1/\|W\|`, kept within what is known. The certificate is the Frank-Wolfe gap, recomputed at the W
-    returned.
+    :math:`\mu = 0`). Newton's method with conjugate gradients solves it for a given :math:`\mu`. The next :math:`\mu`
+    follows from Hebden's step on :math:`1/\|W\|`, within the known bracket. The certificate is the Frank-Wolfe gap,
+    computed again at the returned W. counts may be soft labels.
 
     Parameters
     ----------
@@ -63,14 +62,14 @@ def best_in_frobenius_ball(
     frobenius_bound
         D.
     tolerance
-        The gap asked for, as a multiple of :math:`\max(1, \text{loss in nats})`.
+        The required gap, as a multiple of :math:`\max(1, \text{loss in nats})`.
 
     Raises
     ------
     ComparatorError
-        The gap did not come down to the tolerance.
+        The gap did not reach the tolerance.
     UsageError
-        Arguments that do not fit together.
+        The shapes of the arguments do not match, or a value is invalid.
     """
     D, tolerance = positive("frobenius_bound", frobenius_bound), positive("tolerance", tolerance)
     objective = Objective.of(U, counts)
@@ -91,14 +90,15 @@ def best_in_frobenius_ball(
         low, high = (mu, high) if norm > D else (low, mu)
         mu = _next(mu, norm, D, low, high)
     raise ComparatorError(
-        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; asked was "
+        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; required is "
         f"{tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
     )
 
 
 def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
-    r"""Return the multiplier to try: as if the norm were a constant divided by :math:`\mu` plus a constant, or the
-    middle of the bracket.
+    r"""Return the next multiplier, or the middle of the bracket.
+
+    The model is a norm equal to a constant divided by :math:`\mu` plus a constant.
     """
     guess = mu * norm / D
     if low < guess < high and abs(math.log(norm / D)) < 1.0:
@@ -130,7 +130,7 @@ def _ridge(objective: Objective, W: Floats, mu: float) -> Floats:
 
 
 def _solved(objective: Objective, S: Floats, mu: float, G: Floats, tolerance: float) -> Floats:
-    r"""Return about :math:`(H + \mu I)^{-1} G` by conjugate gradients."""
+    r"""Return an approximation of :math:`(H + \mu I)^{-1} G` by conjugate gradients."""
     X, R = np.zeros_like(G), G.copy()
     P, square = R.copy(), float(np.vdot(R, R))
     for _ in range(CONJUGATE):

@@ -1,4 +1,4 @@
-"""The best sequence of logistic models that switches at most S times, where switches may happen at given rounds only."""
+"""The best sequence of logistic models with at most S switches, which may happen only at given rounds."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from banditlab.validation import at_least
 
 @dataclass(frozen=True)
 class SwitchingComparator:
-    """The least loss with at most so many switches.
+    """The least loss with at most a given number of switches.
 
     Attributes
     ----------
     switches
-        The most switches allowed.
+        The largest allowed number of switches.
     loss
-        Nats, of the models found, over all rounds.
+        Loss of the models over all rounds, in nats.
     gap
-        Nats: the loss is at most so much above the least one with switches at the allowed rounds.
+        Bound on the loss minus the least loss with switches at the allowed rounds, in nats.
     at
-        After how many rounds the sequence switches, increasing.
+        Numbers of rounds after which the sequence switches, increasing.
     """
 
     switches: int
@@ -54,19 +54,19 @@ def best_with_switches(
     norm_bound
         The row bound B of every model.
     switches
-        S.
+        S, the largest number of switches.
     at
-        After how many rounds a switch is allowed, different numbers from 1 to n - 1. With m of them, (m + 1)(m + 2)/2 models
-        are fitted.
+        Numbers of rounds after which a switch is allowed, different numbers from 1 to n - 1. With m of them,
+        (m + 1)(m + 2)/2 models are fitted.
     tolerance
-        Of each model, as in `best_in_ball`.
+        As in `best_in_ball`, for each model.
 
     Raises
     ------
     UsageError
-        Arguments that do not fit together.
+        The shapes of the arguments do not match, or a value is invalid.
     ComparatorError
-        A model's gap is above the tolerance at the end.
+        A model's gap did not reach the tolerance.
     """
     X, y, S = np.asarray(X), np.asarray(y), at_least("switches", switches, 0)
     collapse(X, y, n_classes)  # refuses what is no stream, all of it
@@ -85,7 +85,7 @@ def best_with_switches(
 
 
 def _traced(loss: NDArray[Any], gap: NDArray[Any], cuts: list[int], switches: int) -> SwitchingComparator:
-    """Return the best sequence of at most `switches + 1` segments: least[j] = min_i least[i] + loss[i, j], in turn."""
+    """Return the best sequence of at most `switches + 1` segments, by least[j] = min_i least[i] + loss[i, j]."""
     m = len(cuts) - 1
     least, before = [np.where(np.arange(m + 1) == 0, 0.0, np.inf)], []
     for _ in range(switches + 1):

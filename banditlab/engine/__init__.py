@@ -1,4 +1,4 @@
-"""The engine: how runs are described, played, swept and stored. It names no particular algorithm."""
+"""The engine: descriptions of runs, playing, sweeps and storage. It names no particular algorithm."""
 
 from __future__ import annotations
 

@@ -18,9 +18,10 @@ MOST = 2**32
 
 
 def anchors(env: Any) -> dict[str, float]:
-    """Return the shares of mistakes `anchor.NAME`, and where costs are known the mean costs `cost.NAME`, of a table's rows.
+    """Return the shares of mistakes `anchor.NAME` of a table's rows, and the mean costs `cost.NAME` if costs are known.
 
-    `gap` is the largest gap of the logistic models' losses, in nats. The oracle plays the cheapest action that is right.
+    `gap` is the largest gap of the logistic models' losses, in nats. The oracle plays the cheapest action that is
+    right.
     """
     rows = env.ranked_rows
     X, right = rows.X, rows.y

@@ -1,4 +1,4 @@
-"""Annotations of settings as readable text: `float | 'theory'`, type aliases spelt out."""
+"""Annotations of settings as readable text, such as `float | 'theory'`, with type aliases spelt out."""
 
 from __future__ import annotations
 

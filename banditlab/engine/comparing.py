@@ -1,4 +1,4 @@
-"""The comparators of a sweep: per stream, checkpoint and norm bound, computed once and stored with the runs."""
+"""The comparators of a sweep: one per stream, checkpoint and norm bound, computed once and stored with the runs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs in a stream's files; none for damaged files."""
+    """Return the (round, norm bound) pairs in a stream's files, or none if a file is damaged."""
     return set(_stored(store, stream_id)[1])
 
 
@@ -64,7 +64,9 @@ UNSWITCHED = {"switches": None, "switching_loss_nats": None, "switching_gap": No
 
 
 def _switching(run: Run, blocks: list[tuple[Any, Any]], n_classes: int, ball: float) -> dict[str, Any]:
-    """Return the columns of the least loss with as many switches as the labels change, where a change begins or ends."""
+    """Return the columns of the least loss with as many switches as the labels have changes, at the rounds of the
+    changes.
+    """
     change = run.environment["change"]
     X = np.concatenate([X.made_dense() if is_sparse(X) else X for X, _ in blocks])
     y = np.concatenate([y for _, y in blocks])
@@ -79,7 +81,7 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's rows and weights; both empty where they do not match."""
+    """Return a stream's rows and weights; both are empty if they do not match."""
     rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
     if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at once

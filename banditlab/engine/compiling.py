@@ -19,9 +19,10 @@ WAIT = 0.1
 
 @contextlib.contextmanager
 def one_compiler(key: str) -> Iterator[None]:
-    """Run the block while no other process on this machine runs it with the same key: the others wait, then read the cache.
+    """Run the block while no other process on this machine runs it with the same key; the others wait, then read the
+    cache.
 
-    Without a folder that can be locked, or after `LONGEST_WAIT`, every process compiles: that costs time only.
+    Without a folder that can be locked, or after `LONGEST_WAIT`, every process compiles, which only costs time.
     """
     folder = current_folder()
     until = time.monotonic() + LONGEST_WAIT

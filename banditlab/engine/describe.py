@@ -1,7 +1,7 @@
-"""From a spec to plain descriptions: settings coerced to the constructor's annotations, and identities.
+"""Plain descriptions of the parts of a spec, with settings in the types of the constructors, and their identities.
 
-A description is plain data that workers build objects from. Equivalent spellings (1 and 1.0, a default left out or written)
-have the same identity.
+A description is plain data from which workers build objects. Equivalent spellings (1 and 1.0; a default that is omitted
+or written) have the same identity.
 """
 
 from __future__ import annotations
@@ -38,21 +38,22 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
     kind
         "agents" or "forecasters".
     written
-        Settings as a user wrote them; a key that the player does not have goes to the player it wraps, one that both have
-        is written `forecaster.NAME`.
+        Settings as written by a user. A key that the player does not have is passed to the player it wraps; a key that
+        both have is written `forecaster.NAME`.
     where
         Prefix of errors, for instance "quickstart.toml: agent 'fastcb'".
 
     Raises
     ------
     UsageError
-        Unknown id or setting (with the nearest right one), a value of the wrong type, a plug-in that fails to import.
+        The id or a setting is unknown (the message suggests the nearest name), a value has the wrong type, or a plug-in
+        cannot be imported.
     """
     return _describe(kind, id_, written, where, ())
 
 
 def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Describe a player; `outer` are the settings of the players around it, for the error that suggests a name."""
+    """Describe a player; `outer` has the settings of the players around it, from which the error suggests a name."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = keyword_only(cls)
@@ -79,7 +80,9 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
 
 
 def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings with aliases replaced by the player's names; a name the player has itself is no alias."""
+    """Return the settings with aliases replaced by the player's names; a name that the player itself has is not an
+    alias.
+    """
     found: dict[str, Any] = {}
     for key, value in written.items():
         name = ALIASES.get(key, key)
@@ -91,7 +94,7 @@ def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -
 
 
 def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a user's settings under the names of the description, aliases replaced."""
+    """Return a user's settings under the names of the description, with aliases replaced."""
     found = {}
     for key, value in written.items():
         head, dot, tail = key.rpartition(".")
@@ -100,7 +103,7 @@ def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> di
 
 
 def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[str, Any]:
-    """Return the wrapped player's settings: `forecaster.NAME` as NAME, which may not be written both ways."""
+    """Return the wrapped player's settings, with `forecaster.NAME` as NAME; a setting must not be written both ways."""
     passed: dict[str, Any] = {}
     for key, value in rest.items():
         bare = key.removeprefix(f"{prefix}.") if prefix else key
@@ -111,7 +114,7 @@ def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[
 
 
 def with_change(description: dict[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an environment's description with the `[change]` of its labels; without a round of change nothing is added."""
+    """Return an environment's description with the `[change]` of its labels; without a change nothing is added."""
     change = Change.of(written).as_settings() if written else {"at": []}
     if not change["at"]:
         return description
@@ -119,7 +122,7 @@ def with_change(description: dict[str, Any], written: Mapping[str, Any]) -> dict
 
 
 def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return {id, version, source, settings, identity} of an environment, `horizon` left to the engine."""
+    """Return {id, version, source, settings, identity} of an environment; the engine sets `horizon`."""
     entry = registry().find("envs", id_)
     cls = entry.load()
     own = {name: p for name, p in keyword_only(cls).items() if name != HORIZON}
@@ -146,7 +149,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
 
 
 def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
-    """Return the environment of a description, its episode `rounds` long.
+    """Return the environment of a description, with an episode of `rounds` rounds.
 
     Raises
     ------
@@ -162,7 +165,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
     if identity is not None and not _is_described(cls, env, description["settings"], identity["settings"]):
         path = description["settings"].get("path", "a file of its settings")
         raise UsageError(
-            f"{path}: it was replaced after the sweep was planned; the same command plays what is there now"
+            f"{path}: it was replaced after the sweep was planned; run the same command again to use the present file"
         )
     if "change" in description:
         if not isinstance(env.unwrapped, StreamEnv):
@@ -172,7 +175,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
 
 
 def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Return whether an environment has the described content: by the content it read, if it records that."""
+    """Return whether an environment has the described content, by the content that it read, if it records that."""
     identify = getattr(cls, "identity", None)
     if identify is None:
         return True
@@ -185,11 +188,13 @@ def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapp
 def _refuse_edited(entries: list[Entry], planned: str) -> None:
     if "".join(entry.source for entry in entries) != planned:
         files = ", ".join(entry.origin for entry in entries if entry.source)
-        raise UsageError(f"{files}: edited after the sweep was planned; the same command plays what is there now")
+        raise UsageError(
+            f"{files}: edited after the sweep was planned; run the same command again to use the present files"
+        )
 
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
-    """Return the player of a description for a problem; a UsageError where a lab's file has changed since."""
+    """Return the player of a description for a problem; raise a UsageError if a lab's file has changed since."""
     if "source" in description:
         entries = entries_of(description["kind"], description["id"], description["settings"])
         _refuse_edited(entries, description["source"])
@@ -202,7 +207,7 @@ def player_class(description: Mapping[str, Any]) -> Any:
 
 
 def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
-    """Return a player's entry in the registry and those of the players it wraps, from the outermost in."""
+    """Return a player's entry in the registry and those of the players it wraps, from the outermost to the innermost."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     prefix = getattr(cls, "wraps", None)
@@ -236,7 +241,7 @@ def _adapter(cls: Any, name: str) -> TypeAdapter[Any]:
 
 
 def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
-    """Return a setting's value in the type its constructor declares (1 for a float becomes 1.0), as JSON-able data."""
+    """Return a setting's value in the type that its constructor declares (1 for a float becomes 1.0), as data for JSON."""
     adapter = _adapter(cls, name)
     candidates = [value, int(value)] if isinstance(value, float) and value.is_integer() else [value]
     error: Exception | None = None
@@ -252,5 +257,5 @@ def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value with -0.0 as 0.0: they are one setting."""
+    """Return a value with -0.0 replaced by 0.0, because they are the same setting."""
     return value + 0.0 if isinstance(value, float) else value

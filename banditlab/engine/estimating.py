@@ -1,6 +1,6 @@
 """Measured estimates of a sweep's time: each kind of run, and one stream's comparators, are computed for a short time.
 
-Times are core-seconds of this process with one thread, as in workers: the load of other programs is not counted.
+Times are core-seconds of this process with one thread, as in workers; the load of other programs does not count.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FIRST_CHECKPOINT = 500
 
 
 def seconds_of_rounds(run: Run) -> float:
-    """Return a run's seconds for its rounds without compiling, measured over a doubling number of rounds."""
+    """Return a run's seconds for its rounds, without compilation, measured over a doubling number of rounds."""
     env = run.build_environment()
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2), feedback=run.feedback)
     rounds = min(run.rounds, FEW_ROUNDS)
@@ -43,7 +43,7 @@ def seconds_of_rounds(run: Run) -> float:
 
 
 def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
-    """Return a run's overhead (building, row orders, storing). `runs` are repetitions of `seconds` each."""
+    """Return a run's overhead (building, row orders, storing); `runs` are repetitions of `seconds` each."""
     few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
     with tempfile.TemporaryDirectory() as folder:
         execute(Task(folder, (), few[:1]))  # what is done once in a process is done here

@@ -1,6 +1,6 @@
-"""`[feedback]`: when the bits of a run arrive, if they do, and which are wrong.
+"""`[feedback]`: the rules for when the bits of a run arrive, whether they arrive, and which are wrong.
 
-Delays, answers and flips are each drawn from a stream of their own.
+Delays, answers and flips are drawn from separate streams.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        An unknown key, or a value that is not allowed.
+        A key is unknown, or a value is not allowed.
     """
     found = {}
     for name, value in written.items():
@@ -49,7 +49,7 @@ def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
-    """Return one checked value, or two by outcome; two equal ones become one."""
+    """Return one checked value, or two by outcome; two equal values become one."""
     if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
         return check(name, value)
     if set(value) != set(SIDES):
@@ -96,7 +96,7 @@ def _sides(feedback: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
-    """Return the rules of a run, or raise a UsageError where `answered` lists shares for another number of actions."""
+    """Return the rules of a run, or raise a UsageError if `answered` has shares for another number of actions."""
     shares = _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
@@ -126,7 +126,7 @@ def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Wh
 
 
 def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
-    """Return the delays (n,) of a kind at the uniforms u (n,), or those of a column that are given."""
+    """Return the delays (n,) of a kind at the uniforms u (n,), or those of a given column."""
     if isinstance(kind, int):
         return np.full(len(u), kind)
     if given is not None:
@@ -139,7 +139,7 @@ def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
 
 
 def _rounded(delays: Floats) -> Whole:
-    """Return delays as whole rounds, NEVER where there is none."""
+    """Return delays as whole rounds, or NEVER if there is none."""
     return np.where(delays < NEVER, np.rint(delays), NEVER).astype(np.int64)
 
 
@@ -168,7 +168,7 @@ class Schedule:
         self.too_late = np.zeros(1, np.int64)
 
     def draws(self, n: int) -> Draws:
-        """Return what is drawn for the next n rounds."""
+        """Return the draws for the next n rounds."""
         drawn = self.feedback.keys() - ({"delay"} if all(isinstance(kind, int) for kind in self.kinds) else set())
         u, answer, flip = (s.random(n) if name in drawn else np.zeros(n) for name, s in self.streams.items())
         if self.columns and self.done == 0:
@@ -181,7 +181,7 @@ class Schedule:
         return Draws(delays, answer, flip < self.feedback.get("flip", 0.0))
 
     def latest(self) -> float:
-        """Return by how many rounds bits are late at most; infinity where some are lost, or wrong."""
+        """Return the largest delay of bits in rounds, or infinity if some are lost or wrong."""
         lost = set(self.feedback) - {"delay", "batch"} or any(
             (column == NEVER).any() for column in self.columns.values()
         )

@@ -19,7 +19,7 @@ They are drawn once, or hold rows that follow one another where the rows are pla
 class FirstPass:
     """Expected mistakes in the first pass over a table, per row or group of rows.
 
-    Where rows belong together (`row_units`), the round that shows the first row of a unit counts and its other rows are
+    If rows belong together (`row_units`), the round with the first row of a unit counts, and its other rows are
     repeats. Without a table, all rounds count and there are no rows.
 
     Parameters
@@ -55,7 +55,9 @@ class FirstPass:
         return here if len(here) == n else np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
     def add(self, done: int, wrong: Floats, actions: NDArray[np.int64], new: NDArray[np.bool_]) -> None:
-        """Add expected mistakes and costs of those rounds after the first `done` that show a row or a unit the first time."""
+        """Add expected mistakes and costs of the rounds after the first `done` that show a row or a unit for the first
+        time.
+        """
         if self.groups is not None and new.any():
             at = done + np.flatnonzero(new)
             here = self.groups[at]
@@ -64,11 +66,11 @@ class FirstPass:
             self.counts += np.bincount(here, minlength=len(self.counts))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the mean cost of the chosen actions over those rounds, where costs are known."""
+        """Return the mean cost of the chosen actions over those rounds, if costs are known."""
         return {} if self.costs is None else {"mean_cost": self.spent / float(self.counts.sum())}
 
     def row_losses(self) -> bytes | None:
-        """Return the losses by row (see `results.schema`), None where there is no table."""
+        """Return the losses by row (see `results.schema`), or None without a table."""
         if self.groups is None:
             return None
         return np.stack([self.sums, self.counts]).astype("<f4").tobytes()
@@ -76,9 +78,9 @@ class FirstPass:
 
 @lru_cache(maxsize=8)
 def row_groups(rows: int) -> NDArray[np.int64]:
-    """Return the group of each row: the row itself up to GROUPS rows, else random, with sizes that differ by at most one.
+    """Return the group of each row: the row itself up to GROUPS rows, otherwise random groups of nearly equal size.
 
-    Random rather than every 512th row: the order of a file may have a period.
+    Groups are random because the order of a file may have a period.
     """
     if rows <= GROUPS:
         return np.arange(rows)

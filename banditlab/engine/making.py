@@ -1,4 +1,4 @@
-"""Players and environments by their ids, from Python: the same names, settings and errors as in a spec."""
+"""Players and environments by their ids, from Python, with the names, settings and errors of a spec."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 
 def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, **settings: Any) -> Any:
-    """Return the agent with this id (a booster counts as one), ready for its first round.
+    """Return the agent with this id, or the booster, before its first round.
 
     Parameters
     ----------
     id_
-        As `banditlab list agents` shows it, for instance "fastcb".
+        The id, as in `banditlab list agents`, for instance "fastcb".
     problem
-        d, K, R and, where a "theory" setting needs it, the horizon.
+        d, K, R and, if a "theory" setting needs it, the horizon.
     seed
         Seed of the agent's generator, 0 or above, or a generator.
     settings
@@ -35,7 +35,7 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
     Raises
     ------
     UsageError
-        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+        The id or a setting is unknown (the message suggests the nearest name), or a value is not allowed.
     IncompatibleError
         The agent does not support the problem.
     """
@@ -45,14 +45,14 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
 
 
 def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generator = 0, **settings: Any) -> Forecaster:
-    """Return the forecaster with this id, ready for its first round.
+    """Return the forecaster with this id, before its first round.
 
     Parameters
     ----------
     id_
         The id, as in `banditlab list forecasters`, for instance "folklore".
     problem
-        d, K, R and, where a setting needs it, the horizon.
+        d, K, R and, if a setting needs it, the horizon.
     seed
         Seed of the forecaster's generator, 0 or above, or a generator; most forecasters draw nothing.
     settings
@@ -61,7 +61,7 @@ def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generat
     Raises
     ------
     UsageError
-        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+        The id or a setting is unknown (the message suggests the nearest name), or a value is not allowed.
     IncompatibleError
         The forecaster does not support the problem.
     """
@@ -70,12 +70,13 @@ def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generat
 
 
 def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
-    """Return the environment with this id, its episode `rounds` long; play it with `banditlab.play` or Gymnasium's loop.
+    """Return the environment with this id, with an episode of `rounds` rounds, for `banditlab.play` or Gymnasium's
+    loop.
 
     Parameters
     ----------
     id_
-        As `banditlab list envs` shows it, for instance "banditlab/Digits-v0".
+        The id, as in `banditlab list envs`, for instance "banditlab/Digits-v0".
     rounds
         T, the length of its episode, at least 1.
     settings
@@ -84,7 +85,7 @@ def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
     Raises
     ------
     UsageError
-        An unknown id or setting (with the nearest right one), or a value that is not allowed.
+        The id or a setting is unknown (the message suggests the nearest name), or a value is not allowed.
     """
     rounds = at_least("rounds", rounds, 1)
     env: BanditEnv = build_environment(describe_environment(id_, settings, f"environment {id_!r}"), rounds)

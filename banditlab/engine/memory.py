@@ -8,7 +8,7 @@ from pathlib import Path
 
 
 def memory() -> int | None:
-    """Return the bytes of memory this process can have, None where the system does not report them."""
+    """Return the bytes of memory that this process can use, or None if the system does not report them."""
     found = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))

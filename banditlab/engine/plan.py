@@ -1,4 +1,4 @@
-"""From a spec to its runs: every (environment, player, repetition) as plain data with its identity."""
+"""The runs of a spec: every (environment, player, repetition) as plain data with its identity."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Run:
-    """One run as plain data: what workers receive, and what the run's identity is a hash of."""
+    """One run as plain data, which workers receive and whose hash is the run's identity."""
 
     environment: dict[str, Any]
     player: dict[str, Any]
@@ -57,12 +57,12 @@ class Run:
 
     @cached_property
     def foreign(self) -> bool:
-        """Whether a lab's or a plug-in's code takes part."""
+        """Whether the run involves code of a lab or a plug-in."""
         return is_foreign(self.environment, self.player)
 
     @cached_property
     def description(self) -> dict[str, Any]:
-        """The run's identity, in full."""
+        """The complete identity of the run."""
         return {
             "format": FORMAT,
             "environment": self.environment["identity"],
@@ -82,25 +82,26 @@ class Run:
 
     @cached_property
     def stream_id(self) -> str:
-        """Hash of (base_seed, repetition, environment): every player gets the same stream, longer runs extend shorter ones.
+        """Hash of (base_seed, repetition, environment): all players have the same stream, and longer runs extend
+        shorter ones.
 
-        An adaptive environment's labels depend on the actions, so its streams are its runs.
+        An adaptive environment's labels depend on the actions, so that each run is a separate stream.
         """
         if self.adaptive:
             return self.run_id
         return digest([FORMAT, self.base_seed, self.repetition, self.environment["identity"]])[:24]
 
     def environment_seed(self) -> int:
-        """Return the seed `env.reset` takes."""
+        """Return the seed for `env.reset`."""
         return seed_for(self.base_seed, "environment", *_names(self.environment["identity"]), self.repetition)
 
     def player_generator(self) -> np.random.Generator:
-        """Return the player's generator: the environment's names, the player's, and the repetition."""
+        """Return the player's generator, seeded by the environment's names, the player's names, and the repetition."""
         names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player))
         return generator_for(self.base_seed, "player", *names, self.repetition)
 
     def problem(self, env: Any) -> Problem:
-        """Return the player's problem: the environment's, without the horizon where the sweep hides it."""
+        """Return the player's problem: the environment's problem, without the horizon if the sweep hides it."""
         problem: Problem = env.unwrapped.problem
         return problem if self.horizon_known else dataclasses.replace(problem, horizon=None)
 
@@ -109,19 +110,21 @@ class Run:
         return build_environment(self.environment, self.rounds)
 
     def build_player(self, env: Any) -> Player:
-        """Return the run's player, at its first round."""
+        """Return the run's player before its first round."""
         return build_player(self.player, self.problem(env), self.player_generator())
 
 
 def _names(identity: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the names that seeds depend on: ids and settings, not versions or sources, so that a corrected file has
-    the same draws."""
+    """Return the names that seeds depend on: ids and settings, not versions or sources.
+
+    A corrected file therefore has the same draws.
+    """
     return identity["id"], identity["settings"]
 
 
 @dataclass
 class Plan:
-    """All runs of a spec, and the pairs that cannot be: (environment, player, reason)."""
+    """All runs of a spec, and the impossible pairs as (environment, player, reason)."""
 
     spec: Spec
     runs: list[Run] = field(default_factory=list)
@@ -143,12 +146,12 @@ class Plan:
     """Of a part of a plan: its number and the number of parts, the whole plan's hash, and the indices of its runs in it."""
 
     def part(self, index: int, of: int) -> Plan:
-        """Return part `index` (from 1) of `of` parts; streams are not divided, and are dealt to the parts in turn.
+        """Return part `index` (from 1) of `of` parts; streams are not divided, and are assigned to the parts in turn.
 
         Raises
         ------
         UsageError
-            No such part.
+            The part does not exist.
         """
         if not 1 <= index <= of:
             raise UsageError(f"shard {index}/{of}: must be i/n with 1 <= i <= n")
@@ -162,13 +165,14 @@ class Plan:
         return digest([[run.run_id for run in self.runs], self.balls()])[:24]
 
     def streams(self) -> dict[str, Run]:
-        """Return one run of each stream, by stream id; of an adaptive environment every run is a stream."""
+        """Return one run of each stream, by stream id; in an adaptive environment every run is a stream."""
         return {run.stream_id: run for run in self.runs}
 
     def balls(self) -> list[float]:
-        """Return the norm bounds the comparator is computed for: `norm_bounds` joined with every player's own.
+        """Return the norm bounds of the comparators: `norm_bounds` joined with the norm bounds of all players.
 
-        Empty where `norm_bounds` is empty. A norm bound that is a word ("auto") is no theorem's ball and is left out.
+        The result is empty if `norm_bounds` is empty. A norm bound that is a word ("auto") belongs to no theorem and is
+        left out.
         """
         if not self.spec.norm_bounds:
             return []
@@ -189,7 +193,7 @@ class Plan:
         }
 
     def groups(self) -> dict[str, str]:
-        """Return the group of each player's class ("theory", "practice", "reference" ...), by label."""
+        """Return the group of each player's class ("theory", "practice", "reference", ...), by label."""
         players = {run.label: run.player for run in self.runs}
         return {label: str(getattr(player_class(players[label]), "group", "")) for label in sorted(players)}
 
@@ -200,7 +204,7 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
     Raises
     ------
     UsageError
-        Unknown ids or settings, values out of range, a run that is asked for twice.
+        An id or a setting is unknown, a value is out of range, or a run is requested twice.
     """
     try:
         return _make_plan(spec, where)
@@ -242,7 +246,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
                 plan.skipped.append({"environment": env_label, "player": shown, "reason": reason})
                 continue
             if probe.run_id in seen:
-                raise UsageError(f"{shown} on {env_label} is asked for twice")
+                raise UsageError(f"{shown} on {env_label} is requested twice")
             seen[probe.run_id] = label
             plan.runs += [dataclasses.replace(probe, repetition=r) for r in range(spec.repetitions)]
     return plan
@@ -250,7 +254,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """The facts about an environment that a plan needs; a lab's or a plug-in's is inspected in another process."""
+    """The properties of an environment that a plan needs; those of labs and plug-ins are inspected in another process."""
 
     problem: Problem
     sparse: bool
@@ -264,12 +268,12 @@ class Seen:
 
     @property
     def unwrapped(self) -> Seen:
-        """Itself, in place of an environment."""
+        """This object, in place of an environment."""
         return self
 
     @classmethod
     def of(cls, env: Any) -> Seen:
-        """Return the facts about an environment."""
+        """Return the properties of an environment."""
         base = env.unwrapped
         sparse, adaptive = bool(getattr(base, "sparse", False)), not hasattr(base, "blocks")
         return cls(
@@ -286,12 +290,12 @@ class Seen:
 
 
 def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, Any]:
-    """Build an environment and return the facts about it as plain data."""
+    """Build an environment and return its properties as plain data."""
     return dataclasses.asdict(Seen.of(build_environment(description, rounds)))
 
 
 def _seen(description: dict[str, Any], spec: Spec, where: str) -> tuple[Seen, int]:
-    """Return the facts about an environment, and the rounds of its runs: `passes` may end them before `rounds`."""
+    """Return the properties of an environment, and the rounds of its runs, which `passes` may end before `rounds`."""
     seen = _seen_for(description, spec, spec.rounds, where)
     rounds = min(spec.rounds, int(seen.data["rows"]) * spec.passes) if spec.passes and seen.data else spec.rounds
     return (seen if rounds == spec.rounds else _seen_for(description, spec, rounds, where)), rounds
@@ -336,7 +340,7 @@ def _table_of(env: Any) -> dict[str, Any]:
 
 
 def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:
-    """Return why no repetition of a run is possible, or ""; a lab's or plug-in's player is built in another process."""
+    """Return why no repetition of a run is possible, or ""; players of labs and plug-ins are built in another process."""
     try:
         return str(ask("why_not", run, seconds)) if _is_foreign_player(run) else why_not(run, env)
     except UsageError as error:
@@ -352,7 +356,8 @@ def _is_foreign_player(run: Run) -> bool:
 
 
 def why_not(run: Run, env: Any) -> str:
-    """Return why no repetition of a run is possible, or "". The class decides first, so that a skip allocates nothing.
+    """Return why no repetition of a run is possible, or "". The class is checked first, so that a skip allocates
+    nothing.
 
     Raises
     ------
@@ -397,7 +402,7 @@ def _player_label(description: dict[str, Any]) -> str:
 
 
 def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str, Seen, int, dict[str, Any], int]]:
-    """Yield (description, label, facts, rounds, feedback, window) of every environment with every feedback of the spec."""
+    """Yield (description, label, properties, rounds, feedback, window) of every environment and feedback of the spec."""
     seen = set()
     feedbacks = [(as_feedback(written), written) for written in spec.feedback.written()]
     for block in spec.environment:
@@ -417,13 +422,15 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
             for feedback, given in feedbacks:
                 label = _shown(block.id, shown | {f"feedback.{name}": value for name, value in given.items()})
                 if label in seen:
-                    raise UsageError(f"{place}: {label} is asked for twice")
+                    raise UsageError(f"{place}: {label} is requested twice")
                 seen.add(label)
                 yield description, label, env, rounds, feedback, _window(feedback, description, env, rounds)
 
 
 def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, rounds: int) -> int:
-    """Return the largest number of pending rounds, or raise a UsageError if an environment does not fit."""
+    """Return the largest number of pending rounds, or raise a UsageError if the environment does not allow the
+    feedback.
+    """
     rules_of(feedback, rounds, env.problem.n_classes)
     reads = "column" in str(feedback.get("delay")) and not is_foreign(description)
     columns = columns_of(feedback, build_environment(description, rounds).unwrapped if reads else env)
@@ -431,7 +438,7 @@ def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, ro
 
 
 def _why_no_comparator(env: Any) -> str:
-    """Return what the comparator lacks, or "": labels, or contexts short enough to be made dense."""
+    """Return the reason why there is no comparator, or "": labels are missing, or contexts are too long to be dense."""
     if getattr(env.unwrapped, "several_right", False):
         return "no single label per round to be computed from, as several actions may be right"
     if not getattr(env.unwrapped, "labelled", True):

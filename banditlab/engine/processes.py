@@ -1,6 +1,6 @@
-"""Worker processes: they are started, called, interrupted and ended; each does one task at a time.
+"""Worker processes, each with one task at a time: start, call, interrupt, end.
 
-A worker is a loky executor (part of joblib) of one process, so the task in which it died or hung is known.
+A worker is a loky executor (part of joblib) with one process, so that the task in which it died or hung is known.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def environment() -> dict[str, str]:
 
 
 class LostError(Exception):
-    """A worker has no answer: its process ended, was ended, or raised an error that is not the package's."""
+    """A worker did not respond: its process ended, was ended, or raised an error that is not the package's."""
 
 
 class Worker:
@@ -53,7 +53,7 @@ class Worker:
         self.call(START_SECONDS, _ready, tuple(labs))
 
     def call(self, seconds: float, function: Callable[..., Any], *arguments: Any) -> None:
-        """Call a function in the process, with a limit in seconds; loky starts one where there is none, or none any more."""
+        """Call a function in the process, with a limit in seconds; loky starts a process if there is none."""
         self.until = time.monotonic() + seconds
         with safe_start(), _may_have_children():
             self.future = self.executor.submit(function, *arguments)
@@ -65,13 +65,13 @@ class Worker:
                 os.kill(process.pid, signal.SIGINT if os.name == "posix" else signal.SIGTERM)
 
     def end(self) -> None:
-        """Kill the process, if it is still there."""
+        """Kill the process if it still exists."""
         self.executor.shutdown(wait=False, kill_workers=True)
 
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Let a daemonic process, such as a Dask worker, start others, which end with it."""
+    """Allow a daemonic process, such as a Dask worker, to start other processes, which end with it."""
     config: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.get("daemon")
     config["daemon"] = False
@@ -86,7 +86,7 @@ _idle: list[Worker] = []
 
 
 def acquire(labs: Sequence[str], *, foreign: bool) -> Worker:
-    """Return a worker with these labs and the current environment and working folder: an idle one, or a new one."""
+    """Return a worker with these labs and the current environment and working folder, either an idle one or a new one."""
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
@@ -111,7 +111,7 @@ def acquire(labs: Sequence[str], *, foreign: bool) -> Worker:
 
 
 def make_idle(worker: Worker) -> None:
-    """Add a worker to the idle ones, for the next sweep or question."""
+    """Add a worker to the idle ones, for the next sweep or call."""
     worker.task = None
     _idle.append(worker)
 
@@ -148,7 +148,7 @@ def _begin(path: list[str], parent: int) -> None:
 
 
 def _ready(labs: tuple[str, ...]) -> None:
-    """Import what tasks need, and open lab folders, before a run's time is counted."""
+    """Import the modules of the tasks, and open lab folders, before the time of a run begins."""
     from banditlab.engine.work import open_labs
 
     open_labs(labs)
@@ -161,14 +161,14 @@ def _interrupted(*_: Any) -> None:
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
-    """Return a worker's answer to a question of `questions`: plug-ins run there, not in this process.
+    """Return a worker's result for a function of `questions`; plug-ins run there and not in this process.
 
     Raises
     ------
     LostError
         The process ended, took longer than `seconds`, or raised an error that is not the package's.
     UsageError
-        The question raised an error of the package.
+        The function raised an error of the package.
     """
     from banditlab.registry import registry
 
@@ -179,7 +179,7 @@ def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
         kind, answer = json.loads(worker.future.result(seconds))
     except TimeoutError:
         worker.end()
-        raise LostError(f"no answer within {seconds:g} s") from None
+        raise LostError(f"no response within {seconds:g} s") from None
     except BaseException as error:
         worker.end()
         if not is_death(error):

@@ -23,7 +23,7 @@ class ClusterState:
 
 @dataclass
 class Progress:
-    """The progress of a sweep; passed to the watcher after every task."""
+    """The progress of a sweep, which is passed to the watcher after every task."""
 
     runs: int
     """Runs to be played."""
@@ -56,7 +56,7 @@ class Progress:
 
     @property
     def rounds_per_second(self) -> float:
-        """Rounds per second since the first task was finished, over at least one second."""
+        """Rounds per second since the first task finished, over at least one second."""
         if self.playing_since is None:
             return 0.0
         return self.rounds_done / max(1.0, time.perf_counter() - self.playing_since)
@@ -73,12 +73,13 @@ class Progress:
 
     @property
     def seconds_ahead(self) -> float | None:
-        """Estimated remaining seconds, tables included.
+        """Estimated remaining seconds, including tables.
 
         Each kind counts with the mean of its finished runs, or with its prior estimate times the other kinds' ratio of
-        measured to estimated seconds. The sum is scaled by the wall time per core-second so far, at least one core's share.
+        measured to estimated seconds. The sum is scaled by the wall time per core-second so far, at least one core's
+        share.
 
-        None until 5 % is done, and so while kernels are compiled.
+        The result is None until 5 % is done, and therefore while kernels are compiled.
         """
         if self.playing_since is None:
             return None

@@ -1,4 +1,4 @@
-"""Calls in a worker process before a sweep begins, which run a lab's or a plug-in's code."""
+"""Functions that run code of a lab or a plug-in in a worker process before a sweep begins."""
 
 from __future__ import annotations
 

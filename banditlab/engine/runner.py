@@ -1,10 +1,10 @@
-"""Playing one run: the Gymnasium loop for anything, compiled blocks where environment and player allow.
+"""Playing one run: the Gymnasium loop for everything, and compiled blocks if environment and player allow them.
 
-Both ways give the same actions from the same seeds. Results are stored at checkpoints only, so a run of any length needs the
-memory of one block.
+Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so that a run of any length
+needs the memory of one block.
 
-The engine counts mistakes itself: an action is a mistake if the label or the bits say so, whatever reward a wrapper returns.
-It reads each decision before the player updates.
+The engine counts mistakes itself, by the label or the bits, whatever reward a wrapper returns. It reads each decision
+before the player updates.
 """
 
 from __future__ import annotations
@@ -58,46 +58,46 @@ Piece = tuple[Contexts, Truth, bool]
 class Played:
     r"""The result of a run: one entry per checkpoint in each list, cumulative from the first round.
 
-    An environment without labels has no :math:`y_t`: mistakes are rounds whose bit was 0, expected mistakes are the
-    mistakes, and their variance, the log loss and :math:`p_t(y_t)` are NaN. Where several actions may be right,
-    :math:`p_t(y_t)` is the probability of all that are, and the log loss is NaN.
+    In an environment without labels there is no :math:`y_t`: mistakes are rounds whose bit was 0, and expected mistakes
+    are the mistakes. Their variance, the log loss and :math:`p_t(y_t)` are NaN. If several actions may be right,
+    :math:`p_t(y_t)` is the probability of all right actions, and the log loss is NaN.
 
     Attributes
     ----------
     rounds, mistakes
         The checkpoint's round and the mistakes so far.
     expected_mistakes
-        Sum of :math:`1 - p_t(y_t)`, :math:`p_t` the distribution the action was drawn from.
+        Sum of :math:`1 - p_t(y_t)`, with :math:`p_t` the distribution from which the action was drawn.
     mistakes_variance
-        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes less expected_mistakes where actions are drawn
+        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus expected_mistakes if actions are drawn
         from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
-        Mistakes of always playing the class that was right most often so far; None where it is not known.
+        Mistakes of always playing the class that was right most often so far; None if it is not known.
     log_loss
-        Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters); inf
-        once a hidden label had probability 0.
+        Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters). It is
+        infinite once a hidden label had probability 0.
     explored
-        Rounds of forced exploration so far, NaN for players without such a coin.
+        Number of rounds of forced exploration so far; NaN for players without forced exploration.
     bound, certificate
-        The player's additive terms at this round (NaN where there is none), in its `bound_unit` and in nats.
+        The player's additive terms at this round (NaN if there is none), in its `bound_unit` and in nats.
     no_bound
-        Why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment, or assumes
-        one right action, or the right bit after every round. Else "".
+        Reason why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment,
+        or assumes one right action, or the right bit after every round. Otherwise "".
     seconds
-        Time spent in the player (scoring included), from the first round.
+        Time spent in the player since the first round, including scoring.
     diagnostics
-        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN where it did not report one. `mean_cost`:
-        that of the chosen actions, where costs are known, over the first pass.
+        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN if it did not report one.
+        `mean_cost` is the mean cost of the chosen actions over the first pass, if costs are known.
     row_losses
-        Expected mistakes of each row of a table in the first pass (see `results.schema`), None without a table.
+        Expected mistakes of each row of a table in the first pass (see `results.schema`); None without a table.
     kind
-        The player's feedback: "bit", "label" (a forecaster) or "reference" (a label agent), by its type.
+        The player's feedback by its type: "bit", "label" (a forecaster) or "reference" (a label agent).
     path
-        "blocks" or "steps": how it was played.
+        How the run was played: "blocks" or "steps".
     trace
-        Every round's action, correctness, :math:`p_t(y_t)` and exploration, where it was asked for.
+        Every round's action, correctness, :math:`p_t(y_t)` and exploration, if requested.
     """
 
     rounds: list[int] = field(default_factory=list)
@@ -142,7 +142,7 @@ class _Score:
         self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
-        """Add rounds; `loss` is their log loss where it was computed without p_true, which underflows at 745 nats."""
+        """Add rounds; `loss` is their log loss if it was computed without p_true, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, trace.action, new)
@@ -227,10 +227,12 @@ def play(
     Parameters
     ----------
     env
-        A banditlab environment, wrapped or not; it is reset with `seed`. It is played step by step inside any wrapper that
-        `gymnasium.make` does not add, as that may change contexts or rewards. Mistakes are counted by label or bits.
+        A banditlab environment, with or without wrappers, which is reset with `seed`. It is played step by step inside
+        a wrapper that `gymnasium.make` does not add, because the wrapper may change contexts or rewards. Mistakes are
+        counted by label or bits.
     player
-        An agent (observes the bit), or a label agent or forecaster (observes the label after the round), without updates.
+        An agent (observes the bit), or a label agent or forecaster (observes the label after the round), before any
+        update.
     seed
         The environment's seed; the player has its own generator.
     rounds
@@ -238,27 +240,30 @@ def play(
     checkpoints
         Increasing rounds at which results are stored; the last round always is one.
     path
-        "blocks": compiled kernels over blocks; "steps": the Gymnasium loop; "auto": blocks where environment and player
+        "blocks": compiled kernels over blocks. "steps": the Gymnasium loop. "auto": blocks if environment and player
         allow them (`engine.blocks`). A plug-in's own `play_block` or `forecast_block` is never called.
     keep_trace
-        Keep every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the rounds).
+        Whether to store every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the
+        rounds).
     blocks
-        The stream of this environment and seed, if the caller has it already.
+        The stream of this environment and seed, if the caller already has it.
     feedback
-        When the bits of an agent arrive, if they do, and which are wrong: the keys `delay`, `batch`, `answered`, `timeout` and
-        `flip` of a spec's `[feedback]`. A compiled agent is played in blocks, any other step by step. Mistakes are counted as
+        When the bits of an agent arrive, whether they arrive, and which are wrong: the keys `delay`, `batch`,
+        `answered`, `timeout` and `flip` of a spec's `[feedback]`. A compiled agent is played in blocks, any other agent
+        step by step. Mistakes are counted in the round in which they occur.
         they happen.
 
     Raises
     ------
     UsageError
-        rounds or checkpoints out of range, a `feedback` that is not allowed, or `path="blocks"` with an adaptive environment,
-        one in a wrapper that may change what it shows, or a player that is played step by step.
+        rounds or checkpoints are out of range, `feedback` is not allowed, or `path="blocks"` is combined with an
+        adaptive environment, an environment in a wrapper that may change it, or a player that is played step by step.
     PlayerError
-        An action out of range, probabilities that are no distribution, logits that are not finite.
+        An action is out of range, probabilities are not a distribution, or logits are not finite.
     IncompatibleError
-        Sparse contexts of more than `MOST_DENSE` features (`numerics.sparse_rows`) for a player whose kernels take dense
-        ones only, or a player that observes labels in an environment without, or with `feedback`.
+        Sparse contexts have more than `MOST_DENSE` features (`numerics.sparse_rows`) and the player's kernels take
+        dense contexts only; or a player that observes labels is combined with an environment without labels, or with
+        `feedback`.
     """
     base, feedback = env.unwrapped, as_feedback(feedback or {})
     refuse_unlabelled(player, env)
@@ -296,7 +301,7 @@ def play(
 
 
 def refuse_unlabelled(player: Player, env: Any) -> None:
-    """Raise an IncompatibleError where an environment has no labels and the player observes them."""
+    """Raise an IncompatibleError if an environment has no labels and the player observes them."""
     if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
         several = getattr(env.unwrapped, "several_right", False)
         raise IncompatibleError(
@@ -307,15 +312,15 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
 
 
 def refuse_feedback(player: Player, feedback: Mapping[str, Any]) -> None:
-    """Raise an IncompatibleError where the bits are late, lost or wrong and the player observes labels."""
+    """Raise an IncompatibleError if bits are late, lost or wrong and the player observes labels."""
     if feedback and kind_of(player) != BIT:
-        raise IncompatibleError("it observes the label, and [feedback] is about the bit of an agent's action")
+        raise IncompatibleError("it observes the label, and [feedback] applies to the bit of an agent's action")
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
-    """Raise an IncompatibleError where the environment's contexts are sparse and too long for a player that plays blocks.
+    """Raise an IncompatibleError if the environment's contexts are sparse and too long for a player that plays blocks.
 
-    Any other player gets them one at a time, made dense, on the Gymnasium path.
+    Other players receive them one at a time, as dense vectors, in the Gymnasium loop.
     """
     base = env.unwrapped
     if getattr(base, "sparse", False) and not player.sparse and block_loop(player) is not None:
@@ -337,15 +342,16 @@ def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
 def checked_blocks(
     blocks: Blocks, problem: Problem, rounds: int, *, several: bool = False
 ) -> Iterator[tuple[Contexts, Truth]]:
-    """Yield blocks as kernels take them, `rounds` rounds in all; the loops do not check them again.
+    """Yield blocks in the form that kernels take, `rounds` rounds in all; the loops do not check them again.
 
-    Sparse contexts stay sparse: the player makes a block dense where its kernels need that. Bits are taken if `several`
+    Sparse contexts stay sparse: the player makes a block dense if its kernels need that. Blocks have bits if `several`
     actions may be right.
 
     Raises
     ------
     UsageError
-        A block of other shapes, a context that is not finite or of a norm beyond R, a label out of range, a short stream.
+        A block has another shape, a context is not finite or has a norm beyond R, a label is out of range, or the
+        stream is too short.
     """
     left = rounds
     for X, y in blocks:
@@ -376,14 +382,14 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 
 
 class _LateSteps:
-    """An agent played step by step: its rounds wait in a queue, in the order of their arrival and then of the rounds."""
+    """An agent played step by step: its rounds are stored in a queue, ordered by arrival and then by round."""
 
     def __init__(self, agent: Any, schedule: Schedule) -> None:
         self.agent, self.schedule = agent, schedule
         self.waiting: defaultdict[int, list[tuple[Floats, Decision, bool]]] = defaultdict(list)
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Schedule the bit of a round, and let the agent learn the bits that arrive at its end."""
+        """Schedule the bit of a round, and update the agent with the bits that arrive at its end."""
         schedule, now = self.schedule, self.schedule.done
         asked = (schedule.rules, schedule.draws(1), 0, now, correct, decision.action, schedule.too_late)
         arrives, bit = arrival(*asked)
@@ -402,7 +408,7 @@ def _play_steps(
     kind = score.played.kind  # decided once: a plug-in may change its class
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
-            raise UsageError("the environment gave a context that is not finite")
+            raise UsageError("the environment returned a context that is not finite")
         context = _shown(context)
         begin = time.perf_counter()
         loss = None
@@ -417,14 +423,14 @@ def _play_steps(
 
 
 def _shown(context: Any) -> Floats:
-    """Return a read-only copy of a context: the base of a view may contain later contexts."""
+    """Return a read-only copy of a context, because the base of a view may contain later contexts."""
     shown = np.array(context, dtype=np.float64)
     shown.flags.writeable = False
     return shown
 
 
 def _finished_round(env: Any) -> Truth | None:
-    """Return label or bits of the round just finished, as a block of one round has them; None where neither is known."""
+    """Return label or bits of the round just finished, as in a block of one round, or None if neither is known."""
     base = env.unwrapped
     if getattr(base, "several_right", False):
         return np.asarray(base.right()[None])

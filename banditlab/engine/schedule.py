@@ -1,7 +1,8 @@
 """The order of a sweep's tasks: missing runs and comparators, in tasks of about two seconds.
 
-The time of a kind of run is known once one was played. So the first run of each kind is a separate task, and workers compile
-different players in parallel. Tasks get shorter towards the end, so that workers finish together.
+The time of a kind of run is known after the first run of the kind. The first run of each kind is therefore a separate
+task, so that workers compile different players in parallel. Tasks become shorter towards the end, so that workers
+finish together.
 """
 
 from __future__ import annotations
@@ -26,7 +27,9 @@ FIXED_SECONDS = 1e-3  # a run's overhead
 
 @dataclass
 class Kind:
-    """Runs that take about the same time: of one player on one environment, or comparators of one environment's streams."""
+    """Runs that take about the same time: of one player on one environment, or comparators of one environment's
+    streams.
+    """
 
     label: str
     """The player's, "" for comparators."""
@@ -39,7 +42,7 @@ class Kind:
 
     @property
     def mean(self) -> float:
-        """Core-seconds of one: the mean of the finished ones, the prior estimate before."""
+        """Core-seconds of one run: the mean of the finished ones, or before the first the prior estimate."""
         return FIXED_SECONDS + self.seconds / self.done if self.done else self.guess
 
 
@@ -58,11 +61,12 @@ class Schedule:
     balls
         Norm bounds of the comparators.
     limit
-        Longest time of a run in seconds; None: no limit, but `FOREIGN_SECONDS` for runs with code of a lab or a plug-in.
+        Longest time of a run in seconds; None: no limit, but `FOREIGN_SECONDS` for runs with code of a lab or a
+        plug-in.
     missing
-        The runs to be played.
+        The runs to play.
     streams
-        A run of each stream whose comparators are to be computed.
+        A run of each stream whose comparators are missing.
     """
 
     def __init__(
@@ -83,7 +87,7 @@ class Schedule:
                 self._queues[apart, comparators] = queue
 
     def next(self, jobs: int) -> Task | None:
-        """Return the next task for `jobs` processes, None where nothing is left."""
+        """Return the next task for `jobs` processes, or None if none is left."""
         for apart in (False, True):
             queues = [self._queues[apart, comparators] for comparators in (False, True)]
             seconds = self._task_seconds(queues, jobs)
@@ -111,7 +115,7 @@ class Schedule:
 
 
 class _Queue:
-    """Waiting runs, all foreign or none, and all for themselves or all for their comparators."""
+    """Waiting runs with common properties: all foreign or none, and all for the runs or all for their comparators."""
 
     def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
         self.task, self.kinds = task, kinds
@@ -149,11 +153,11 @@ class _Queue:
         return sum(len(runs) * self.kinds[kind].mean for kind, runs in self.by_kind.items())
 
     def first_of_a_kind(self) -> list[Run]:
-        """Return one run of a kind of which none has begun."""
+        """Return one run of a kind of which no run has begun, or None."""
         return next(([next(iter(runs.values()))] for kind, runs in self.by_kind.items() if kind not in self.begun), [])
 
     def portion(self, seconds: float) -> list[Run]:
-        """Return runs of about `seconds` in total, those of one stream together; one alone where it takes longer.
+        """Return runs of about `seconds` in total, with runs of one stream together; one run alone if it takes longer.
 
         Only runs of kinds with a measured time are returned; the longest come first.
         """
@@ -177,7 +181,7 @@ class _Queue:
         return (run for runs in self.by_stream.values() for run in runs.values())
 
     def any(self) -> list[Run]:
-        """Return one run, of whatever kind."""
+        """Return one run of any kind."""
         return next(([run] for run in self._in_order()), [])
 
 

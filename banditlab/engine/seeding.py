@@ -1,6 +1,6 @@
-"""Seeds are hashes of names: they do not depend on the order of the runs.
+"""Seeds as hashes of names, so that they do not depend on the order of the runs.
 
-Adding a player changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
+An additional player changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ def digest(data: Any) -> str:
 
 
 def seed_for(base_seed: int, role: str, *names: Any) -> int:
-    """Return a 128-bit seed for a role ("environment", "player") and the names it stands for."""
+    """Return a 128-bit seed for a role ("environment", "player") and its names."""
     return int(digest([base_seed, role, *names])[:32], 16)
 
 

@@ -19,7 +19,7 @@ Norm = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class Settings(BaseModel):
-    """Settings, and a grid of settings: `[feedback]` and `[change]`."""
+    """Settings and a grid of settings, for `[feedback]` and `[change]`."""
 
     model_config = ConfigDict(extra="allow")
     grid: dict[str, list[Any]] = {}
@@ -35,11 +35,11 @@ class Settings(BaseModel):
         return grid
 
     def points(self) -> int:
-        """Return how many points the grid has."""
+        """Return the number of points of the grid."""
         return math.prod(map(len, self.grid.values()))
 
     def written(self) -> Iterator[dict[str, Any]]:
-        """Yield the settings of every point of the grid, as the user wrote them."""
+        """Yield the settings of every point of the grid, as written by the user."""
         fixed = dict(self.model_extra or {})
         clash = sorted(set(fixed) & set(self.grid))
         if clash:
@@ -58,17 +58,19 @@ class Block(Settings):
 class Spec(BaseModel):
     """A sweep: environments x players x repetitions.
 
-    Attributes mirror the keys of a spec file: `name` names the results folder, `base_seed` is what all seeds are
-    derived from, `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings.
-    `checkpoints` is "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds; `norm_bounds` are the
-    balls the comparator is computed in; `horizon_known = false` hides the number of rounds from the players, so that
-    "theory" settings that need it are skipped with the reason. `run_timeout` is the number of seconds after which a run is
-    ended as a failure, 0 for none; by default an hour for players and environments of labs and plug-ins, none for the
-    others. Compiling the package's own kernels is not counted. It is not part of a run's identity. `feedback` says when
-    the agents' bits arrive, if they do, and which are wrong (`engine.feedback`). `change` says how labels change during an
-    episode (`envs.change`). `passes` ends the runs over a data set after so many passes over its rows, where that is before
-    `rounds`. `families` are data sets that count as one where a mean over data sets is taken: a name, and patterns such as
-    "fri-*.csv" that the short names of its data sets match.
+    Attributes are the keys of a spec file. `name` names the results folder, and all seeds are derived from `base_seed`.
+    `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings. `checkpoints` is
+    "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds. `norm_bounds` are the norm bounds of
+    the comparators. `horizon_known = false` hides the number of rounds from the players, so that "theory" settings that
+    need it are skipped with the reason.
+
+    `run_timeout` is the number of seconds after which a run is ended as a failure, 0 for none. The default is an hour
+    for players and environments of labs and plug-ins, and none for others. Compilation of the package's own kernels
+    does not count, and `run_timeout` is not part of a run's identity. `feedback` determines when the agents' bits
+    arrive, whether they arrive, and which are wrong (`engine.feedback`). `change` determines how labels change during
+    an episode (`envs.change`). `passes` ends the runs over a data set after this number of passes over its rows, if
+    that is before `rounds`. `families` are data sets that count as one in a mean over data sets: a name, and patterns
+    such as "fri-*.csv" for the short names of its data sets.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -94,7 +96,7 @@ class Spec(BaseModel):
     @classmethod
     def _plain_name(cls, name: str) -> str:
         if not re.fullmatch(r"[\w][\w.+-]*", name):
-            raise ValueError("must be letters, digits and . + - _ only: it names the results folder")
+            raise ValueError("must be letters, digits and . + - _ only, because it names the results folder")
         return name
 
     @model_validator(mode="after")
@@ -104,7 +106,7 @@ class Spec(BaseModel):
         return self
 
     def checkpoint_rounds(self, rounds: int | None = None) -> list[int]:
-        """Return the rounds at which a row is stored, increasing, the last one included, of runs of so many rounds."""
+        """Return the rounds at which a row is stored, increasing and including the last one, for runs of this length."""
         rounds = self.rounds if rounds is None else rounds
         if self.checkpoints == "log":
             scale = [m * 10**e for e in range(len(str(rounds))) for m in (1, 2, 5)]
@@ -113,18 +115,20 @@ class Spec(BaseModel):
         return sorted({r for r in scale if r < rounds} | {rounds})
 
     def size(self) -> int:
-        """Return how many runs the sweep has, grids multiplied out and nothing left out."""
+        """Return the number of runs of the sweep, with all points of the grids."""
         environments = sum(block.points() for block in self.environment) * self.feedback.points() * self.change.points()
         return environments * sum(block.points() for _, block in self.players()) * self.repetitions
 
     def players(self) -> list[tuple[str, Block]]:
-        """Return ("agents", "forecasters" or "boosters", block) for every player block, kind by kind, in the file's order."""
+        """Return ("agents", "forecasters" or "boosters", block) for every player block, kind by kind, in the file's
+        order.
+        """
         kinds = {"agents": self.agent, "forecasters": self.forecaster, "boosters": self.booster}
         return [(kind, block) for kind, blocks in kinds.items() for block in blocks]
 
 
 def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
-    """Return a spec file's `Spec`, validated.
+    """Return the validated `Spec` of a spec file.
 
     Parameters
     ----------
@@ -136,7 +140,8 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
     Raises
     ------
     UsageError
-        One line that names the file, the key and what is allowed: no such file, not TOML, an unknown key, a value out of range.
+        The file does not exist or is not TOML, a key is unknown, or a value is out of range; the message names file and
+        key.
     """
     path = Path(path)
     try:
@@ -157,7 +162,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
 
 
 def make_spec(data: dict[str, Any], where: str) -> Spec:
-    """Return plain data as a `Spec`, validated.
+    """Return plain data as a validated `Spec`.
 
     Parameters
     ----------
@@ -169,7 +174,7 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
     Raises
     ------
     UsageError
-        One line that names the key and what is allowed: an unknown key, a value out of range.
+        A key is unknown, or a value is out of range; the message names the key and what is allowed.
     """
     try:
         spec = Spec.model_validate(data)
@@ -211,7 +216,7 @@ def _override(data: dict[str, Any], text: str) -> None:
                 raise UsageError(f"--set {text}: {part!r} is not an index of a list of {len(place)}")
             step = int(part)
         elif not isinstance(place, dict):
-            raise UsageError(f"--set {text}: there is nothing inside {part!r}")
+            raise UsageError(f"--set {text}: {part!r} has no parts")
         elif depth < len(inner):
             place.setdefault(part, {})
         if depth == len(inner):
@@ -221,7 +226,7 @@ def _override(data: dict[str, Any], text: str) -> None:
 
 
 def settings_of(written: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """Return the settings of an option, each written key=value: a value is TOML, or else a string."""
+    """Return the settings of an option, each written key=value, where a value is TOML or else a string."""
     found: dict[str, Any] = {}
     for text in written:
         key, equals, value = text.partition("=")
@@ -235,7 +240,9 @@ def settings_of(written: Iterable[str], option: str = "--set") -> dict[str, Any]
 
 
 def _anchor(block: Any, folder: Path) -> None:
-    """Make a data file's relative path absolute: from the spec's folder if it exists there, else from the working folder."""
+    """Make a data file's relative path absolute: relative to the spec's folder if it exists there, else to the working
+    folder.
+    """
 
     def absolute(path: Any) -> Any:
         if not isinstance(path, str):

@@ -1,4 +1,4 @@
-"""The resolved spec as TOML text: it is stored in a results folder, and can be run again."""
+"""The resolved spec as TOML text, which is stored in a results folder and can be run again."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from banditlab.results.schema import FORMAT
 
 
 def spec_to_toml(spec: Spec, facts: dict[str, Any]) -> str:
-    """Return the spec with checkpoints resolved, the store format and the versions it was run with."""
+    """Return the spec with resolved checkpoints, the store format and the versions of the run."""
     data = spec.model_dump(mode="json")
     blocks = {kind: data.pop(kind) for kind in ("environment", "agent", "forecaster")}
     for name in ("feedback", "change", "families"):
@@ -36,7 +36,7 @@ def _key(name: str) -> str:
 
 
 def toml_value(value: Any) -> str:
-    """Return a JSON-able value as TOML."""
+    """Return a value of plain data as TOML."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

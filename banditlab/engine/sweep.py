@@ -37,7 +37,7 @@ IN_FLIGHT = 2
 
 @dataclass
 class Result:
-    """The result of a sweep: how many runs existed, were played, and failed (with their records)."""
+    """The result of a sweep: the numbers of runs that existed, were played, and failed (with their records)."""
 
     folder: Path
     """The results folder."""
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Measured seconds of one run of a (environment, player) pair, from a short play after compiling."""
+    """Measured seconds of one run of an (environment, player) pair, from a short play after compilation."""
 
     environment: str
     """Its label in the table of results."""
@@ -74,7 +74,7 @@ class Estimate:
 
 
 class Sweep:
-    """A sweep from Python: the same models as a spec file, the same runs, the same store.
+    """A sweep from Python, with the same models, runs and store as a spec file.
 
     Parameters
     ----------
@@ -101,29 +101,30 @@ class Sweep:
         patience: float = PATIENCE,
         shard: tuple[int, int] | None = None,
     ) -> Result:
-        """Play the missing runs of the sweep, into a results folder.
+        """Play the missing runs of the sweep and store them in a results folder.
 
         Parameters
         ----------
         jobs
             Number of worker processes; 1: this process.
         watch
-            Called with the progress after every task.
+            Function that is called with the progress after every task.
         cluster
             A cluster to play on: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
-            `distributed.Client`. Workers need this package, and no shared disk. Needs the extra `cluster`.
+            `distributed.Client`. Workers need this package but no shared disk. It needs the extra `cluster`.
         patience
-            Seconds without an answer of the scheduler, or without a worker that plays, after which the call ends.
+            Seconds without a response of the scheduler, or without a worker that plays, after which the call ends.
         shard
-            (i, n): only the i-th of n parts, from 1 on, whole streams each; `merge` puts the parts' folders together.
+            (i, n): plays only the i-th of n parts, counted from 1, each with whole streams; `merge` combines the parts'
+            folders.
 
         Raises
         ------
         UsageError
-            The folder cannot be written or has another store format; an invalid address or shard.
+            The folder cannot be written or has another store format, or the address or the shard is invalid.
         ClusterError
-            The cluster cannot be reached, the scheduler is lost, no worker plays for `patience` seconds, or a worker has
-            other versions than this machine. Finished runs are stored.
+            The cluster cannot be reached, the scheduler is lost, no worker plays for `patience` seconds, or a worker
+            has other versions than this machine. Finished runs are stored.
         """
         begin = time.perf_counter()
         plan = self.plan if shard is None else self.plan.part(*shard)
@@ -153,9 +154,9 @@ class Sweep:
         return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
-        """Return measured costs: each (environment, player) plays for a short time once its kernels are compiled.
+        """Return measured costs: each (environment, player) plays for a short time after its kernels are compiled.
 
-        A run shorter than about 0.15 s is played whole. The overhead of a run is measured as well.
+        A run shorter than about 0.15 s is played completely. The overhead of a run is measured as well.
         """
         pairs: dict[tuple[str, str], list[Run]] = {}
         for run in self.plan.runs:
@@ -181,7 +182,7 @@ class Sweep:
         return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
-        """Return one run of each stream that lacks comparators; a missing run of an adaptive environment computes its own."""
+        """Return one run of each stream without comparators; a missing run of an adaptive environment computes its own."""
         if not self.balls:
             return []
         available = [run for run in plan.streams().values() if not (run.adaptive and run.run_id in missing)]
@@ -199,7 +200,7 @@ def _executor(cluster: Any, jobs: int, store: Store, patience: float) -> Abstrac
 
 
 class _Round:
-    """One call of a sweep: tasks are submitted as the executor has room for them, and outcomes are counted."""
+    """One call of a sweep: it submits tasks while the executor has capacity, and counts outcomes."""
 
     def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, notify: Watcher) -> None:
         self.schedule, self.executor, self.progress, self.notify = schedule, executor, progress, notify
@@ -215,7 +216,7 @@ class _Round:
             self._feed()
 
     def _feed(self) -> None:
-        """Submit tasks, a few more than there are processes, and report the progress."""
+        """Submit a few more tasks than there are processes, and report the progress."""
         executor, progress = self.executor, self.progress
         room = 1 + IN_FLIGHT * executor.jobs - len({id(task) for task in self.submitted.values()})
         while room > 0 and (task := self.schedule.next(executor.jobs)):
@@ -242,7 +243,7 @@ class _Round:
 
 
 def _record_lost(store: Store, missing: list[Run]) -> None:
-    """Record as failed the runs that were played and are not in the folder, so that they are not counted as done."""
+    """Record as failed the runs that were played but are not in the folder, so that they do not count as done."""
     finished, failed = finished_runs(store.folder), store.failed()
     for run in missing:
         if run.run_id not in finished and run.run_id not in failed:

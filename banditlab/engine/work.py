@@ -1,5 +1,4 @@
-"""The work of a worker: build from descriptions, play, store results. A failure is recorded and does not end the
-sweep."""
+"""The work of a worker: build from descriptions, play, store results; a failure is recorded and does not end the sweep."""
 
 from __future__ import annotations
 
@@ -40,7 +39,7 @@ STREAM_BYTES = 128 * 2**20
 
 @dataclass(frozen=True)
 class Task:
-    """A few runs, those of one stream together, or the comparators of their streams: a unit of work for a worker."""
+    """A unit of work for a worker: a few runs, with runs of one stream together, or the comparators of their streams."""
 
     folder: str
     labs: tuple[str, ...]
@@ -59,7 +58,7 @@ class Task:
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a run: its id, its seconds, and why it failed if it did."""
+    """The outcome of a run: its id, its seconds, and the reason if it failed."""
 
     id: str
     rounds: int
@@ -68,9 +67,9 @@ class Outcome:
 
 
 def execute(task: Task, by_user: Callable[[], bool] = lambda: True) -> list[Outcome]:
-    """Do a task in this process with one thread, write its files, and return its outcomes.
+    """Run a task in this process with one thread, write its files, and return its outcomes.
 
-    `by_user` returns whether a KeyboardInterrupt is the user's, not one that a plug-in raised.
+    `by_user` returns whether a KeyboardInterrupt comes from the user and not from a plug-in.
     """
     from banditlab.numerics.threads import one_thread
 
@@ -88,7 +87,7 @@ def execute(task: Task, by_user: Callable[[], bool] = lambda: True) -> list[Outc
 
 
 def open_labs(labs: Sequence[str]) -> None:
-    """Open lab folders, each once in a process."""
+    """Open lab folders, each of them once per process."""
     from banditlab.registry import registry
 
     for lab in labs:
@@ -96,10 +95,11 @@ def open_labs(labs: Sequence[str]) -> None:
 
 
 def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None, BaseException | None]:
-    """Return (what a plug-in's code returned, None) or (None, what it raised), in the same process and working folder.
+    """Call a plug-in's code, and return (its result, None) or (None, its exception), in this process and working
+    folder.
 
-    All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that the code
-    forked ends here: only this process stores results.
+    All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that
+    the code forked ends here, so that only this process stores results.
     """
     process, here = os.getpid(), _working_folder()
     try:
@@ -128,8 +128,8 @@ def _working_folder() -> str | None:
 class _Buffer:
     """Finished runs that are not stored yet.
 
-    A file costs as much as some ten thousand rounds, so short runs share one: a crash may lose the runs of the last
-    STORE_SECONDS.
+    A file costs as much time as ten thousand rounds, so that short runs share one. A crash may lose the runs of the
+    last STORE_SECONDS.
     """
 
     def __init__(self, store: Store) -> None:
@@ -140,7 +140,7 @@ class _Buffer:
         self._since = time.perf_counter()
 
     def add(self, run: Run, rows: Rows, seconds: float) -> None:
-        """Add a finished run; store all after STORE_SECONDS."""
+        """Add a finished run, and store all runs after STORE_SECONDS."""
         if not self._waiting:
             self._since = time.perf_counter() - seconds
         self._waiting.append((run, Finished(run.run_id, rows, run.description | {"facts": facts()}), seconds))
@@ -203,7 +203,7 @@ def _play_all(buffer: _Buffer, task: Task, by_user: Callable[[], bool]) -> None:
 
 
 def _row_bytes(env: Any) -> int:
-    """Return the bytes of a context in a block: the environment's `row_bytes`, else those of a dense one."""
+    """Return the bytes of a context in a block: the environment's `row_bytes`, otherwise those of a dense context."""
     base = env.unwrapped
     return int(getattr(base, "row_bytes", 8 * base.problem.n_features))
 
@@ -222,7 +222,7 @@ def _guarded(store: Store, run: Run, compare: Callable[[], None], by_user: Calla
 
 
 def error_text(error: BaseException) -> str:
-    """Return "Type: text" of an exception, even if its `__str__` raises."""
+    """Return "Type: text" for an exception, even if its `__str__` raises."""
     try:
         text = str(error)
     except BaseException as another:
@@ -287,7 +287,7 @@ _loaded: set[str] = set()
 def _load_kernels(run: Run, env: Any) -> float:
     """Play two rounds of a kind of player once per process, on `env` or a new environment; return the seconds it took.
 
-    Compiling or loading kernels is not part of a run's time.
+    The compilation or loading of kernels is not part of a run's time.
     """
     key, begin = f"{run.label}|{run.adaptive}|{bool(run.feedback)}", time.perf_counter()
     if key not in _loaded:
@@ -300,7 +300,7 @@ def _load_kernels(run: Run, env: Any) -> float:
 
 
 def _open_stream(run: Run) -> tuple[Any, Blocks | None]:
-    """Return the environment, and its stream where it is oblivious and at most STREAM_BYTES."""
+    """Return the environment, and its stream if it is oblivious and has at most STREAM_BYTES."""
     env = run.build_environment()
     if run.adaptive or run.rounds * _row_bytes(env) > STREAM_BYTES:
         return env, None
@@ -379,7 +379,7 @@ def _cell(value: Any) -> float | str | None:
 
 @cache
 def facts() -> dict[str, Any]:
-    """Return the versions, threads and processor that are stored with each run."""
+    """Return the versions, threads and processor, which are stored with each run."""
     packages = {"banditlab": VERSION}
     for name in ("numpy", "scipy", "numba", "gymnasium"):
         try:

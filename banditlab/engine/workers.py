@@ -1,7 +1,7 @@
-"""A sweep's tasks, done by processes with one task each, so that a run that kills or hangs its process is known.
+"""A sweep's tasks in processes with one task each, so that a run that kills or hangs its process can be identified.
 
-Where a task of several runs is lost, the stored ones count, and each of the others is played again as a separate task. Only a
-run that was alone in its process is recorded as failed.
+If a task of several runs is lost, its stored runs count, and each of the others is played again as a separate task.
+Only a run that was alone in its process is recorded as failed.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ Result = tuple[list[Outcome], Task]
 def dispatch(
     tasks: Iterable[Task], jobs: int, store: Store, stopped: Callable[[], bool] = lambda: False
 ) -> Iterator[Result]:
-    """Do tasks in `jobs` processes; yield outcomes as they come, with the task they belong to.
+    """Run tasks in `jobs` processes; yield outcomes, with their task, as they arrive.
 
-    A deque is used itself, and may grow meanwhile. Once `stopped` returns True the workers store finished runs and end.
+    A deque is used directly and may grow during the call. Once `stopped` returns True, the workers store finished runs
+    and end.
 
     Raises
     ------
     UsageError
-        One process after another ends before it has started; or a lab cannot be opened.
+        One process after another ends before it has started, or a lab cannot be opened.
     """
     queue = tasks if isinstance(tasks, deque) else deque(tasks)
     before, tries, starts = store.failed(), Counter[str](), 0
@@ -93,10 +94,11 @@ def _end(workers: list[Worker]) -> None:
 def _lost(
     worker: Worker, late: bool, how: str, store: Store, before: set[str], queue: deque[Task], tries: Counter[str]
 ) -> Iterator[Result]:
-    """Yield the stored outcomes of a task whose process is gone; queue the others singly, or record a run that was alone.
+    """Yield the stored outcomes of a task whose process ended; queue its other runs singly, or record a run that was
+    alone.
 
-    Its comparators are computed again. `before` are ids that had failed before the sweep began: these are tried again, so
-    their records do not count.
+    Its comparators are computed again. `before` has ids that had failed before the sweep began: these are tried again,
+    so that their records do not count.
     """
     task = worker.task
     assert task is not None
@@ -120,7 +122,7 @@ def _lost(
 
 
 def _assign(worker: Worker, task: Task) -> None:
-    """Start a task; where it has a limit, the package's kernels are compiled first, outside the limit."""
+    """Start a task; if it has a time limit, the package's kernels are compiled first, outside the limit."""
     worker.task, worker.preparing = task, bool(task.limit) and not task.foreign
     if worker.preparing:
         worker.call(COMPILE_SECONDS, prepare, task)

@@ -1,4 +1,4 @@
-"""Environments, known to Gymnasium under their ids. Classes are imported on first use."""
+"""Environments, registered with Gymnasium under their ids. Classes are imported on first use."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ if not TYPE_CHECKING:  # a type checker that saw it would take any name for righ
 
 
 def _register() -> None:
-    """Register the environments with Gymnasium, which imports a class when it makes one."""
+    """Register the environments with Gymnasium, which imports a class when it creates an environment."""
     import gymnasium
 
     for name, (id_, module) in BUILT_IN["envs"].items():

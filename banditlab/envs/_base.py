@@ -1,4 +1,4 @@
-"""The base class of environments: Gymnasium's contract, the hidden label, settings and identity."""
+"""The base class of environments: the Gymnasium interface, the hidden label, settings and identity."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Truth = Labels | NDArray[np.bool_]
 
 
 class Streams(NamedTuple):
-    """The child generators of one episode, one per use, so that changing one use leaves the other draws as they are."""
+    """The child generators of one episode, one per use, so that a change of one use does not change other draws."""
 
     contexts: np.random.Generator
     """The contexts, or the order of a data set's rows."""
@@ -35,16 +35,15 @@ class Streams(NamedTuple):
 
 
 class BanditEnv(gymnasium.Env[Floats, int], ABC):
-    """Base of environments: they show a context, hide the label, and answer an action with the reward 1.0 if right,
-    else 0.0.
+    """Base of environments, which return a context, hide the label, and reward an action with 1.0 if right, else 0.0.
 
     Do not derive from this class but from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv`
-    (they may depend on earlier actions). Constructors take keyword-only JSON-able settings and `horizon`, the number of
-    rounds of an episode; each setting is afterwards an attribute of the same name, resolved (except a setting called
-    `label`, whose attribute is `label_column`: `label` is a method here). `params()` has them all.
+    (they may depend on earlier actions). Constructors have keyword-only settings that can be written as JSON, and
+    `horizon`, the number of rounds of an episode. Each resolved setting is an attribute of the same name. (The
+    attribute of a setting called `label` is `label_column`, because `label` is a method.) `params()` returns them all.
 
-    Observation: Box (d,) float64 in [-R, R]; action: Discrete(K). `info` is always empty. The observation that comes
-    with `terminated` belongs to no round and is a vector of zeros.
+    Observation: Box (d,) float64 in [-R, R]; action: Discrete(K). `info` is always empty. The observation returned with
+    `terminated` belongs to no round and is a vector of zeros.
     """
 
     id: ClassVar[str] = ""
@@ -91,7 +90,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
-        """Return the keyword-only parameters of the constructor by name, `horizon` left out: a run's rounds set it."""
+        """Return the constructor's keyword-only parameters by name, without `horizon`, which a run's rounds determine."""
         return {name: p for name, p in keyword_only(cls).items() if name != "horizon"}
 
     def params(self) -> dict[str, Any]:
@@ -100,15 +99,15 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a round's context in a block, which decide whether a stream is stored."""
+        """Bytes of a round's context in a block, which determine whether a stream is stored."""
         return 8 * self.problem.n_features
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings that enter a run's identity: by default all of them.
 
-        Override it for a setting that is a location: `Table` replaces its path by the file's content hash, so that an
-        edited file is another environment and a moved one is not. The result must be JSON-able.
+        Override it for a setting that is a location. `Table` replaces its path by the file's content hash, so that an
+        edited file is another environment and a moved file is the same one. The result must be convertible to JSON.
         """
         return dict(settings)
 
@@ -118,7 +117,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @abstractmethod
     def _next(self) -> tuple[Floats, Any]:
-        """Return the next round's context (d,), which is not modified later, and its label or bits."""
+        """Return the next round's context (d,), which must not be modified later, and its label or bits."""
 
     def _played(self, context: Floats, action: int, label: int) -> None:
         """Record a finished round (adaptive environments)."""
@@ -135,7 +134,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return self._pending[0].copy(), {}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        r"""Answer the action with one bit and show the next context.
+        r"""Return the bit of the action as the reward, and the next context.
 
         Raises
         ------
@@ -159,7 +158,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return shown, reward, terminated, False, {}
 
     def _waiting(self, action: int) -> tuple[Floats, Any]:
-        """Return the round that waits for its action, or raise a UsageError."""
+        """Return the round whose action is pending, or raise a UsageError."""
         if self._pending is None:
             state = "the episode has ended" if self._entropy is not None else "there is no episode yet"
             raise UsageError(f"{type(self).__name__}.step: {state}, call reset first")
@@ -168,7 +167,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return self._pending
 
     def _take(self) -> tuple[Floats, Any]:
-        """Return the next round with its label checked: an invalid label would silently make every action a mistake."""
+        """Return the next round after a check of its label; an invalid label would make every action a mistake."""
         context, label = self._next()
         if not self.several_right and not 0 <= label < self.problem.n_classes:
             self._refuse_label(label)
@@ -181,7 +180,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         )
 
     def label(self) -> int:
-        """Return the label of the round just finished (for the runner; no player ever sees it).
+        """Return the label of the round just finished, for the runner; no player observes it.
 
         Raises
         ------
@@ -192,7 +191,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return int(self._finished("label"))
 
     def right(self) -> NDArray[np.bool_]:
-        """Return which actions were right in the round just finished, (K,) (for the runner; no player ever sees it).
+        """Return which actions were right in the round just finished, (K,), for the runner; no player observes it.
 
         Raises
         ------
@@ -229,11 +228,11 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return np.array(self._labels)
 
     def _streams(self) -> Streams:
-        """Return the episode's child generators, each at its beginning."""
+        """Return the episode's child generators, each in its initial state."""
         if self._entropy is None:
             raise UsageError(f"{type(self).__name__}: there is no episode yet, call reset first")
         return Streams(*map(self._child, range(len(Streams._fields))))
 
     def _child(self, i: int) -> np.random.Generator:
-        """Return the episode's child generator i, at its beginning."""
+        """Return the episode's child generator i in its initial state."""
         return np.random.default_rng(np.random.SeedSequence(self._entropy, spawn_key=(i,)))

@@ -36,38 +36,39 @@ EPOCH = datetime.datetime(1970, 1, 1)
 
 @dataclass(frozen=True)
 class Recipe:
-    r"""The named parameters.
+    r"""The settings that determine how a table becomes contexts.
 
     Parameters
     ----------
     scaling
-        "none": numeric columns as given; "minmax": each brought to [0, 1], constant ones to 0; "auto": minmax if the
-        ranges of two columns that vary differ by more than 10 times (one-hot columns count with range 1), else none.
-        Before that, "auto" brings each column with numbers far out to [0, 1]: numbers farther from the median than 10 times
-        the median distance from it of the numbers that differ from it. If they are at most 1 % of the known entries, those
-        at the least and the largest other number are 0 and 1, and numbers beyond them, too; else 33 quantiles are equally far
-        apart, and numbers between them linear. Where `missing = "zero"`, gaps of such a column are 0 after that.
-        "standard": mean 0, standard deviation 1; "maxabs": divided by the largest magnitude; "robust": median 0,
-        quartiles 1 apart (scikit-learn's StandardScaler, MaxAbsScaler, RobustScaler, fitted to the known entries of the
-        whole table, whatever rows are played; a constant column gets 0). One-hot columns stay 0 and 1. "rowwise": each
-        number x becomes :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x) \ln |2 x|` for large ones,
-        then each row is divided by its own norm: no row's context depends on any other row's numbers, past or future.
-        (The lists of categories are the whole table's, and so are means where `missing = "mean"` fills gaps with them.)
+        "none": numeric columns as given. "minmax": each column scaled to [0, 1], constant columns to 0. "auto":
+        "minmax" if the ranges of two columns that vary differ by more than 10 times (one-hot columns count with range
+        1), else "none". Before that, "auto" maps each column with outliers to [0, 1]. An outlier is a number whose
+        distance from the median exceeds 10 times the median distance of the numbers that differ from the median. If at
+        most 1 % of the known entries are outliers, the least and the largest other number become 0 and 1, and so do
+        outliers beyond them. Otherwise 33 quantiles become equidistant, with linear interpolation. If
+        `missing = "zero"`, gaps of such a column are 0 after that. "standard": mean 0, standard deviation 1. "maxabs":
+        divided by the largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's
+        StandardScaler, MaxAbsScaler and RobustScaler, fitted to the known entries of the whole table, whichever rows
+        are played; a constant column gets 0.) One-hot columns stay 0 and 1. "rowwise": each number x becomes
+        :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is
+        divided by its own norm. No row's context depends on the numbers of another row, past or future. (The lists of
+        categories are those of the whole table, and so are means if `missing = "mean"`.)
     missing
-        What is done about missing, NaN and infinite entries. "error": refuse the table, naming row and column; "mean":
-        put the mean of the known entries (for a nominal column that is the frequency of each category); "zero": put 0
-        (for a nominal column, no category); "indicator": the mean, and one 0/1 column more per column that has gaps (for
-        a nominal column, a separate category); "drop_rows": leave those rows out.
+        Rule for missing, NaN and infinite entries. "error": reject the table with an error that names row and column.
+        "mean": use the mean of the known entries (for a nominal column that is the frequency of each category). "zero":
+        use 0 (for a nominal column, no category). "indicator": use the mean, and add a 0/1 column per column that has
+        gaps (for a nominal column, a separate category). "drop_rows": leave those rows out.
     normalize
-        Divide by the largest row norm. With "rowwise" rows have norm 1 in any case.
+        Divide by the largest row norm. With "rowwise" rows always have norm 1.
     intercept
-        Append a constant column as large as the largest row norm; the whole is then divided by :math:`\sqrt{2}`. With
-        one of scikit-learn's scalers the constant is 1, in the units of the scaled columns, and part of the rows'
+        Append a constant column as large as the largest row norm; then divide the whole row by :math:`\sqrt{2}`. With
+        one of scikit-learn's scalers the constant is 1, in the units of the scaled columns, and counts in the rows'
         norms.
     in_order
-        Whether rows are played as they stand: then scaling "auto" is a running one (see `_running_scale`).
+        Whether rows are played in the order of the table. Scaling "auto" is then a running one (see `_running_scale`).
     na_values
-        Entries that count as missing, in the table and in the rows that come after it.
+        Entries that count as missing, in the table and in later rows.
     """
 
     scaling: Scaling = "auto"
@@ -83,7 +84,7 @@ class Recipe:
 
 
 class Column(NamedTuple):
-    """One column of a table before the recipe: numbers with NaN for gaps, or category codes with -1 for gaps."""
+    """One column of a table before encoding: numbers with NaN for gaps, or category codes with -1 for gaps."""
 
     name: str
     values: np.ndarray
@@ -99,7 +100,7 @@ class Column(NamedTuple):
 
     @property
     def gaps(self) -> np.ndarray:
-        """Where an entry is missing or not finite, (N,) bool."""
+        """Where an entry is missing or not finite, as a boolean array (N,)."""
         return self.values < 0 if self.n_categories else ~np.isfinite(self.values)
 
     @property
@@ -114,13 +115,13 @@ class Column(NamedTuple):
 def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
     """Return a feature column: numbers and booleans as floats, text and categories as codes, times as days since 1970.
 
-    Without a role the type decides. Row numbers in errors are those of the series' index.
+    Without a role the type of the column decides. Row numbers in errors are those of the series' index.
 
     Raises
     ------
     UsageError
-        Dates without a role, an identifier, a numeric column with slips, too many categories; numbers or times asked of
-        what is none.
+        The column has dates without a role, is an identifier, is numeric except for a few entries, or has too many
+        categories; or numbers or times are requested for entries that are none.
     """
     import pandas as pd
 
@@ -137,15 +138,15 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
         return Column(name, series.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan))
     if dates and not role:
         raise FaultError(
-            f"{source} holds dates, which have no rule; leave it out with drop_columns (--drop-column), or take it as days "
-            "since 1970 with roles (--role NAME=time)",
+            f"{source} has dates, which have no default rule; leave it out with drop_columns (--drop-column), "
+            "or convert it to days since 1970 with roles (--role NAME=time)",
             "--role",
             f"{name}=time",
         )
     if pd.api.types.is_object_dtype(dtype) and series.map(np.ndim).any():
         raise FaultError(
-            f"{source} holds lists, which have no rule; leave it out with drop_columns (--drop-column), or give each entry of "
-            "them a column of its own",
+            f"{source} has lists, which cannot be encoded; leave it out with drop_columns (--drop-column), or write each entry "
+            "to a column of its own",
             *("--drop-column", name),
         )
     text = series.map(category_text, na_action="ignore").astype("str") if numbers else series.astype("str")
@@ -158,8 +159,7 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
 def check_nominal(
     text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool = False
 ) -> None:
-    """Reject a numeric column with typing errors, and an identifier, which would become thousands of one-hot
-    columns."""
+    """Reject a numeric column with typing errors, and an identifier, which would become thousands of one-hot columns."""
     import pandas as pd
 
     known, name = text.dropna(), str(text.name)
@@ -177,7 +177,7 @@ def check_nominal(
     different = n_known > 2 and n_names == n_known and not asked
     if (many or different) and are_dates(known):
         raise FaultError(
-            f"{source} holds dates as text; take it as days since 1970 with roles (--role NAME=time), or leave it out with "
+            f"{source} has dates as text; convert it to days since 1970 with roles (--role NAME=time), or leave it out with "
             "drop_columns (--drop-column)",
             "--role",
             f"{name}=time",
@@ -207,7 +207,7 @@ def are_dates(known: pd.Series) -> bool:
 
 
 def _numbers(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of texts or objects as numbers (N,), or raise for the first entry that is no number."""
+    """Return a column of texts or objects as numbers (N,), or raise an error for the first entry that is not a number."""
     import pandas as pd
 
     numbers = pd.to_numeric(series.astype("str"), errors="coerce")
@@ -215,21 +215,23 @@ def _numbers(series: pd.Series, source: str) -> np.ndarray:
     if len(odd):
         raise FaultError(
             f"{source} was declared numeric (--role), but {str(odd.iloc[0])[:60]!r} in row {odd.index[0]}, counted from 0, is "
-            "no number; drop that row with drop_rows (--drop-row) or declare the column nominal",
+            "not a number; drop that row with drop_rows (--drop-row) or declare the column nominal",
             *("--role", f"{series.name}=nominal"),
         )
     return numbers.to_numpy(dtype=np.float64)
 
 
 def _days(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of dates, or texts in ISO 8601, as days since 1970 (N,), or raise for the first invalid entry."""
+    """Return a column of dates, or texts in ISO 8601, as days since 1970 (N,); raise an error for the first invalid
+    entry.
+    """
     import pandas as pd
 
     if isinstance(series.dtype, pd.PeriodDtype):
         series = series.dt.to_timestamp()
     if pd.api.types.is_numeric_dtype(series.dtype):
         raise UsageError(
-            f"{source} holds numbers, which need no role time (--role): as numeric they are taken as they are"
+            f"{source} has numbers, which do not need the role time (--role): numeric columns are used unchanged"
         )
     times = pd.to_datetime(series, errors="coerce", utc=True, format="ISO8601")
     odd = series[times.isna() & series.notna()]
@@ -247,7 +249,7 @@ def _days(series: pd.Series, source: str) -> np.ndarray:
 
 
 def is_gap(value: object) -> bool:
-    """Return whether a value stands for a missing entry: None, NaN, an infinite number, pandas' NA and NaT."""
+    """Return whether a value is a missing entry: None, NaN, an infinite number, or pandas' NA and NaT."""
     if value is None:
         return True
     if isinstance(value, Real | Decimal):
@@ -259,12 +261,12 @@ def is_gap(value: object) -> bool:
 
 
 def number_of(key: str, value: object, role: str) -> float:
-    """Return a row's value as a number, times as days since 1970; texts are parsed.
+    """Return a row's value as a number, with times as days since 1970; texts are parsed.
 
     Raises
     ------
     UsageError
-        It is none. One line with the key and what is allowed.
+        The value is not a number; the message names the key and what is allowed.
     """
     if role == "time":
         return _day(key, value)
@@ -291,7 +293,7 @@ def _day(key: str, value: object) -> float:
 
 
 def category_text(value: object) -> str:
-    """Return the category name of a number or truth value: "True", "3", "0.5"."""
+    """Return the category name of a number or a truth value: "True", "3", "0.5"."""
     if isinstance(value, bool | np.bool_):
         return str(bool(value))
     if isinstance(value, Integral):
@@ -303,14 +305,14 @@ def category_text(value: object) -> str:
 
 
 def spellings(key: str, value: object) -> tuple[str, ...]:
-    """Return the possible spellings of a value among a column's categories, the likeliest first.
+    """Return the possible spellings of a value among a column's categories, the most likely one first.
 
-    A text may be in either normal form of Unicode; a truth value may be 1 or 0, and the other way round.
+    A text may be in either normal form of Unicode. A truth value may be 1 or 0, and the reverse.
 
     Raises
     ------
     UsageError
-        It is neither text, number nor truth value.
+        The value is neither text, a number nor a truth value.
     """
     if isinstance(value, str):
         return (

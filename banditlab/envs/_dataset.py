@@ -37,36 +37,38 @@ class DataSetEnv(StreamEnv):
 
     @abstractmethod
     def _load(self) -> Rows:
-        """Return the prepared rows; cached if reading is slow."""
+        """Return the prepared rows; the result is cached if reading is slow."""
 
     @property
     def encoder(self) -> Encoder | None:
-        """The fitted recipe that made the contexts, for new rows; None for sparse rows."""
+        """The fitted encoder of the contexts, for new rows; None for sparse rows."""
         return self._table.encoder
 
     @property
     def n_rows(self) -> int:
-        """N, the rows of one pass."""
+        """N, the number of rows of one pass."""
         return len(self._table.y)
 
     @property
     def rows_per_pass(self) -> int:
-        """N: rounds 1 ... N show each row once, and so does every pass that follows."""
+        """N: rounds 1 ... N show each row once, and so does every later pass."""
         return self.n_rows
 
     def row_order(self, rounds: int) -> Labels:
-        """Return the row (0 ... N-1) that each of the episode's first rounds shows, (rounds,).
+        """Return the row (0 ... N-1) shown in each of the episode's first rounds, (rounds,).
 
         Raises
         ------
         UsageError
-            Before the first reset.
+            The method is called before the first reset.
         """
         orders, passes = self._streams().contexts, -(-rounds // self.n_rows)
         return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
 
     def _pass(self, orders: np.random.Generator) -> Labels:
-        """Return the order of one pass, (N,): the table's, a permutation of the rows, or of the units and the rows in each."""
+        """Return the order of one pass, (N,): the table's, a permutation of the rows, or one of the units and of their
+        rows.
+        """
         if self.in_order:
             return np.arange(self.n_rows)
         order, units = orders.permutation(self.n_rows), self.row_units
@@ -77,7 +79,7 @@ class DataSetEnv(StreamEnv):
 
     @property
     def class_shares(self) -> NDArray[np.float64]:
-        """The share of the rows in which each class is right, (K,): for reports, no player sees it."""
+        """The share of rows in which each class is right, (K,), for reports; no player observes it."""
         return np.array([*self.class_counts.values()]) / self.n_rows
 
     @property
@@ -89,18 +91,18 @@ class DataSetEnv(StreamEnv):
 
     @property
     def action_costs(self) -> NDArray[np.float64] | None:
-        """The cost of each action in each row, (N, K), or None. Players do not see it."""
+        """The cost of each action in each row, (N, K), or None. Players do not observe it."""
         return self._table.costs
 
     @property
     def ranked_rows(self) -> Rows:
-        """The first row of each unit, which the ranking uses; for references in hindsight. Players do not see them."""
+        """The first row of each unit, which the ranking uses, for references in hindsight. Players do not observe them."""
         (X, y), costs = self._table.alone(), self._table.costs
         return self._table._replace(X=X, y=y, costs=None if costs is None else costs[self._table.first])
 
     @property
     def row_bytes(self) -> int:
-        """Bytes per round in a block: the context, and a byte per action if several may be right."""
+        """Bytes per round in a block: the context, plus a byte per action if several may be right."""
         X, bits = self._table.X, self.problem.n_classes if self.several_right else 0
         return bits + (12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes)
 

@@ -39,7 +39,7 @@ class Arms(NamedTuple):
         names, columns = self.names, [*self.names, *self.costs]
         twice = next((name for name in columns if columns.count(name) > 1), None)
         if label and names:
-            raise UsageError(f"{source}: arms and label exclude one another, got label {label!r}; leave one out")
+            raise UsageError(f"{source}: arms and label cannot be combined, got label {label!r}; leave one out")
         if twice is not None:
             raise UsageError(f"{source}: arms and costs name the column {twice!r} twice")
         if len(names) == 1:
@@ -96,8 +96,8 @@ def table_rows(
     Raises
     ------
     UsageError
-        `label` or a dropped column does not exist (the nearest name is given), labels are missing, of one class, or so
-        many that they are no classes; a text column is an identifier or a numeric column with slips; see `prepare`.
+        `label` or a dropped column does not exist (the message suggests the nearest name); labels are missing, of one
+        class, or too many to be classes; a text column is an identifier or a numeric column with errors; see `prepare`.
     """
     import pandas as pd
 
@@ -131,14 +131,15 @@ def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> No
 
 
 def refuse_column(key: str, name: str, names: list[str], source: str) -> None:
-    """Raise a FaultError that names the setting where a column does not exist."""
+    """Raise a FaultError that names the setting if a column does not exist."""
     if name not in names:
         raise FaultError(f"{source}: {key}: there is no column {name!r}{_columns(name, names)}")
 
 
 def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labels, list[Any]]:
-    r"""Return labels of any type as y (N,) in :math:`0, \dots, K-1`, -1 where missing, and the sorted names of the K
-    classes.
+    r"""Return labels of any type as y (N,) in :math:`0, \dots, K-1`, and the sorted names of the K classes.
+
+    Missing labels are -1.
     """
     missing = labels.isna().to_numpy()
     if not drop_missing:
@@ -161,7 +162,7 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
 
 
 def refuse_gaps_of(column: pd.Series, source: str) -> None:
-    """Raise a UsageError where entries of a column of labels, or of bits, are missing."""
+    """Raise a UsageError if entries of a column of labels, or of bits, are missing."""
     missing = column.isna().to_numpy()
     if missing.any():
         first = column.index[int(np.argmax(missing))]
@@ -181,7 +182,7 @@ def _without(rows: pd.Index) -> list[str]:
 def numbers_of(
     frame: pd.DataFrame, source: str, allowed: str, are_allowed: Callable[[Floats], Any], drop_missing: bool
 ) -> Floats:
-    """Return the columns of a table as numbers (N, K), NaN where missing; a truth value is 0 or 1."""
+    """Return the columns of a table as numbers (N, K), with NaN for missing entries; a truth value is 0 or 1."""
     import pandas as pd
 
     found = []
@@ -213,7 +214,7 @@ def is_cost(numbers: Floats) -> Any:
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
-    """Return label values for sorting, numbers as numbers, others as text; and whether no number is a fraction."""
+    """Return label values for sorting (numbers as numbers, others as text), and whether all numbers are integers."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(known):
@@ -229,7 +230,7 @@ def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
 
 
 def _columns(name: str, columns: list[str]) -> str:
-    """Return the hint of `nearest` with the columns in the file's order, limited for wide tables."""
+    """Return the hint of `nearest` with the columns in the file's order, shortened for wide tables."""
     columns = [str(column) for column in columns]
     if len(columns) <= SHOWN_COLUMNS:
         return nearest(name, columns, keep_order=True)

@@ -1,4 +1,4 @@
-"""What a recipe learns of a table's columns: what stands for gaps, scikit-learn's statistics, shares of categories."""
+"""Estimates that an encoder takes from a table's columns: values for gaps, scikit-learn's statistics, category shares."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATISTICS: dict[str, tuple[Any, str, str]] = {
 
 
 def known_mean(known: np.ndarray) -> float:
-    """Return the mean of a column's known entries, 0 if there is none; the sum of large ones may be beyond floats."""
+    """Return the mean of a column's known entries, or 0 if there is none; the sum of large entries may overflow."""
     if not len(known):
         return 0.0
     e = exponent(np.abs(known).max())
@@ -28,9 +28,10 @@ def known_mean(known: np.ndarray) -> float:
 
 
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
-    """Return steps with what is learnt from columns (n,): numbers with NaN for gaps, or codes of categories with -1.
+    """Return the steps with their estimates from columns (n,): numbers with NaN for gaps, or category codes with -1.
 
-    A scaler is fitted to the known entries. That of "minmax" is fitted to imputed ones, too, so that they lie in [0, 1].
+    A scaler is fitted to the known entries. The scaler of "minmax" is fitted to imputed entries, too, so that they lie
+    in [0, 1].
     """
     found = list(steps)
     for i, (step, codes) in enumerate(zip(steps, columns, strict=True)):

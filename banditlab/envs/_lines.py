@@ -1,4 +1,4 @@
-"""Lines of a CSV file: find the separator, and lines that are not rows of the table."""
+"""Lines of a CSV file: detection of the separator, and of lines that are not rows of the table."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SNIFFED = 2**16
 
 
 def without_comments(data: bytes, marks: Sequence[str]) -> bytes:
-    """Return a text without lines that begin with one of these marks outside of quotes."""
+    """Return a text without the lines that begin with one of these marks outside quotes."""
     data, kept, quoted = data.removeprefix(codecs.BOM_UTF8), [], 0
     for line in data.splitlines(keepends=True) if marks else ():
         if quoted or not line.startswith(tuple(mark.encode() for mark in marks)):
@@ -42,7 +42,7 @@ def sniff_separator(path: str, data: bytes) -> str:
 
 
 def records(path: str, data: bytes, separator: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the fields of each row that is not blank, and the number of lines up to its end."""
+    """Yield the fields of each row that is not blank, and the number of lines up to the end of the row."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="replace", newline="")
     reader = csv.reader(text, delimiter=separator)
     try:
@@ -54,10 +54,9 @@ def records(path: str, data: bytes, separator: str) -> Iterator[tuple[list[str],
 
 
 def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
-    """Raise an error for a line that begins with # and has an unusual number of fields, or has more fields than the
-    first.
+    """Raise an error for a line with too many fields, or one that begins with # and has an unusual number of fields.
 
-    A line with fewer fields lacks the last entries.
+    A line must not have more fields than the first line. In a line with fewer fields the last entries are missing.
     """
     widths: Counter[int] = Counter()
     comments, longest = {}, (0, 0)
@@ -74,5 +73,5 @@ def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
     if longest[0] > first:
         raise UsageError(
             f"{path}: line {-longest[1]} has {longest[0]} fields, the first {first}: the first line must name each column, and "
-            f"texts that hold {separator!r} must be in quotes"
+            f"texts that contain {separator!r} must be in quotes"
         )

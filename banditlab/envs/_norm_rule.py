@@ -1,4 +1,4 @@
-"""The recipe's last step: rows of norm at most R, with a constant column."""
+"""The last step of the encoder: rows of norm at most R, with a constant column."""
 
 from __future__ import annotations
 
@@ -21,7 +21,10 @@ FARTHEST = 1e100
 
 
 class NormRule(NamedTuple):
-    """Divide by the largest norm of the fit, shorten what is longer, append the constant; or divide each row by its own."""
+    """The rule for norms: divide by the largest norm of the fit, shorten longer rows and append the constant.
+
+    With "rowwise" each row is divided by its own norm instead.
+    """
 
     rowwise: bool
     exponent: Exponent
@@ -38,7 +41,7 @@ class NormRule(NamedTuple):
 
     @classmethod
     def of(cls, raw: Floats, recipe: Recipe, source: str) -> Self:
-        """Return the rule that features (n, d') have; a UsageError where it is all zeros."""
+        """Return the rule for features (n, d'), or raise a UsageError if they are all zeros."""
         e = 0 if recipe.scaling == "rowwise" else int(exponent(np.abs(raw).max()))
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
@@ -55,11 +58,11 @@ class NormRule(NamedTuple):
 
     @classmethod
     def bare(cls, recipe: Recipe) -> Self:
-        """Return the rule for rows without features: only the constant."""
+        """Return the rule for rows without features, which have only the constant."""
         return cls(False, 0, 1.0, 1.0, 0.0, 1.0, recipe.normalize, recipe.intercept)
 
     def rows(self, raw: Floats) -> Floats:
-        """Return the contexts (n, d) of features (n, d'), which are not kept."""
+        """Return the contexts (n, d) of features (n, d'), whose array may be overwritten."""
         Y = divided(raw, self.exponent)
         with np.errstate(over="ignore"):
             norms = np.sqrt((Y * Y).sum(axis=1))

@@ -1,4 +1,4 @@
-"""Outliers of a column, and the map by which scaling "auto" brings it to [0, 1]."""
+"""Outliers of a column, and the map to [0, 1] that scaling "auto" applies to such a column."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ EXTREME = 1e300
 
 
 def bounds(numbers: Floats) -> tuple[float, float]:
-    """Return the median minus and plus `FAR` spreads of numbers (n,), the limits beyond which they are outliers; NaN
-    is ignored.
+    """Return the limits beyond which numbers (n,) are outliers: the median minus and plus `FAR` spreads. NaN is
+    ignored.
 
-    The spread is the median distance from the median of the numbers that differ from it: positive for counts and 0/1 columns,
-    too, and infinite where all numbers are the same.
+    The spread is the median distance from the median of the numbers that differ from it. It is positive for counts and
+    0/1 columns, too, and infinite if all numbers are equal.
     """
     known = numbers[np.isfinite(numbers)]
     middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0  # the mean of two may be beyond floats
@@ -35,9 +35,9 @@ def bounds(numbers: Floats) -> tuple[float, float]:
 def mapped(column: Column, *, ranks: bool = True) -> Column:
     """Return a column mapped to [0, 1] with the knots of the map, or the column itself if it has no outliers.
 
-    With few outliers the map's knots are the least and the largest of the other numbers, and the map is linear
-    between them. With more, and `ranks`, the knots are the different quantiles, so that the map is the rank except for ties.
-    Beyond the knots it is 0 or 1.
+    With few outliers the map's knots are the least and the largest of the other numbers, and the map is linear between
+    them. With more outliers, and `ranks`, the knots are the different quantiles, so that the map is the rank except for
+    ties. Beyond the knots it is 0 or 1.
     """
     known = column.values[~column.gaps]
     low, high = bounds(known)
@@ -54,5 +54,5 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
 
 
 def bent(numbers: Any, knots: tuple[float, ...]) -> Any:
-    """Return the piecewise linear map with these knots at numbers (n,) or a number; the identity without knots."""
+    """Return the piecewise linear map with these knots at numbers (n,) or a number; the identity if there are no knots."""
     return np.interp(numbers, knots, LEVELS[len(knots)]) if knots else numbers

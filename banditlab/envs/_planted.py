@@ -1,4 +1,4 @@
-"""Pieces of synthetic environments: directions, contexts in a ball, labels of a planted logistic model, label noise."""
+"""Parts of synthetic environments: directions, contexts in a ball, labels of a planted logistic model, label noise."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def ball_contexts(rng: np.random.Generator, n: int, d: int, radius: float, law: 
 
 
 def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
-    """Return labels (n,) drawn from the softmax of logits (n, K), one uniform each: the inverse-CDF draw."""
+    """Return labels (n,) drawn from the softmax of logits (n, K) by inversion, with one uniform per label."""
     cumulative = np.cumsum(softmax(logits), axis=1)
     u = rng.random(len(logits))[:, None]
     y = (u >= cumulative[:, :-1]).sum(axis=1)  # the last entry, 1 up to rounding, is left out
@@ -35,9 +35,9 @@ def logistic_labels(rng: np.random.Generator, logits: Floats) -> Labels:
 
 
 def noisy_labels(rng: np.random.Generator, y: Labels, n_classes: int, rate: float, law: str = "other") -> Labels:
-    """Return y with each label replaced with probability `rate`: by one of the others or by any class, uniformly.
+    """Return y with each label replaced with probability `rate`, uniformly by one of the other classes or by any class.
 
-    It draws two uniforms per round at every rate, so that environments that differ only in the rate share their noise.
+    Two uniforms per round are drawn at every rate, so that environments that differ only in the rate share their noise.
     """
     u = rng.random((len(y), 2))
     if law == "other":

@@ -32,15 +32,14 @@ NUMERIC = 0.9
 
 
 class Reading(NamedTuple):
-    """How numbers are written in a file, and which entries are missing."""
+    """The notation of numbers in a file, and which entries are missing."""
 
     decimal: str = "."
     thousands: str = ""
     na_values: tuple[str, ...] = ()
 
     def plain(self, text: pd.Series) -> pd.Series:
-        """Return texts with a decimal point and without thousands separators, NaN if these do not group three
-        digits."""
+        """Return texts with a decimal point and without thousands separators; NaN if these do not group three digits."""
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
             grouped = text.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({sign}\d{{3}})+({point}\d*)?")
@@ -62,17 +61,16 @@ READINGS = [Reading(decimal, sign) for decimal in ".," for sign in ("", ",", "."
 
 
 def numbers_in(text: pd.Series) -> pd.Series:
-    """Return texts as floats, NaN for those that are no number."""
+    """Return texts as floats, with NaN for texts that are not numbers."""
     import pandas as pd
 
     return pd.to_numeric(text, errors="coerce").astype(np.float64)
 
 
 def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return a table of texts with numeric columns as floats, and a fault for each column in another notation than
-    declared.
+    """Return a table of texts with numeric columns as floats, and a fault for each column in another notation.
 
-    Columns with a fault are parsed in the notation they have.
+    Columns with a fault are parsed in the notation that they have.
     """
     import pandas as pd
 
@@ -85,8 +83,10 @@ def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -
 
 
 def _others(text: pd.Series, declared: Reading) -> list[Reading]:
-    """Return the other notations in which all entries are numbers, one per distinct result; [] if the declared one
-    fits."""
+    """Return the other notations in which all entries are numbers, one per distinct result.
+
+    The list is empty if the declared notation fits.
+    """
     known = text.dropna().drop_duplicates()
     if numbers_in(declared.plain(known)).notna().all():
         return []
@@ -100,7 +100,7 @@ def _others(text: pd.Series, declared: Reading) -> list[Reading]:
 
 
 def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
-    """Return the message on a column whose numbers fit these notations."""
+    """Return the message for a column whose numbers fit these notations."""
     where, shown = f"{path}: column {text.name!r} holds numbers", f"such as {max(text.dropna(), key=len)}"
     if len(found) == 1:
         return FaultError(f"{where} with {found[0]}, {shown}", *found[0].options)
@@ -109,7 +109,7 @@ def _fault(text: pd.Series, found: list[Reading], path: str) -> FaultError:
 
 
 def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
-    """Return a column as floats if all entries except missing words are numbers, else unchanged."""
+    """Return a column as floats if all entries except words for missing values are numbers, otherwise unchanged."""
     known, plain = bare.dropna(), reading.plain(bare)
     for spelled in (plain, bare):
         numbers = numbers_in(spelled)
@@ -119,7 +119,9 @@ def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
 
 
 def exact(text: pd.Series, numbers: pd.Series) -> bool:
-    """Return whether numbers (n,) preserve their texts: no leading zero is lost, no two large numbers become equal."""
+    """Return whether numbers (n,) represent their texts: no leading zero is lost, and no two large numbers become
+    equal.
+    """
     is_code = text.str.fullmatch(WHOLE).all() and text.str.fullmatch(CODE).any()
     large = numbers.abs().between(EXACT, np.finfo(float).max)
     return not is_code and numbers[large].nunique() == text[large].nunique()

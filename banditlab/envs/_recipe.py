@@ -1,7 +1,8 @@
-"""The recipe that turns a table into contexts of norm at most 1: one place for Digits, OpenML and Table.
+"""The encoding of a table as contexts of norm at most 1, shared by Digits, OpenML and Table.
 
-Nominal columns become one-hot columns; missing values follow a named rule; numeric columns are kept, brought to [0, 1], or
-scaled by one of scikit-learn's scalers; everything is divided by the largest row norm; an intercept is appended.
+Nominal columns become one-hot columns. Missing values follow a named rule. Numeric columns are unchanged, scaled to [0,
+1] or scaled by one of scikit-learn's scalers. Then all features are divided by the largest row norm, and an intercept
+is appended.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from banditlab.errors import UsageError
 
 
 class Rows(NamedTuple):
-    """A prepared data set. The arrays are read-only and may be shared by many environments."""
+    """A prepared data set. The arrays are read-only, and many environments may share them."""
 
     X: Any
     """(N, d), every row of norm at most `radius`: an array, or in CSR form."""
@@ -61,14 +62,15 @@ def prepare(
     *,
     bare: bool = False,
 ) -> Rows:
-    """Return the rows that the recipe makes from a table's columns.
+    """Return the rows that the recipe makes of a table's columns.
 
-    `source` names the table in errors, `row_numbers` (N,) its rows (by default 0 ... N-1); `bare` allows no column at all.
+    `source` names the table in errors, and `row_numbers` (N,) its rows (default 0 ... N-1); `bare` allows an empty
+    table.
 
     Raises
     ------
     UsageError
-        Entries are missing or infinite and no rule is given, no row or no column is left, one class is left.
+        Entries are missing or infinite without a rule, no row or no column is left, or only one class is left.
     """
     if not columns and not bare:
         raise UsageError(f"{source}: no feature column is left")
@@ -97,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Drop rows with gaps, and classes that lose all their rows; action columns stay."""
+    """Drop rows with gaps, and classes that lose all their rows; action columns remain."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

@@ -1,4 +1,4 @@
-"""A fitted recipe as arrays: the features of a table's columns, and the rows of plain values, encoded at once."""
+"""A fitted encoder as arrays: the features of a table's columns, and of single rows of plain values."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ class RowArrays:
         self._fill: Any = None
 
     def scaled(self, numbers: Floats) -> Floats:
-        """Return the numeric columns' features (p,), or (n, p) of as many rows; the caller ignores overflow."""
+        """Return the features (p,) of numeric columns, or (n, p) for n rows; the caller ignores overflow."""
         if self.as_given:
             return numbers
         if self.asinh:
@@ -88,7 +88,10 @@ class RowArrays:
         return (numbers - self.centers) / self.scales
 
     def features(self, columns: list[NDArray[Any]], rows: int) -> Floats:
-        """Return the features (rows, d') of columns: numbers, NaN for gaps, or codes, -1 for gaps, -2 for unknown names."""
+        """Return the features (rows, d') of columns.
+
+        Columns are numbers with NaN for gaps, or category codes with -1 for gaps and -2 for unknown names.
+        """
         X, given = np.zeros((rows, self.size)), zip(self.roles, columns, strict=True)
         numbers = [column for role, column in given if role != "nominal"]
         if numbers:
@@ -108,9 +111,9 @@ class RowArrays:
         return X
 
     def quick(self, row: Mapping[str, object]) -> Floats | None:
-        """Return the context (d,) of a row of finite numbers and known categories; None for other rows.
+        """Return the context (d,) of a row of finite numbers and known categories, or None for other rows.
 
-        The operations are those of `scaled` and `NormRule.rows`, each entry's the same and in the same order.
+        Each entry is computed by the operations of `scaled` and `NormRule.rows`, in the same order.
         """
         if not self._compiled or type(row) is not dict:
             return None
@@ -133,7 +136,7 @@ class RowArrays:
         return x if fill(numbers, self.centers, self.scales, self.places, *self._scale, x) else None
 
     def warm(self) -> None:
-        """Compile what `quick` calls."""
+        """Compile the functions that `quick` calls."""
         if self._compiled:
             self._bind(np.frombuffer(bytes(8 * (len(self.numeric) + 1)))[1:], np.zeros(self._width))
 

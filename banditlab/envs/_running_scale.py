@@ -1,6 +1,6 @@
-"""Scale rows that are played in order: no context depends on a later row.
+"""Scaling for rows that are played in order: no context depends on a later row.
 
-The schema is known in advance: columns, roles, categories, and which columns have gaps.
+Columns, roles, categories, and which columns have gaps are known in advance.
 """
 
 from __future__ import annotations
@@ -26,10 +26,11 @@ SMALL = 2.0**-30
 def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[Encoder, Floats]:
     r"""Return the encoder for later rows, and the contexts (N, d) of the table's rows in their order.
 
-    A number becomes :math:`(x - l_t) / (h_t - l_t)` with the least and the largest number :math:`l_t` and :math:`h_t` of its
-    column up to then, 0 where they are equal; gaps are filled with the mean or the shares up to then. Numbers far out by the
-    first 64, 128, 256, ... rows, the most that are past, count for none of these and become 0 or 1. Rows are divided by the
-    root of the number of columns, which none exceeds. The encoder scales by the ranges and the means of the whole table.
+    A number becomes :math:`(x - l_t) / (h_t - l_t)`, where :math:`l_t` and :math:`h_t` are the least and the largest
+    number of its column so far, or 0 if they are equal. Gaps are filled with the mean or the shares so far. Outliers
+    are determined by the first 64, 128, 256, ... rows, the largest such number of past rows. They are left out of these
+    statistics and become 0 or 1. Rows are divided by the root of the number of columns, which no row's norm exceeds.
+    The encoder for later rows scales by the ranges and the means of the whole table.
     """
     parts, flags = [], recipe.missing == "indicator"
     for column in columns:
@@ -46,14 +47,14 @@ def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[En
 
 
 def _numeric(column: Column, missing: str) -> Floats:
-    """Return a numeric column's feature, (N, 1)."""
+    """Return the feature (N, 1) of a numeric column."""
     x = np.where(column.gaps, 0.0 if missing == "zero" else math.nan, column.values)
     ends = [0, *(FIRST << k for k in range(len(x).bit_length()) if FIRST << k < len(x)), len(x)]
     return np.concatenate([_scaled(x[:end], start) for start, end in pairwise(ends)])[:, None]
 
 
 def _scaled(x: Floats, start: int) -> Floats:
-    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; earlier rows define the outliers."""
+    """Return the feature of rows `start` ... n - 1 of numbers (n,), NaN for gaps; earlier rows determine the outliers."""
     least, largest = bounds(x[:start])
     near = np.where((x < least) | (x > largest), math.nan, x)
     low, high, known = np.fmin.accumulate(near), np.fmax.accumulate(near), ~np.isnan(near)
@@ -65,7 +66,7 @@ def _scaled(x: Floats, start: int) -> Floats:
 
 
 def _nominal(column: Column, missing: str) -> Floats:
-    """Return a nominal column's features, (N, n_categories)."""
+    """Return the features (N, n_categories) of a nominal column."""
     ones = (column.values[:, None] == np.arange(column.n_categories)).astype(np.float64)
     if missing == "mean":
         known = np.maximum(np.cumsum(~column.gaps), 1)

@@ -1,4 +1,4 @@
-"""Read a saved encoder: JSON, every entry checked before use, one line for any fault."""
+"""Read a saved encoder: JSON, with every entry checked before use and a one-line error for any fault."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def read(data: bytes, source: str) -> tuple[list[Step], Recipe, NormRule, list[T
         version = plain.get("version") if isinstance(plain, dict) else None
         if isinstance(version, int) and version > VERSION:
             raise UsageError(
-                f"{source}: format version {version} was written by a later banditlab; this one reads {VERSION}"
+                f"{source}: format version {version} was written by a later version of banditlab; this version reads {VERSION}"
             )
         saved = _Saved.model_validate(plain)
         texts = [TextFeatures.of(**text.model_dump()) for text in saved.texts]
@@ -85,14 +85,14 @@ def _refuse_contradictions(steps: list[Step], recipe: Recipe, norm: NormRule, te
     refuse_beyond(FEATURES, sum(len(s.categories) + 1 for s in steps), f"{source}: the number of features")
     names = [*(step.name for step in steps), *texts]
     if not names or len(set(names)) < len(names):
-        raise UsageError(f"{source}: not a saved encoder (no column, or two columns have one name)")
+        raise UsageError(f"{source}: not a saved encoder (no column, or two columns with the same name)")
     wrong = _contradiction(steps, recipe, norm)
     if wrong:
         raise UsageError(f"{source}: not a saved encoder ({wrong})")
 
 
 def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
-    """Return a contradiction between the parts, or ""."""
+    """Return a contradiction between the parts, or "" if there is none."""
     for s in steps:
         nominal = s.role == "nominal"
         if nominal != bool(s.categories) or len(set(s.categories)) < len(s.categories):

@@ -1,4 +1,4 @@
-"""Apply the recipe to sparse rows, stored entries only."""
+"""Apply the recipe to sparse rows without making them dense."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def stays_sparse(X: Any) -> bool:
 
 
 def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[str], source: str) -> Rows | None:
-    """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None where it would fill them.
+    """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None if they would become dense.
 
-    That is where entries are missing or infinite, and where scaling would move the zeros of a column. Otherwise
+    Rows become dense if entries are missing or infinite, or if scaling would change the zeros of a column. Otherwise
     the rows are those of `banditlab.envs._frame.table_rows` up to the rounding of the largest norm.
 
     Raises
     ------
     UsageError
-        A dropped column does not exist, labels are missing or of one class, nothing is left; see `table_rows`.
+        A dropped column does not exist, labels are missing or of one class, or nothing is left; see `table_rows`.
     """
     y, classes = classes_of(labels, f"{source}: label column {labels.name!r}", recipe.missing == "drop_rows")
     X, y = X[y >= 0], y[y >= 0]
@@ -94,8 +94,8 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
 def with_texts(rows: Rows, frame: pd.DataFrame, names: list[str], written: str, source: str) -> Rows:
     r"""Return rows with the features of text columns appended, :math:`(x, t_1, \dots, t_m) / \sqrt{1 + m}`.
 
-    The frame has the text columns under these names. Where rows are in order, the words are those of the first eighth, whose
-    own text features are 0.
+    The frame has the text columns with these names. If rows are in order, the words are those of the first eighth of
+    the rows, whose own text features are 0.
     """
     from scipy.sparse import csr_array, hstack
 
@@ -125,7 +125,7 @@ def frozen(rows: Rows) -> Rows:
 
 
 def _scale(X: Any, low: Floats, high: Floats) -> None:
-    """Bring the columns of X to [0, 1] in place, constant ones to 0."""
+    """Scale the columns of X to [0, 1] in place, constant columns to 0."""
     e = exponent(np.maximum(np.abs(low), np.abs(high)))  # else the range of large entries is infinite
     if e.any():
         X.data, low, high = divided(X.data, e[X.indices]), divided(low, e), divided(high, e)

@@ -1,4 +1,4 @@
-"""The steps of a fitted recipe by column, as plain data that is saved."""
+"""The steps of a fitted encoder by column, as plain data that can be saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LISTED = Field(strict=False)
 
 
 class Step(NamedTuple):
-    """What a fitted recipe does to one column, to be saved and to be built anew from; types say what a saved one may hold."""
+    """The step of a fitted encoder for one column, as plain data; the types define which values a saved step may have."""
 
     name: str
     role: Literal["numeric", "time", "nominal"]

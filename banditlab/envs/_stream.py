@@ -1,4 +1,4 @@
-"""Oblivious environments: contexts and labels are a stream, drawn the same for any block size."""
+"""Oblivious environments: contexts and labels are a stream that is the same for any block size."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ CHUNK = 1024
 class StreamEnv(BanditEnv):
     """Base of environments whose contexts and labels do not depend on the actions.
 
-    A subclass calls `super().__init__(problem)` with a `Problem` that states d, K, R and the horizon, and implements
-    `_draw`. In return `reset`, `step`, `label`, `labels` and `blocks` all work and read one and the same stream, which
-    is the same for any block size and, as far as they go, for any number of rounds: `_draw` is always asked for
-    portions of `CHUNK` rounds, and only then is the stream cut.
+    A subclass calls `super().__init__(problem)` with a `Problem` that has d, K, R and the horizon, and implements
+    `_draw`. Then `reset`, `step`, `label`, `labels` and `blocks` all read the same stream. It is the same for any block
+    size, and for any number of rounds as far as the rounds go: `_draw` always yields portions of `CHUNK` rounds, which
+    are then cut.
     """
 
     oblivious: ClassVar[bool] = True
@@ -32,42 +32,42 @@ class StreamEnv(BanditEnv):
 
     @abstractmethod
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
-        r"""Yield portions of `size` rounds without end: X (size, d) float64 in C order with :math:`\|x\| \le R`, y
-        (size,)
-        int64.
+        r"""Yield portions of `size` rounds without end: X (size, d) float64 in C order, :math:`\|x\| \le R`, and y
+        (size,) int64.
 
-        A class with `sparse = True` yields X as a scipy.sparse CSR array, its rows' columns increasing. One with
-        `several_right = True` yields the bit of every action, (size, K) bool, instead of y.
+        A class with `sparse = True` yields X as a scipy.sparse CSR array with increasing columns in each row. A class
+        with `several_right = True` yields the bit of every action, (size, K) bool, instead of y.
 
-        All randomness comes from `streams` (contexts, labels, noise, model), which are at their beginning. What is
-        planted once per episode is drawn before the first `yield`. An array that was yielded is not written to again.
+        All randomness comes from `streams` (contexts, labels, noise, model) in their initial states. What is planted
+        once per episode is drawn before the first `yield`. An array that was yielded is not modified later.
         """
 
     @property
     def rows_per_pass(self) -> int | None:
-        """N, where each pass over a table shows each of its N rows once, the first one in rounds 1 ... N; None without one.
+        """N, if each pass over a table shows each of its N rows once, the first pass in rounds 1 ... N; otherwise None.
 
-        With `row_order` the engine uses it to separate the first pass from repeats. It reveals nothing about labels.
+        Together with `row_order` the engine uses it to separate the first pass from repeats. It reveals nothing about
+        labels.
         """
         return None
 
     def row_order(self, rounds: int) -> Labels | None:
-        """Return the row (0 ... N-1) that each of the episode's first rounds shows, (rounds,); None without a table."""
+        """Return the row (0 ... N-1) shown in each of the episode's first rounds, (rounds,), or None without a table."""
         return None
 
     def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:
         r"""Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
 
-        X is a dense array, or a scipy.sparse CSR array where the class is `sparse`. Where `several_right`, y is (n, K) bool:
-        whether each action is right.
+        X is a dense array, or a scipy.sparse CSR array if the class is `sparse`. If `several_right`, y is (n, K) bool
+        and says whether each action is right.
 
-        Each call starts again at the beginning and leaves `step` untouched. `rounds` may exceed the horizon: streams of
+        Each call starts again at the beginning and does not affect `step`. `rounds` may exceed the horizon: streams of
         environments with the same settings and seed are prefixes of each other.
 
         Raises
         ------
         UsageError
-            Before the first reset; rounds or size below 1.
+            The method is called before the first reset, or rounds or size is below 1.
         EnvironmentContractError
             `_draw` yielded arrays of a wrong shape or type, or a label outside :math:`0, \dots, K-1`.
         """
@@ -90,7 +90,7 @@ class StreamEnv(BanditEnv):
             yield parts[0] if len(parts) == 1 else _joined(parts)
 
     def _portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
-        """Yield the checked output of `_draw`, with labels changed as the sweep asks."""
+        """Yield the checked output of `_draw`, with labels changed as the sweep specifies."""
         if self.change is None:
             yield from self._checked_portions(streams)
             return
@@ -100,7 +100,7 @@ class StreamEnv(BanditEnv):
             yield X, self.change.applied(y, i * CHUNK, self.problem.n_classes, rng)
 
     def _checked_portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
-        """Yield the checked output of `_draw`: compiled kernels do not check labels."""
+        """Yield the output of `_draw` after a check of the labels, which compiled kernels do not check."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
         source = self._draw(streams, CHUNK)

@@ -22,16 +22,16 @@ def as_utf8(path: str, data: bytes, encoding: str = "auto") -> bytes:
     Parameters
     ----------
     path
-        Names the file in errors.
+        Name of the file in errors.
     data
-        Its content, unpacked.
+        The file's content, unpacked.
     encoding
-        A name that Python knows; "auto" takes UTF-8, and UTF-16 or UTF-32 with a byte order mark.
+        An encoding that Python supports; "auto" accepts UTF-8, and UTF-16 or UTF-32 with a byte order mark.
 
     Raises
     ------
     UsageError
-        The bytes are no text in that encoding, or there is no such encoding; one line that names the option.
+        The bytes are not text in that encoding, or the encoding does not exist; the message names the option.
     """
     if encoding == "auto":
         mark = next((mark for mark in MARKS if data.startswith(mark)), b"")
@@ -73,7 +73,7 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
 
 
 def in_ascii(text: str) -> str:
-    """Return a text with non-ASCII characters escaped; see `from_ascii`."""
+    """Return a text with non-ASCII characters escaped; `from_ascii` reverses it."""
     return (
         text if text.isascii() and "\2" not in text else re.sub("[^\0-\1\3-\x7f]", lambda m: f"\2{ord(m[0]):x}\3", text)
     )

@@ -1,9 +1,10 @@
-"""Do rows follow time, and do their labels depend on the features beyond what time alone explains?
+"""Tests of whether rows follow time, and of whether labels depend on features beyond the effect of time.
 
-Where both labels and features change slowly along a file, features say when a row was written, and who plays the rows shuffled
-learns labels from it that no rule connects with the features. The second question is answered by a statistic of dependence
-(Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence with Hilbert-Schmidt norms, ALT 2005), compared with
-that of labels shifted in time (Chwialkowski, Gretton: A kernel independence test for random processes, ICML 2014).
+If both labels and features change slowly along a file, features reveal when a row was written. An agent that plays the
+rows in shuffled order then predicts labels from that time, without a rule that connects labels and features. The second
+test uses a statistic of dependence (Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence with
+Hilbert-Schmidt norms, ALT 2005). It is compared with the statistic for labels shifted in time (Chwialkowski, Gretton: A
+kernel independence test for random processes, ICML 2014).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ WINDOWS = (1, 4)
 def follow_time(X: Floats, y: Truth) -> bool:
     """Return whether both labels y (N,), or bits (N, K), and contexts X (N, d) are autocorrelated along the rows.
 
-    Either has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two such files in
-    sequence, does not count.
+    Each of the two tests has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two such
+    files in sequence, does not count.
     """
     Y, rng = _indicators(y), np.random.default_rng(0)
     is_sorted = y.ndim == 1 and 1 + np.count_nonzero(np.diff(y[:ROWS])) <= 2 * len(np.unique(y))
@@ -39,7 +40,7 @@ def _indicators(y: Truth) -> Floats:
 
 
 def _is_ordered(Z: Floats, rng: np.random.Generator) -> bool:
-    """Return whether a column of Z (n, m) is more autocorrelated than any is in all permutations of the rows."""
+    """Return whether a column of Z (n, m) is more autocorrelated than every column in all permutations of the rows."""
     orders = (rng.permutation(len(Z)) for _ in range(DRAWS))
     return _autocorrelation(Z) > max(_autocorrelation(Z[order]) for order in orders)
 

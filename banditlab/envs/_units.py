@@ -1,9 +1,9 @@
-"""Rows that belong together: those of one group, copies, and near copies that a smooth distribution would not produce.
+"""Rows that belong together: rows of one group, copies, and near copies that a smooth distribution would not produce.
 
-Let r_1 <= r_2 <= ... be the distances of a row to its nearest neighbours. Rows drawn from a smooth density in m dimensions have
-j ln(r_{j+1} / r_j) distributed about as an exponential variable of mean 1/m (Facco, d'Errico, Rodriguez, Laio: Estimating the
-intrinsic dimension of datasets by a minimal neighborhood information, Scientific Reports 7, 2017), whose median is at most
-ln 2. Where rows come in groups of j + 1 near copies it is far above.
+Let r_1 <= r_2 <= ... be the distances of a row to its nearest neighbours. For rows drawn from a smooth density in m
+dimensions, j ln(r_{j+1} / r_j) is distributed approximately as an exponential variable of mean 1/m (Facco, d'Errico,
+Rodriguez, Laio: Estimating the intrinsic dimension of datasets by a minimal neighborhood information, Scientific
+Reports 7, 2017). Its median is at most ln 2. If rows occur in groups of j + 1 near copies, the value is far above.
 """
 
 from __future__ import annotations
@@ -26,8 +26,9 @@ FOUND, GROUPED = 1.45, 1.25
 
 
 def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
-    """Return the unit of each row (N,), one for all copies and near copies; None if repeats are few or explained by
-    chance.
+    """Return the unit of each row (N,), one for all copies and near copies.
+
+    Returns None if repeats are few or explained by chance.
 
     Up to sqrt(N) repeated rows count as few: their effect is within the error of a mean.
 
@@ -36,9 +37,9 @@ def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
     X
         (N, d), the encoded rows.
     chance
-        (N, d), the same with each column of the table permuted: rows that repeat there do so by chance.
+        (N, d), the encoded rows with each column of the table permuted, in which repeats occur by chance.
     n_classes
-        K. Fewer than 2 K units are classes that lie apart, not copies.
+        K. Fewer than 2 K units are separate classes, not copies.
     """
     exact, first = _exact(X)
     _, by_chance = _exact(chance)
@@ -51,7 +52,7 @@ def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
 
 
 def _exact(X: Floats) -> tuple[Labels, Labels]:
-    """Return the number of each row (N,) among the U distinct ones, and where each of those is first, (U,)."""
+    """Return the number of each row (N,) among the U distinct rows, and the position of the first of each, (U,)."""
     import pandas as pd
 
     distinct = pd.factorize(np.array([(row + 0.0).tobytes() for row in X], dtype=object))[0]
@@ -59,7 +60,7 @@ def _exact(X: Floats) -> tuple[Labels, Labels]:
 
 
 def _near(X: Floats, chance: Floats) -> Labels | None:
-    """Return the groups of near copies among distinct rows (U, d), (U,); None where there are none."""
+    """Return the groups (U,) of near copies among distinct rows (U, d), or None if there are none."""
     from scipy.sparse import csr_array
     from scipy.sparse.csgraph import connected_components
 
@@ -79,7 +80,10 @@ def _has_groups(X: Floats) -> bool:
 
 
 def _gaps(X: Floats, rows: Floats, least: float) -> tuple[Floats, NDArray[Any]]:
-    """Return j ln(r_{j+1} / r_j) of rows of X, j = 1, 2, ..., 0 where the ratio is below `least`, and their neighbours in X."""
+    """Return j ln(r_{j+1} / r_j) of rows of X for j = 1, 2, ..., and their neighbours in X.
+
+    The value is 0 if the ratio is below `least`.
+    """
     from sklearn.neighbors import NearestNeighbors
 
     k = min(NEIGHBOURS, len(X) - 1)

@@ -1,4 +1,4 @@
-"""Text columns as features: TF-IDF words by scikit-learn, or a truncated SVD of them; saved as words and numbers."""
+"""Text columns as features: TF-IDF words by scikit-learn, or a truncated SVD of them, saved as words and numbers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PART = 8
 
 
 def parsed(written: str) -> tuple[str, int]:
-    """Return "svd" and 64 of "svd:64", or raise a UsageError."""
+    """Return, for example, "svd" and 64 for "svd:64", or raise a UsageError."""
     kind, _, number = written.partition(":")
     if kind in MOST and number.isdecimal() and number.isascii() and 1 <= int(number) <= MOST[kind]:
         return kind, int(number)
@@ -43,7 +43,7 @@ class TextFeatures:
     words, idf
         The words, and their inverse document frequencies (n_words,).
     axes
-        The SVD's axes (m, n_words), orthonormal; none for the words themselves.
+        The SVD's axes (m, n_words), orthonormal; empty if the features are the words themselves.
     """
 
     name: str
@@ -53,7 +53,7 @@ class TextFeatures:
 
     @classmethod
     def fit(cls, name: str, texts: Sequence[str], written: str, source: str) -> Self:
-        """Return the features of texts (n,); a UsageError where they have too few words."""
+        """Return the features of texts (n,), or raise a UsageError if they have too few words."""
         from sklearn.decomposition import TruncatedSVD
         from sklearn.feature_extraction.text import TfidfVectorizer
 
@@ -87,12 +87,12 @@ class TextFeatures:
         return made
 
     def rows(self, texts: Sequence[str]) -> Any:
-        """Return the features (n, m) of texts (n,), in CSR form unless they are an SVD's."""
+        """Return the features (n, m) of texts (n,), in CSR form unless they come from an SVD."""
         counted = self.vectorizer.transform(texts) * JUST_BELOW_ONE
         return counted @ self.axes.T if len(self.axes) else counted
 
     def plain(self) -> dict[str, Any]:
-        """Return it as plain data."""
+        """Return the object as plain data."""
         return {"name": self.name, "words": list(self.words), "idf": self.idf.tolist(), "axes": self.axes.tolist()}
 
     @classmethod

@@ -1,4 +1,4 @@
-"""An adaptive environment: now and then the label is the class the agent has so far avoided."""
+"""An adaptive environment: in some rounds the label is the class that the agent has played least."""
 
 from __future__ import annotations
 
@@ -15,20 +15,21 @@ from banditlab.validation import at_least, positive, probability
 
 
 class Adversary(AdaptiveEnv):
-    r"""A planted logistic model, interrupted with probability :math:`\rho` by an adversary who has watched the agent.
+    r"""A planted logistic model, interrupted with probability :math:`\rho` by an adversary that observes the agent's
+    actions.
 
-    Contexts are uniform on the sphere of radius R. The sphere is divided into cells, each context belonging to the
-    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played
-    least on this context's cell so far (the first such class if several); in all other rounds it is drawn from
-    :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action: it
+    Contexts are uniform on the sphere of radius R. The sphere is divided into cells: each context belongs to the
+    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played least
+    in this context's cell so far (the first such class if there are several). In all other rounds it is drawn from
+    :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action and
     depends on earlier actions only.
 
-    Against an agent that plays one class per cell every interrupted round is a mistake, whatever the class; an agent
-    that plays uniformly at random is right in :math:`1/K` of them.
+    For an agent that plays one class per cell, every interrupted round is a mistake. An agent that plays uniformly at
+    random is right in :math:`1/K` of them.
 
-    The comparator is the best model of the labels that the run has met. Bounds of forecasters, and of agents that observe
-    every label, hold for it. Bounds of agents that learn from weighted or explored hits take a comparator that is fixed
-    beforehand, and do not hold here (docs/results/adaptive.md): a sweep shows "no theorem covers this stream".
+    The comparator is the best model of the labels of the run. Bounds of forecasters, and of agents that observe every
+    label, hold for it. Bounds of agents that are updated by weighted or explored hits assume a comparator that is fixed
+    in advance, and do not hold here (docs/results/adaptive.md): a sweep shows "no theorem covers this stream".
 
     Parameters
     ----------
@@ -39,16 +40,16 @@ class Adversary(AdaptiveEnv):
     rho
         Probability in [0, 1] of an interrupted round.
     n_cells
-        Cells in which the adversary counts the agent's actions.
+        Number of cells in which the adversary counts the agent's actions.
     radius
         R.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/Adversary-v0"

@@ -13,18 +13,19 @@ from banditlab.validation import at_least, one_of, true_or_false
 
 
 class Change(NamedTuple):
-    r"""How labels change during an episode. Contexts stay as they are.
+    r"""How labels change during an episode. Contexts do not change.
 
     Parameters
     ----------
     labels
-        "rotate": class k becomes :math:`k + 1 \bmod K`; "swap": the classes 0 and 1 trade places.
+        "rotate": class k becomes :math:`k + 1 \bmod K`; "swap": the classes 0 and 1 are exchanged.
     at
-        After how many rounds; every change applies to the labels that the earlier ones left. An empty list is no change.
+        Numbers of rounds after which a change begins; every change applies to the labels that the earlier changes
+        produced. An empty list means no change.
     over
-        Rounds that a change takes: the share of changed labels rises evenly from 0 to 1. 0: all at once.
+        Number of rounds that a change takes: the share of changed labels rises evenly from 0 to 1. 0 means all at once.
     back
-        Whether every second change takes the one before it back.
+        Whether every second change reverses the change before it.
     """
 
     labels: str
@@ -39,7 +40,7 @@ class Change(NamedTuple):
         Raises
         ------
         UsageError
-            An unknown key, one that lacks, or a value that is not allowed.
+            A key is unknown or missing, or a value is not allowed.
         """
         for name in written:
             if name not in cls._fields:
@@ -56,11 +57,14 @@ class Change(NamedTuple):
         return cls(labels, rounds, over, true_or_false("change.back", written.get("back", False)))
 
     def as_settings(self) -> dict[str, Any]:
-        """Return it as plain data, which `of` reads."""
+        """Return the change as plain data, which `of` reads."""
         return self._asdict() | {"at": list(self.at)}
 
     def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return labels (n,) or bits (n, K) of the rounds from `start` on, changed; draws a uniform per round and change."""
+        """Return labels (n,) or bits (n, K) of the rounds from `start` on after the changes.
+
+        One uniform per round and change is drawn.
+        """
         k = self._counts(start, len(y), rng)
         if y.ndim == 1:
             return self._moved(y, k, n_classes)
@@ -74,7 +78,7 @@ class Change(NamedTuple):
         return np.where((k % 2 == 1) & (classes < 2), 1 - classes, classes)
 
     def _counts(self, start: int, n: int, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Return how many changes apply to each round (n,)."""
+        """Return the number of changes that apply to each round (n,)."""
         since = np.arange(start, start + n)[:, None] - np.array(self.at)
         share = np.clip((since + 1) / self.over, 0.0, 1.0) if self.over else (since >= 0).astype(float)
         k = (rng.random(since.shape) < share).sum(axis=1)

@@ -1,4 +1,4 @@
-"""Handwritten digits: 1797 images of 8 x 8 pixels from scikit-learn, no download."""
+"""Handwritten digits: 1797 images of 8 x 8 pixels from scikit-learn, without a download."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from banditlab.envs._recipe import Rows, prepare
 
 
 class Digits(DataSetEnv):
-    r"""The 1797 digits of scikit-learn, :math:`K = 10`: pixels divided by 16, then by the largest row norm, intercept,
-    :math:`R = 1`.
+    r"""The 1797 digits of scikit-learn, with :math:`K = 10` and :math:`R = 1`.
 
-    The rows come in a fresh seeded order per pass.
+    Pixels are divided by 16, then by the largest row norm, and an intercept is appended. The rows have a new seeded
+    order in each pass.
 
     Parameters
     ----------
     scaling
-        "none" (default): pixels divided by 16, as they are; "minmax" or "auto": each pixel brought to [0, 1] by its own
-        range; "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows; "rowwise": asinh of each
-        pixel, each row divided by its own norm.
+        "none" (default): pixels divided by 16. "minmax" or "auto": each pixel scaled to [0, 1] by its own range.
+        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to all rows. "rowwise": asinh of each pixel, with
+        each row divided by its own norm.
     normalize
         Divide by the largest row norm.
     intercept
         Append a constant column; :math:`d = 65` with it, 64 without.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/Digits-v0"

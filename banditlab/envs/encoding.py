@@ -1,4 +1,4 @@
-"""The fitted recipe: it turns a table or one row into contexts, and is saved without pickle."""
+"""The fitted encoder: it turns a table or one row into contexts, and is saved without pickle."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ NOTHING = object()
 
 
 class EncodedColumn(NamedTuple):
-    """What a row must have under one name."""
+    """The requirements for a row's value under one name."""
 
     name: str
     role: str
@@ -59,26 +59,26 @@ class EncodedColumn(NamedTuple):
 
 
 class Encoder:
-    """A fitted recipe: encodes new rows as contexts like those of the table it was fitted to.
+    """A fitted encoder, which encodes new rows as contexts like those of the table that it was fitted to.
 
-    Made by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
+    It is created by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
 
     Attributes
     ----------
     d
-        Length of a context, the intercept counted.
+        Length of a context, including the intercept.
     radius
-        R: no context is longer. A row longer than every row of the fit is shortened to its length.
+        R: no context is longer. A row longer than every row of the fit is shortened to this length.
     columns
-        Name, role and categories of the columns a row has, in the table's order.
+        Name, role and categories of the columns of a row, in the table's order.
     feature_names
-        (d,), "age", "plan=pro", "age is missing", "constant".
+        (d,), for example "age", "plan=pro", "age is missing", "constant".
     recipe
-        The recipe's settings; scaling "auto" is resolved.
+        The encoder's settings; scaling "auto" is resolved.
     steps
-        What is done to each column.
+        The step for each column.
     texts
-        The features of text columns, behind all others.
+        The features of text columns, after all other features.
     """
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule, texts: Sequence[TextFeatures] = ()) -> None:
@@ -96,7 +96,7 @@ class Encoder:
 
     @property
     def blocks(self) -> dict[str, list[int]]:
-        """By nominal column, the first and the last feature of its categories."""
+        """The first and the last feature of the categories of each nominal column."""
         return {name: [min(places.values()), max(places.values())] for name, places, *_ in self._row.nominal}
 
     # -------------------------------------------------------------------------------------------------------- fitting
@@ -114,23 +114,23 @@ class Encoder:
         roles: Mapping[str, str] | None = None,
         source: str = "table",
     ) -> Self:
-        """Return the recipe fitted to a table of features (no label column).
+        """Return an encoder fitted to a table of features (without a label column).
 
         Parameters
         ----------
         frame
-            (n, p). Numbers and truth values are numeric, all else nominal, where `roles` says nothing.
+            (n, p). Without a role, numbers and truth values are numeric, and all other columns are nominal.
         scaling, missing, normalize, intercept, max_categories
-            As `Table` has them.
+            As for `Table`.
         roles
-            By column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 texts), "drop".
+            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 texts), "drop".
         source
-            Names the table in errors.
+            Name of the table in errors.
 
         Raises
         ------
         UsageError
-            A column that does not exist or has no rule, missing entries without a rule, nothing left.
+            A column does not exist or has no rule, missing entries have no rule, or nothing is left.
         """
         columns = columns_of(frame, dict(roles or {}), max_categories, source)
         recipe = Recipe(scaling, missing, normalize, intercept)
@@ -143,7 +143,7 @@ class Encoder:
 
     @classmethod
     def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
-        """Return the recipe fitted to columns without forbidden gaps, and their contexts (n, d)."""
+        """Return an encoder fitted to columns without forbidden gaps, and their contexts (n, d)."""
         from banditlab.envs._learning import learnt
 
         if not columns:
@@ -176,7 +176,7 @@ class Encoder:
         Raises
         ------
         UsageError
-            A column is missing, or an entry is missing or of a wrong type, where the recipe has no rule.
+            A column is missing, or an entry is missing or of a wrong type and the encoder has no rule for it.
         """
         frame = without(frame, self.recipe.na_values)
         given = {str(name): name for name in frame.columns}
@@ -200,23 +200,23 @@ class Encoder:
         return np.hstack([X, *(part.toarray() if is_sparse(part) else part for part in parts)]) / self.share
 
     def _words(self, name: str, value: object) -> str:
-        """Return a row's text, "" for a missing one."""
+        """Return a row's text, or "" for a missing one."""
         if isinstance(value, str):
             return value
         if not is_gap(value):
-            raise UsageError(f"key {name!r} must be a text, got {type(value).__name__}")
+            raise UsageError(f"key {name!r} must be text, got {type(value).__name__}")
         if not self.imputes:
             raise self._no_gap(name)
         return ""
 
     def _with_words(self, x: Floats, row: Mapping[str, object]) -> Floats:
-        """Return a row's context from that of its other columns."""
+        """Return a row's context, with text features, from the context of its other columns."""
         if not self.texts:
             return x
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
-        """Return a column as `RowArrays.features` takes it, (n,): numbers, or codes of categories."""
+        """Return a column in the form that `RowArrays.features` takes, (n,): numbers, or category codes."""
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -234,21 +234,21 @@ class Encoder:
         return np.array([places.get(text, -2) for text in texts])
 
     def encode(self, row: Mapping[str, object]) -> Floats:
-        """Return the context (d,) of one row, as `transform` gives it for a table of that row, in microseconds.
+        """Return the context (d,) of one row, equal to that of `transform`, in microseconds.
 
-        None, NaN and infinite numbers are missing, and so is a key that the row lacks; keys that are no column are
-        ignored. A category that the table did not have becomes all zeros.
+        None, NaN and infinite numbers are missing, and so are keys that the row does not have. Keys that are not
+        columns are ignored. A category that the table did not have becomes all zeros.
 
         Raises
         ------
         UsageError
-            A key is missing and the recipe puts nothing in its place, or a value is of a wrong type; one line that names the
+            A key is missing and the encoder has no rule for it, or a value is of a wrong type; the message names the
             key and what is allowed.
         """
         return self.encode_counted(row)[0]
 
     def encode_counted(self, row: Mapping[str, object]) -> tuple[Floats, list[str], list[str]]:
-        """Return one row's context, the columns that were filled in, and those with an unknown category."""
+        """Return one row's context, the columns that were imputed, and the columns with an unknown category."""
         row = self._known(row)
         x = self._row.quick(row)
         empty = [text.name for text in self.texts if is_gap(row.get(text.name))]
@@ -293,7 +293,7 @@ class Encoder:
         return np.asarray(self._norm.rows(x[None])[0])
 
     def _numbers(self, row: Mapping[str, object], x: Floats) -> Floats:
-        """Return the numeric columns' values (p,), gaps filled; marks them in the features x where the recipe does."""
+        """Return the numeric columns' values (p,) with gaps filled; mark gaps in the features x if the encoder does so."""
         arrays = self._row
         numbers = arrays.fills.copy()
         for j, (name, role, knots) in enumerate(arrays.numeric):
@@ -307,7 +307,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature of a value that is not a known text: -1 if unknown, None for a gap."""
+        """Return the feature of a value that is not a known text: -1 if it is unknown, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -317,7 +317,7 @@ class Encoder:
 
     @property
     def imputes(self) -> bool:
-        """Whether missing values are filled in."""
+        """Whether missing values are imputed."""
         return self.recipe.missing in IMPUTING
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
@@ -335,7 +335,7 @@ class Encoder:
     # ----------------------------------------------------------------------------------------------------------- saving
 
     def to_bytes(self) -> bytes:
-        """Return the encoder as JSON text: settings, columns, numbers to the last bit. No code, no pickle."""
+        """Return the encoder as JSON text: settings, columns, and exact numbers, without code or pickle."""
         from banditlab.envs._saved_encoder import FORMAT, VERSION
 
         columns = [
@@ -362,7 +362,8 @@ class Encoder:
         Raises
         ------
         UsageError
-            The bytes are not a saved encoder, have a later format version, or are inconsistent. They are read as data only.
+            The bytes are not a saved encoder, have a later format version, or are inconsistent. No code in them is
+            executed.
         """
         from banditlab.envs._saved_encoder import read
 
@@ -386,7 +387,7 @@ def check_roles(roles: Mapping[str, str], names: list[str], source: str) -> None
 
 
 def columns_of(frame: pd.DataFrame, roles: dict[str, str], max_categories: int, source: str) -> list[Column]:
-    """Return a table's feature columns by their roles, those with role "drop" left out."""
+    """Return a table's feature columns by their roles, without those of role "drop"."""
     names = [str(name) for name in frame.columns]
     check_roles(roles, names, source)
     return [
@@ -432,7 +433,7 @@ def differ(ranges: Floats) -> bool:
 
 
 def _step(column: Column, recipe: Recipe) -> Step:
-    """Return what is known of a column before the recipe is fitted: role, categories, gaps, constancy, shift."""
+    """Return the properties of a column before the fit: role, categories, gaps, constancy, shift."""
 
     gaps = column.gaps
     some = bool(gaps.any())
@@ -456,7 +457,7 @@ def _step(column: Column, recipe: Recipe) -> Step:
 
 
 def _text(key: str, value: object, known: Any) -> str | None:
-    """Return the known spelling of a category, or its text if none is known; None for a gap."""
+    """Return the known spelling of a category, its text if none is known, or None for a gap."""
     if is_gap(value):
         return None
     texts = spellings(key, value)

@@ -45,7 +45,7 @@ MAX_ENTRIES = 2 * 10**8
 
 
 def read_bytes(path: str) -> bytes:
-    """Return a file's content; a UsageError if it is missing, unreadable or empty."""
+    """Return a file's content, or raise a UsageError if it is missing, unreadable or empty."""
     try:
         data = Path(path).read_bytes()
     except FileNotFoundError:
@@ -62,12 +62,12 @@ def _no_file(path: str) -> UsageError:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the sha256 by which a file enters a run's identity."""
+    """Return the sha256 hash that represents a file in a run's identity."""
     return hashlib.sha256(data).hexdigest()
 
 
 def format_of(path: str, declared: Format) -> str:
-    """Return "csv", "parquet", "libsvm" or "arff": as declared or by the file's name, ".gz" left out."""
+    """Return "csv", "parquet", "libsvm" or "arff", as declared or by the file's extension, without ".gz"."""
     if declared != "auto":
         return declared
     name = Path(path.removesuffix(".gz"))
@@ -75,14 +75,14 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the ending {name.suffix!r} names no known format; export the table as CSV or Parquet, or give format "
-            f"(--format) as csv, parquet, libsvm or arff (known endings: {', '.join(SUFFIXES)}, each also with .gz)"
+            f"{path}: the extension {name.suffix!r} is not a known format; export the table as CSV or Parquet, or give format "
+            f"(--format) as csv, parquet, libsvm or arff (known extensions: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
 
 
 def unpacked(path: str, data: bytes) -> bytes:
-    """Return the content, unpacked if its first bytes say gzip; a name in .gz must be gzipped."""
+    """Return the content, unpacked if its first bytes are those of gzip; a file named .gz must be gzipped."""
     if data.startswith(b"PK\x03\x04"):
         raise UsageError(f"{path}: a zip archive or an Excel file; unpack it, or export the table as CSV or Parquet")
     if not data.startswith(b"\x1f\x8b"):
@@ -109,7 +109,7 @@ def unpacked(path: str, data: bytes) -> bytes:
 
 
 def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> bytes:
-    """Return what the readers below take: unpacked, and of a CSV or ARFF file in UTF-8 (see `envs._text.as_utf8`)."""
+    """Return the input of the readers below: unpacked, and as UTF-8 for a CSV or ARFF file (see `envs._text.as_utf8`)."""
     data = unpacked(path, data)
     if format_ in TEXTS:
         return as_utf8(path, data, encoding)
@@ -121,10 +121,11 @@ def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> 
 def read_csv(
     path: str, data: bytes, separator: str, reading: Reading, drop_rows: list[int], header: bool = True, label: str = ""
 ) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return the table with numeric columns as floats and all others as text, and faults: see `_reading.with_numbers`.
+    """Return the table with numeric columns as floats and other columns as text, and faults (see
+    `_reading.with_numbers`).
 
-    Everything is read as text first, so that a dropped malformed row does not decide a column's type.
-    Without a header columns are "0", "1", ...
+    All entries are first read as text, so that a dropped malformed row does not determine a column's type. Without a
+    header columns are called "0", "1", ...
     """
     import pandas as pd
 
@@ -154,7 +155,7 @@ def read_csv(
 
 
 def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None:
-    """Raise a UsageError where a table has too many rows, or rows times columns."""
+    """Raise a UsageError if a table has too many rows, or too many entries."""
     refuse_beyond(ROWS, rows, f"{path}: the table has {at_least}{rows:,} rows")
     refuse_beyond(
         ENTRIES,
@@ -164,11 +165,11 @@ def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None
 
 
 def has_header(data: bytes, separator: str) -> bool:
-    """Return whether the first line of a CSV file names its columns: whether it looks unlike the lines below it.
+    """Return whether the first line of a CSV file names its columns, by a comparison with the lines below it.
 
-    A column votes for data where the first entry is a number within the range of the numbers below, or a text that occurs
-    below; for a header where it is a text over numbers, or one that does not occur among texts that repeat. Data needs more
-    than two thirds of the votes, and numbers that count up (0, 1, 2, ...) are names.
+    A column votes for data if the first entry is a number within the range of the numbers below, or a text that occurs
+    below. It votes for a header if the first entry is a text over numbers, or does not occur among texts that repeat.
+    Data needs more than two thirds of the votes, and consecutive numbers (0, 1, 2, ...) are names.
     """
     import pandas as pd
 
@@ -210,7 +211,7 @@ def _refuse_duplicates(names: list[str], path: str) -> None:
 
 
 def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
-    """Return the table with the file's types."""
+    """Return the table with the types of the file."""
     import pandas as pd
     import pyarrow.parquet
 
@@ -240,7 +241,7 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
 
 
 def _check_parquet(path: str, data: bytes) -> None:
-    """Read the file in batches, with one copy of each repeated text; reject damage and too large contents."""
+    """Read the file in batches, with one copy of each repeated text; reject damaged and too large files."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet
@@ -271,7 +272,7 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
         table, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
     except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
         raise UsageError(
-            f"{path}: not an ARFF file that is read ({' '.join(from_ascii(str(error)).split())[:200]})"
+            f"{path}: not an ARFF file that banditlab can read ({' '.join(from_ascii(str(error)).split())[:200]})"
         ) from None
     names = [from_ascii(str(name)) for name in about.names()]
     refuse_beyond(COLUMNS, len(names), f"{path}: the file has {len(names):,} columns")
@@ -292,7 +293,7 @@ def _of_arff(values: np.ndarray, kind: str) -> Any:
 
 
 def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.Series]:
-    """Return the rows (N, d) in CSR form, features in the file's order, and their labels, called "label"."""
+    """Return the rows (N, d) in CSR form, with features in the file's order, and their labels, called "label"."""
     import pandas as pd
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
@@ -308,19 +309,23 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
 
 
 def made_dense(source: str, X: Any, names: list[str], labels: pd.Series, hint: str = "") -> pd.DataFrame:
-    """Return the table of sparse rows (n, d) with labels (n,), made dense; a UsageError with the hint where it is too large."""
+    """Return the table of sparse rows (n, d) with labels (n,) as dense; raise a UsageError with the hint if it is too
+    large.
+    """
     import pandas as pd
 
     n, d = X.shape
     if n * d > MAX_ENTRIES:
-        raise UsageError(f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too many{hint}")
+        raise UsageError(
+            f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB as a dense array, which is too large{hint}"
+        )
     frame = pd.DataFrame(X.toarray(), columns=names, index=labels.index)
     frame[str(labels.name)] = labels
     return frame
 
 
 def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
-    """Return the table without the given rows (from 0, the header not counted); the others keep their numbers."""
+    """Return the table without the given rows (from 0, not counting the header); other rows keep their numbers."""
     if len(frame) == 0:
         raise UsageError(f"{path}: the table has no data rows")
     wrong = [row for row in rows if not 0 <= row < len(frame)]
@@ -333,13 +338,13 @@ TABLE_FILE = "table.parquet"
 
 
 def stored_table(table: Any, folder: Path) -> Path:
-    """Write a table in memory to a results folder, as Parquet, and return the file: equal tables are equal bytes.
+    """Write a table in memory to a results folder, as Parquet, and return the file; equal tables give equal bytes.
 
     Raises
     ------
     UsageError
-        It is not a table (a pandas DataFrame, a pyarrow Table or an object with `__arrow_c_stream__`), or has columns of
-        mixed types.
+        The object is not a table (a pandas DataFrame, a pyarrow Table or an object with `__arrow_c_stream__`), or it
+        has columns of mixed types.
     """
     import pandas as pd
     import pyarrow

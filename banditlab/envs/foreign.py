@@ -31,45 +31,46 @@ SLACK = 1e-6
 
 
 class GymnasiumEnv(AdaptiveEnv):
-    r"""Any environment registered with Gymnasium that has finitely many actions, its reward read as one bit.
+    r"""Any environment registered with Gymnasium that has finitely many actions, with its reward read as one bit.
 
-    Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and the
-    bit is the reward: 1 is right, 0 is wrong. Agents here learn which action is right in a context; they do not plan, so an
-    environment whose rewards come late is played one step ahead only. An episode of the environment that ends is followed
-    by the next, with a new seed, until T rounds are played.
+    Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and
+    the bit is the reward: 1 is right, 0 is wrong. Agents of this package learn which action is right in a context and
+    do not plan. An environment with late rewards is therefore played one step ahead only. When an episode of the
+    environment ends, the next one follows with a new seed, until T rounds are played.
 
-    Labels: where the environment tells after each step which action would have been right, `label_key` names that entry of
-    `info`; an action is then right if it is that one, whatever the reward, and players that observe labels may play, too.
-    Agents never see `info`. Without it there is no label: mistakes are counted by the bit, log loss and the most frequent
-    class are not known, and there is no comparator (`norm_bounds = []`).
+    Labels: if `info` contains the right action after each step, `label_key` names that entry. An action is then right
+    if it equals the entry, whatever the reward is, and players that observe labels may play, too. Agents never see
+    `info`. Without `label_key` there is no label: mistakes are counted by the bit, log loss and the most frequent class
+    are not known, and there is no comparator (`norm_bounds = []`).
 
-    Contexts: the observation flattened (Box as it is, Discrete one-hot, Dict and Tuple one after the other), each
-    coordinate of a Box divided by its largest bound, or taken to :math:`x / (1 + |x|)` where it has none, a constant
-    1 behind them, and all divided by the largest norm such a vector can have: :math:`R = 1`.
+    Contexts: the observation is flattened (Box unchanged, Discrete one-hot, Dict and Tuple concatenated). Each
+    coordinate of a Box is divided by its largest bound, or mapped to :math:`x / (1 + |x|)` if it has none. A constant 1
+    is appended, and the vector is divided by the largest norm that it can have: :math:`R = 1`.
 
-    Randomness: the environment is seeded. What it draws from NumPy's and Python's global generators comes from the seed as
-    well: it finds them in its own state, and leaves those of others as they were.
+    Randomness: the environment is seeded. NumPy's and Python's global generators, if the environment uses them, follow
+    from the seed as well. The environment draws from its own states of them and does not change those of other code.
 
     Parameters
     ----------
     name
-        As `gymnasium.make` takes it, "module:Name-v0" where a module must be imported first.
+        The name for `gymnasium.make`: "module:Name-v0" if a module must be imported first.
     options
         Further arguments of `gymnasium.make`, by name.
     label_key
-        The entry of `info` that holds the label of the round just played; "" where there is none.
+        The entry of `info` with the label of the round just played; "" if there is none.
     right_above
-        A reward above it is right, any other wrong; None where rewards are 0 and 1.
+        A reward above this number is right, any other reward is wrong; None if rewards are 0 and 1.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        Gymnasium cannot make it; actions are not Discrete, or a single one; observations cannot be flattened.
+        Gymnasium cannot create the environment; actions are not Discrete, or there is only one; or observations cannot
+        be flattened.
     EnvironmentContractError
-        While it is played: a reward that is no bit, an observation outside its space or not finite, a label that is missing
-        or no action.
+        During play: a reward is not a bit, an observation is outside its space or not finite, or a label is missing or
+        not an action.
 
     References
     ----------
@@ -102,7 +103,7 @@ class GymnasiumEnv(AdaptiveEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings and the package version: another version is another environment."""
+        """Return the settings and the package version, because another version is another environment."""
         return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
@@ -128,19 +129,20 @@ class GymnasiumEnv(AdaptiveEnv):
         return self._first_context() if ended or cut else self._shown(observation), float(right), False, False, {}
 
     def label(self) -> int:
-        """Return the label of the round just finished; a UsageError where the environment has no labels."""
+        """Return the label of the round just finished, or raise a UsageError if the environment has no labels."""
         self._refuse_without_labels()
         return super().label()
 
     def labels(self) -> Labels:
-        """Return the labels (T,) of the whole episode; a UsageError where the environment has no labels."""
+        """Return the labels (T,) of the whole episode, or raise a UsageError if the environment has no labels."""
         self._refuse_without_labels()
         return super().labels()
 
     def peek(self, rounds: int, seed: int) -> list[tuple[int, float | None, dict[str, Any]]]:
-        """Return what uniform actions show of the inner environment: (action, reward, info) of each step.
+        """Return (action, reward, info) of each step of the inner environment with uniform actions.
 
-        A reward that is not a finite number is None. Actions, and labels in `info`, count from 0. Only checks use it.
+        A reward that is not a finite number is None. Actions, and labels in `info`, count from 0. Only checks use this
+        method.
         """
         self.reset(seed=seed)
         rng, found = np.random.default_rng(seed), []
@@ -156,7 +158,7 @@ class GymnasiumEnv(AdaptiveEnv):
         return found
 
     def close(self) -> None:
-        """Close the environment inside."""
+        """Close the inner environment."""
         self.inside.close()
 
     def _begin(self, streams: Streams) -> None:
@@ -167,10 +169,10 @@ class GymnasiumEnv(AdaptiveEnv):
         return self._first_context(), None
 
     def _next(self) -> tuple[Floats, int]:
-        raise UsageError(f"{self.name}: rounds are played by step")
+        raise UsageError(f"{self.name}: play rounds with step, not in blocks")
 
     def _played(self, context: Floats, action: int, label: int) -> None:
-        """Do nothing: the inner environment has seen the action."""
+        """Do nothing, because the inner environment has already received the action."""
 
     def _first_context(self) -> Floats:
         with self._draws:
@@ -178,7 +180,7 @@ class GymnasiumEnv(AdaptiveEnv):
         return self._shown(observation)
 
     def _inside_step(self, action: int) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
-        """Return the inner environment's answer to an action, Gymnasium's five values."""
+        """Return the five values that the inner environment returns for an action, as in Gymnasium."""
         wanted = "step must return (observation, reward, terminated, truncated, info)"
         try:
             answer = self.inside.step(self._first_action + action)
@@ -195,7 +197,7 @@ class GymnasiumEnv(AdaptiveEnv):
         return answer
 
     def _inside_reset(self, seed: int) -> Any:
-        """Return the first observation of an episode of the environment inside."""
+        """Return the first observation of an episode of the inner environment."""
         wanted = "reset must take (*, seed=None, options=None) and return (observation, info)"
         try:
             answer: Any = self.inside.reset(seed=seed)
@@ -212,7 +214,9 @@ class GymnasiumEnv(AdaptiveEnv):
         try:
             flat = np.asarray(spaces.flatten(self.inside.observation_space, observation), dtype=np.float64)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-            raise EnvironmentContractError(f"{self.name}: an observation is not of its space ({error})") from error
+            raise EnvironmentContractError(
+                f"{self.name}: an observation is not in the observation space ({error})"
+            ) from error
         if flat.shape != self._scale.shape or not np.isfinite(flat).all():
             said = "not finite" if flat.shape == self._scale.shape else f"of shape {flat.shape} when flattened"
             raise EnvironmentContractError(f"{self.name}: the observation before round {self._round + 1} is {said}")
@@ -252,20 +256,20 @@ class GymnasiumEnv(AdaptiveEnv):
         if label is None or label != int(label) or not 0 <= label - self._first_action < K:
             raise EnvironmentContractError(
                 f"{self.name}: info[{self.label_key!r}] after round {self._round + 1} is {info[self.label_key]!r}, which is "
-                f"none of the {K} actions"
+                f"not one of the {K} actions"
             )
         return int(label) - self._first_action
 
     def _refuse_without_labels(self) -> None:
         if not self.labelled:
-            raise UsageError(f"{self.name} has no labels: label_key names none")
+            raise UsageError(f"{self.name} has no labels: label_key is empty")
 
 
 class _GlobalDraws:
-    """Swap in the environment's own states of the global generators while it runs.
+    """A context manager that swaps in the environment's own states of the global generators.
 
-    Without it an environment that calls `np.random.randint` could not be played again, and every play of it would change
-    the draws of whoever else calls it.
+    Without it an environment that calls `np.random.randint` could not be played again, and playing it would change the
+    draws of other code.
     """
 
     def __init__(self, seed: int) -> None:
@@ -297,7 +301,7 @@ def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 
 
 def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
-    """Return the first action and how many there are."""
+    """Return the first action and the number of actions."""
     if not isinstance(space, spaces.Discrete):
         raise UsageError(f"{name}: actions are {space}; a bandit needs finitely many, Discrete(K)")
     if space.n < 2:
@@ -306,7 +310,7 @@ def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
 
 
 def _scale(name: str, space: spaces.Space[Any]) -> NDArray[np.float64]:
-    """Return the largest bound of each coordinate of a flattened observation, inf where it has none."""
+    """Return the largest bound of each coordinate of a flattened observation, or inf if it has none."""
     try:
         flat = spaces.flatten_space(space)
     except NotImplementedError:
@@ -320,7 +324,9 @@ def _scale(name: str, space: spaces.Space[Any]) -> NDArray[np.float64]:
 
 
 def _square_norm(space: spaces.Space[Any]) -> float:
-    """Return the largest squared norm of a flattened observation whose coordinates lie in [-1, 1]: 1 for a one-hot part."""
+    """Return the largest squared norm of a flattened observation with coordinates in [-1, 1]; a one-hot part has norm
+    1.
+    """
     if isinstance(space, spaces.Discrete):
         return 1.0
     if isinstance(space, spaces.MultiDiscrete):
@@ -333,12 +339,12 @@ def _square_norm(space: spaces.Space[Any]) -> float:
 
 
 def _told(answer: Any) -> str:
-    """Return a short description of an answer."""
+    """Return a short description of a returned value."""
     return f"{len(answer)} values" if isinstance(answer, tuple) else f"a {type(answer).__name__}"
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a reward or label as a finite number, None if it is not one; texts are not numbers."""
+    """Return a reward or a label as a finite number, or None if it is not one; texts are not numbers."""
     try:
         told = np.asarray(value)
         number = float(told.reshape(())) if told.dtype.kind in "biuf" else math.nan
@@ -348,7 +354,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _made_by(name: str) -> str:
-    """Return "package version" of an environment's package, or the content hash of a module outside of packages."""
+    """Return "package version" for an environment's package, or the content hash of a module outside packages."""
     module = name.partition(":")[0].partition(".")[0] if ":" in name else "gymnasium"
     for package in packages_distributions().get(module, []):
         try:

@@ -15,9 +15,10 @@ from banditlab.validation import at_least, one_of, positive, probability
 class Logistic(StreamEnv):
     r"""Labels drawn from :math:`\mathrm{softmax}(W x)` with a planted W (K, d), every row of norm exactly B.
 
-    Once per episode the K rows of W are drawn, B times independent uniform directions (the child stream "model", so
-    every seed has its own W; `weights()` returns it). Each round draws x, then :math:`y \sim \mathrm{softmax}(W x)`;
-    with probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
+    Once per episode the K rows of W are drawn, B times independent uniform directions. They come from the child stream
+    "model", so that every seed has its own W; `weights()` returns it. Each round draws x, then
+    :math:`y \sim \mathrm{softmax}(W x)`. With probability `noise` the label is then replaced by one of the :math:`K-1`
+    others, uniformly.
 
     Parameters
     ----------
@@ -28,19 +29,19 @@ class Logistic(StreamEnv):
     norm_bound
         B, the norm of every row of W.
     contexts
-        "sphere": uniform on the sphere of radius R. "gaussian": :math:`N(0, (R^2/d) I)`, those longer than R
-        shortened to R.
+        "sphere": uniform on the sphere of radius R. "gaussian": :math:`N(0, (R^2/d) I)`, with longer contexts shortened
+        to R.
     radius
         R.
     noise
         Probability in [0, 1] that the label is replaced.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/Logistic-v0"
@@ -68,7 +69,7 @@ class Logistic(StreamEnv):
         super().__init__(Problem(self.n_features, self.n_classes, self.radius, horizon))
 
     def weights(self) -> Floats:
-        """Return the planted W (K, d) of the current episode (for tests and plots; no player sees it)."""
+        """Return the planted W (K, d) of the current episode, for tests and plots; no player observes it."""
         return self._weights(self._streams())
 
     def _weights(self, streams: Streams) -> Floats:

@@ -1,4 +1,4 @@
-"""The data on which proper online logistic regression must suffer regret polynomial in n."""
+"""Data on which every proper online logistic regression has a regret polynomial in n."""
 
 from __future__ import annotations
 
@@ -16,8 +16,9 @@ from banditlab.validation import at_least, positive
 
 
 class LowerBound(StreamEnv):
-    r"""The lower-bound data of Hazan, Koren and Levy as AIOLI's paper uses them: :math:`d = 1`, :math:`K = 2`,
-    :math:`R = 1`, :math:`B = \ln n`.
+    r"""The lower-bound data of Hazan, Koren and Levy in the form of AIOLI's paper.
+
+    The problem has :math:`d = 1`, :math:`K = 2`, :math:`R = 1` and :math:`B = \ln n`.
 
     Independently in each round, with the settings :math:`\epsilon` and :math:`\chi`:
 
@@ -28,25 +29,25 @@ class LowerBound(StreamEnv):
 
         (x, y) = (\sqrt{\epsilon} / B, -1) \text{ otherwise.}
 
-    The label +1 is class 0, the label -1 is class 1. The papers run both signs and show the worse one. Since x
+    The label +1 is class 0, and the label -1 is class 1. The papers run both signs and show the worse one. Because x
     determines y, an improper predictor may have negative regret.
 
     Parameters
     ----------
     n
-        The horizon the data are made for; it sets :math:`B = \ln n` and is at least 2. It is not the number of rounds
-        played.
+        The horizon that the data are designed for, at least 2; it determines :math:`B = \ln n`. It is not the number of
+        rounds played.
     chi
         :math:`\chi`, the sign, -1 or 1.
     epsilon
-        :math:`\epsilon`, above 0; so small that the probability lies in [0, 1] and both contexts in [0, 1].
+        :math:`\epsilon`, above 0, and so small that the probability and both contexts lie in [0, 1].
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/LowerBound-v0"

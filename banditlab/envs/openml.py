@@ -23,10 +23,10 @@ DATA_HOME_VARIABLE = "BANDITLAB_DATA_HOME"
 
 
 class OpenML(DataSetEnv):
-    """A data set of openml.org by its number, its rows in a fresh seeded order per pass.
+    """A data set of openml.org, given by its number, with a new seeded order of its rows in each pass.
 
-    The first use downloads it into scikit-learn's cache; from then on no network is needed. A word of caution:
-    scikit-learn deletes a cached file that it finds invalid, so copy a cache first that is not yours to lose.
+    The first use downloads it into scikit-learn's cache; afterwards no network is needed. scikit-learn deletes a cached
+    file that it considers invalid. Copy a cache before use if others share it.
 
     Parameters
     ----------
@@ -35,31 +35,31 @@ class OpenML(DataSetEnv):
     label
         Name of the label column; "" for the data set's own target.
     drop_columns
-        Names of columns to leave out; for instance those that give the label away.
+        Names of columns to leave out, for instance columns that reveal the label.
     max_categories
-        A nominal column with more categories is refused.
+        A nominal column with more categories is rejected.
     scaling
-        "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times, and columns with numbers far from the others first clipped, or replaced by ranks;
-        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table; "rowwise": asinh of each number,
-        then each row divided by its own norm, which looks at no other row, past or future.
+        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
+        more than 10 times; columns with outliers are first clipped, or replaced by ranks. "standard", "maxabs",
+        "robust": scikit-learn's scalers, fitted to the whole table. "rowwise": asinh of each number, then each row
+        divided by its own norm, without use of any other row, past or future.
     missing
-        What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
-        column that says so) or "drop_rows".
+        Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
+        that marks them) or "drop_rows".
     normalize
         Divide by the largest row norm.
     intercept
         Append a constant column.
     data_home
-        Folder that holds the cache; "" for the environment variable BANDITLAB_DATA_HOME or else scikit-learn's own. It
-        is no part of a run's identity.
+        Folder of the cache; "" for the environment variable BANDITLAB_DATA_HOME, or else scikit-learn's own folder. It
+        is not part of a run's identity.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        No such data set, no such column, no class label; or not cached and openml.org cannot be reached.
+        The data set, the column or a class label does not exist; or it is not cached and openml.org cannot be reached.
     """
 
     id: ClassVar[str] = "banditlab/OpenML-v0"
@@ -95,7 +95,7 @@ class OpenML(DataSetEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings without the cache's place; an empty list of columns to drop is as good as none."""
+        """Return the settings without the cache's folder; an empty list of columns to drop counts as none."""
         rest = {name: value for name, value in settings.items() if name != "data_home"}
         return rest | ({"drop_columns": rest["drop_columns"] or None} if "drop_columns" in rest else {})
 
@@ -132,8 +132,8 @@ def _fetch(data_id: int, home: str, label: str, source: str) -> tuple[pd.DataFra
     except (URLError, TimeoutError, ConnectionError) as error:
         reason = getattr(error, "reason", error)
         raise UsageError(
-            f"{source} is not cached in {home} and openml.org cannot be reached ({reason}); fetch it once with a "
-            f"network, or give data_home or {DATA_HOME_VARIABLE} a folder that has it"
+            f"{source} is not cached in {home} and openml.org cannot be reached ({reason}); download it once with a network "
+            f"connection, or set data_home or {DATA_HOME_VARIABLE} to a folder that has it"
         ) from None
     except (ValueError, KeyError, OSError) as error:
         raise UsageError(f"{source} cannot be used: {' '.join(str(error).split())}") from None

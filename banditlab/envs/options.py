@@ -1,4 +1,4 @@
-"""The settings of a table as options of the command line, for whoever reads or writes them. It imports nothing that is slow."""
+"""The settings of a table as options of the command line. The module imports nothing that is slow."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Scaling = Literal["auto", "none", "minmax", "standard", "maxabs", "robust", "row
 
 
 class Option(NamedTuple):
-    """A setting of `Table` on the command line; the setting's default is None there."""
+    """A setting of `Table` as an option of the command line, where None is the setting's default."""
 
     word: str
     help: str
@@ -83,7 +83,7 @@ def words_of(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_words(settings: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Return settings with options and their values, one after another; those that may be repeated are added."""
+    """Return the settings updated by a list of options and values; options that may be repeated add their values."""
     found, names = dict(settings), {option.word: name for name, option in OPTIONS.items()}
     for word, value in zip(words[::2], words[1::2], strict=True):
         name, kind = names[word], OPTIONS[names[word]].kind

@@ -25,55 +25,55 @@ _KINDS = 2**16
 
 
 class _Words(NamedTuple):
-    """What is planted once per episode: the column of each word and each column's weight, both (d,)."""
+    """The part that is planted once per episode: the column of each word and each column's weight, both (d,)."""
 
     column: NDArray[np.int32]
     weight: Floats
 
 
 class Sparse(StreamEnv):
-    r"""Synthetic documents, each with a few words of a large vocabulary, as in text classification; blocks are in CSR form.
+    r"""Synthetic documents with a few words of a large vocabulary each, as in text classification, in CSR form.
 
-    Words are ranked by frequency, K to a rank, one belonging to each class; which column a word is, is a random
-    permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
-    repetition, rank :math:`r = 0, 1, \dots` with a frequency close to proportional to
-    :math:`1/(r + \text{nonzeros})^{\text{exponent}}`: the i-th is drawn from the i-th of `nonzeros` equal shares of
-    that law's mass, and one that would repeat gives way to the next rank. At each rank stands, with probability
-    `topical`, the word of the label's class, otherwise that of a uniform class. Entries are
-    :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})`, the count geometric, and every row is scaled to norm R.
+    Words are ranked by frequency, with K words per rank, one for each class. The assignment of words to columns is a
+    random permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
+    repetition. Rank :math:`r = 0, 1, \dots` has a frequency close to proportional to
+    :math:`1/(r + \text{nonzeros})^{\text{exponent}}`. The i-th rank is drawn from the i-th of `nonzeros` equal shares
+    of that distribution's mass, and a repeated rank is replaced by the next one. At each rank the word is, with
+    probability `topical`, that of the label's class, otherwise that of a uniform class. Entries are
+    :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})` with a geometric count, and every row is scaled to norm R.
     With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
-    The planted W gives class k the weight 1 on its own words: its score leads by about
+    The planted W gives class k the weight 1 on its own words. Its score exceeds the others by about
     :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`, and a
-    learner has to find it out word by word. `word_classes()` returns whose every column is. Reuters4-like:
-    `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
+    learner has to estimate the weight of each word. `word_classes()` returns the class of every column. A stream
+    similar to Reuters4 has `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
 
-    `step` shows every context as a dense vector, which at that size takes longer than learning from it.
+    `step` returns every context as a dense vector, which at that size takes longer than an update.
 
     Parameters
     ----------
     n_features
-        d, at least :math:`K\, \text{nonzeros}`; there is no intercept. What :math:`d/K` leaves over are columns of
-        zeros.
+        d, at least :math:`K\, \text{nonzeros}`; there is no intercept. If K does not divide d, the remaining columns
+        are zeros.
     n_classes
         K.
     nonzeros
-        Entries of a row.
+        Number of nonzero entries of a row.
     exponent
         Exponent of the power law, at least 0.
     topical
-        Probability in [0, 1] that a word is one of the label's own.
+        Probability in [0, 1] that a word belongs to the label's class.
     radius
         R, the norm of every context.
     noise
         Probability in [0, 1] that the label is replaced.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        A parameter out of its range, or fewer than K nonzeros features.
+        A parameter is outside its range, or n_features is below K times nonzeros.
     """
 
     id: ClassVar[str] = "banditlab/Sparse-v0"
@@ -112,7 +112,9 @@ class Sparse(StreamEnv):
         return 12 * self.nonzeros + 8
 
     def word_classes(self) -> Labels:
-        """Return whose word each column is (d,) in the current episode, -1 for columns of zeros (no player sees it)."""
+        """Return the class of each column's word (d,) in the current episode, -1 for columns of zeros; no player
+        observes it.
+        """
         classes = np.full(self.n_features, -1, np.int64)
         column = self._words(self._streams()).column
         classes[column] = np.arange(len(column)) % self.n_classes
@@ -127,8 +129,9 @@ class Sparse(StreamEnv):
         return _Words(column, weight)
 
     def _share(self, rank: Floats) -> Floats:
-        r"""Return the share of the power law's mass before a rank: the integral of
-        :math:`(r + \text{nonzeros})^{-\text{exponent}}`, normalised.
+        r"""Return the share of the power law's mass before a rank.
+
+        It is the normalised integral of :math:`(r + \text{nonzeros})^{-\text{exponent}}`.
         """
         n, s, ranks = self.nonzeros, self.exponent, self.n_features // self.n_classes
         if s == 1.0:
@@ -143,8 +146,9 @@ class Sparse(StreamEnv):
         return n * ((1.0 + share * ((ranks / n + 1.0) ** (1.0 - s) - 1.0)) ** (1.0 / (1.0 - s)) - 1.0)
 
     def _kinds(self) -> NDArray[np.int32]:
-        """Return the class of a word by the label and 16 uniform bits, shape :math:`(K, 2^{16})`: a share `topical` is
-        the label's own.
+        """Return the class of a word by the label and 16 uniform bits, of shape :math:`(K, 2^{16})`.
+
+        A share `topical` of the entries is the label's class.
         """
         own, label = round(self.topical * _KINDS), np.arange(self.n_classes)[:, None]
         return np.where(np.arange(_KINDS) < own, label, np.arange(_KINDS) % self.n_classes).astype(np.int32)

@@ -1,4 +1,4 @@
-"""Survey a table: the role of each column, columns that reveal the label, and all faults at once."""
+"""A survey of a table: the role of each column, columns that reveal the label, and all faults at once."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def survey(
     missing: str = "error",
     source: str = "table",
 ) -> Survey:
-    """Return the roles of a table's columns and all its faults. Settings are those of `Table`; nothing is raised."""
+    """Return the roles of a table's columns and all its faults, without raising. Settings are those of `Table`."""
     roles, drop, texts = dict(roles or {}), list(drop_columns or ()), list(text or ())
     names = [str(name) for name in frame.columns]
     frame = frame.set_axis(names, axis=1)
@@ -138,7 +138,10 @@ def _collect(faults: list[FaultError], what: Any, *arguments: Any) -> Any:
 def _labels(
     frame: pd.DataFrame, label: str, names: list[str], missing: str, source: str, faults: list[FaultError]
 ) -> tuple[Labels | None, list[Any]]:
-    r"""Return the labels, (N,) in :math:`0, \dots, K-1`, -1 where missing, None where there are none; and the classes."""
+    r"""Return the labels and the classes.
+
+    Labels are (N,) in :math:`0, \dots, K-1`, with -1 for missing ones, or None if there are none.
+    """
     if label not in names:
         hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
         meant = likeliest(label, names)
@@ -162,7 +165,7 @@ def _labels(
 
 
 def about_classes(counts: Mapping[Any, int]) -> list[str]:
-    """Return remarks on the classes of a table, given the rows of each."""
+    """Return remarks on the classes of a table, given the number of rows of each class."""
     said, alike = [], defaultdict(list)
     for name in counts:
         alike[" ".join(str(name).casefold().split())].append(repr(name))
@@ -182,7 +185,7 @@ def about_classes(counts: Mapping[Any, int]) -> list[str]:
 
 
 def likeliest(label: str, names: list[str]) -> str:
-    """Return the column that a misspelt label probably means, or ""."""
+    """Return the column that a misspelt label name probably means, or ""."""
     same = [name for name in names if name.strip().casefold() == label.strip().casefold() != ""]
     close = re.search(r"did you mean '(.*?)'\?", nearest(label, names[:SHOWN_COLUMNS])) if label else None
     return same[0] if same else close.group(1) if close else ""
@@ -192,7 +195,7 @@ def likeliest(label: str, names: list[str]) -> str:
 
 
 def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
-    """Return the remark on a column whose rows have the labels y (n,); `asked` if the user gave its role."""
+    """Return the remark on a column whose rows have the labels y (n,); `asked` says that the user gave its role."""
     import pandas as pd
 
     name = column.name
@@ -228,7 +231,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
 
 
 def range_of(known: NDArray[Any]) -> tuple[str, str]:
-    """Return the range of numbers (n,), a few outliers, and the option that makes repeated ones missing."""
+    """Return the range of numbers (n,), a few outliers, and the option that marks repeated outliers as missing."""
     low, high = bounds(known)
     far = (known < low) | (known > high)
     least, largest = known[~far].min(), known[~far].max()
@@ -266,10 +269,11 @@ def _most_frequent(y: Labels) -> float:
 
 
 def told_alone(column: Column, y: Labels) -> float:
-    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if too few rows have an entry.
+    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if too few rows have an
+    entry.
 
-    A nominal column predicts the most frequent class of the category's other rows. For numbers, a small decision tree is
-    fitted to one half of the rows and predicts the other half. Large tables are sampled, always with the same seed.
+    A nominal column predicts the most frequent class of the category's other rows. For numbers, a small decision tree
+    is fitted to each half of the rows and predicts the other half. Large tables are sampled, always with the same seed.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -297,7 +301,7 @@ def told_alone(column: Column, y: Labels) -> float:
 
 
 def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers (n,) as a feature (n, 1) in 32 bits, as trees take them: in units of their range, or as ranks."""
+    """Return numbers (n,) as a feature (n, 1) in 32 bits for decision trees, in units of their range or as ranks."""
     half = 0.5 * values
     scaled = ((half - half.min()) / max(float(half.max() - half.min()), np.finfo(float).tiny)).astype(np.float32)
     if len(np.unique(scaled)) < 0.9 * len(np.unique(values)):  # a few far away leave nothing to tell the others by
@@ -309,7 +313,7 @@ def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of action, reward and propensity; empty if the table is not a log of decisions."""
+    """Return the columns of action, reward and propensity, or nothing if the table is not a log of decisions."""
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
         usual = (str(name) for name in frame.columns if _plain(name) in known)

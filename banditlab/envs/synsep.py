@@ -26,8 +26,9 @@ _REFERENCE = "Kakade, Shalev-Shwartz, Tewari: Efficient bandit algorithms for on
 
 
 class SynBase(StreamEnv):
-    r"""Base of both: 0/1 features unscaled (no scaling, no intercept), :math:`35 \le \|x\|^2 \le 55`,
-    :math:`R = \sqrt{55}`.
+    r"""Base of both environments: 0/1 features without scaling or intercept.
+
+    :math:`35 \le \|x\|^2 \le 55` and :math:`R = \sqrt{55}`.
     """
 
     def __init__(self, horizon: int) -> None:
@@ -38,7 +39,7 @@ class SynBase(StreamEnv):
         """Return the labels after the noise."""
 
     def prototypes(self) -> Floats:
-        """Return the classes' bit vectors (9, 120) of the current episode (for tests and plots)."""
+        """Return the classes' bit vectors (9, 120) of the current episode, for tests and plots."""
         return _prototypes(self._streams().model)
 
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
@@ -55,22 +56,22 @@ class SynBase(StreamEnv):
 
 
 class SynSep(SynBase):
-    """:math:`K = 9`, :math:`d = 400`, linearly separable in practice (a perceptron makes about 20 mistakes in a million
-    rounds).
+    """Synthetic document topics with :math:`K = 9` and :math:`d = 400`, linearly separable in practice.
 
-    Once per episode each class draws s uniformly from 20 ... 40 and switches on s random coordinates among the first
-    120 (its prototype, from the child stream "model"). A round draws a class uniformly, copies its prototype, switches
-    off 5 of its on-bits and switches on exactly 20 random coordinates among the last 280.
+    A perceptron makes about 20 mistakes in a million rounds. Once per episode each class draws s uniformly from 20 ...
+    40 and switches on s random coordinates among the first 120. This is its prototype, from the child stream "model". A
+    round draws a class uniformly, copies its prototype, switches off 5 of its bits and switches on exactly 20 random
+    coordinates among the last 280.
 
     Parameters
     ----------
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it. The paper's is 1,000,000.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/SynSep-v0"
@@ -86,23 +87,24 @@ class SynSep(SynBase):
 
 
 class SynNonSep(SynBase):
-    """SynSep with label noise: the same contexts from the same seed, 5 % of the labels replaced.
+    """SynSep with label noise: the same contexts for the same seed, with 5 % of the labels replaced.
 
-    Public copies of the generator differ in what replaces a label; hence the flag.
+    Public copies of the generator differ in how they replace a label; the setting `noise` selects the rule.
 
     Parameters
     ----------
     noise_rate
         Probability in [0, 1] that a label is replaced.
     noise
-        "other": by one of the other 8 classes, uniformly. "any": by any of the 9, so that 8/9 of the rate is felt.
+        "other": by one of the other 8 classes, uniformly. "any": by any of the 9 classes, so that the effective rate is
+        8/9 of it.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`. The paper's is 1,000,000.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it. The paper's is 1,000,000.
 
     Raises
     ------
     UsageError
-        A parameter out of its range.
+        A parameter is outside its range.
     """
 
     id: ClassVar[str] = "banditlab/SynNonSep-v0"
@@ -131,10 +133,10 @@ def _prototypes(rng: np.random.Generator) -> Floats:
 
 
 def _switch_off(rng: np.random.Generator, X: Floats, on: Labels, n_on: Labels) -> None:
-    r"""Switch off a uniform 5-subset of each row's on-bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
+    r"""Switch off a uniform 5-subset of each row's bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
 
-    Floyd: for :math:`j = s-5, \dots, s-1` take a uniform place among :math:`0, \dots, j`, or place j itself if that one
-    is taken already.
+    Floyd's sampling: for :math:`j = s-5, \dots, s-1` take a uniform index among :math:`0, \dots, j`, or j itself if
+    that index is already taken.
     """
     rows = np.arange(len(X))
     u = rng.random((len(X), OFF))

@@ -50,100 +50,106 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
 class Table(DataSetEnv):
-    r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a fresh seeded order per pass.
+    r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a new seeded order in each pass.
 
-    Columns of numbers (and booleans) are numeric, all others nominal and one-hot; what else happens to them is said
-    by the recipe's parameters. Labels may be of any type; `classes` has their names in the order 0 ... :math:`K-1`.
+    Columns of numbers (and booleans) are numeric; all others are nominal and one-hot encoded. The parameters below
+    describe the other steps of the encoding. Labels may be of any type; `classes` has their names in the order 0 ...
+    :math:`K-1`.
 
-    A LIBSVM file of which at most a quarter of the entries differs from 0, and which would take more than 64 MiB if it
-    were dense, stays sparse: blocks come in CSR form, in the memory of those entries, as from `Sparse`. It does not where
-    the recipe fills it: missing entries, or min-max scaling of a column with negative ones.
+    A LIBSVM file stays sparse if at most a quarter of its entries differ from 0 and it would take more than 64 MiB as a
+    dense array. Blocks are then in CSR form, as for `Sparse`, with the memory of the nonzero entries. It becomes dense
+    if the encoding fills it: with missing entries, or with min-max scaling of a column that has negative entries.
 
     Parameters
     ----------
     path
-        The file. A run's identity contains its content (sha256), not its place.
+        The file. A run's identity contains its content (sha256), not its path.
     label
-        Name of the label column; for a LIBSVM file, which brings its own labels, nothing.
+        Name of the label column. Empty for a LIBSVM file, which has its own labels.
     arms
-        Instead of a label, the columns of the actions, at least 2: 0 or 1 (or truth values) says whether the action is
-        right in a row, of which none, several or all may be. All other columns are features. In memory a bit takes a byte.
+        The columns of the actions, at least 2, instead of a label. 0 or 1 (or a truth value) says whether the action is
+        right in a row; none, several or all actions may be right. All other columns are features. A bit takes a byte of
+        memory.
     right_above
-        Where arms are scores: an action is right where its score is at least this. None: arms are 0 and 1.
+        Threshold if arms are scores: an action is right if its score is at least this number. None: arms are 0 and 1.
     costs
-        The columns of what each action costs, one per arm and in their order, numbers of at least 0. They are no features,
-        and no agent observes them; results have the mean cost of the chosen actions.
+        The columns of the actions' costs, one per arm and in their order, numbers of at least 0. They are not features,
+        and no agent observes them. Results have the mean cost of the chosen actions.
     worth
-        What a unit of cost is worth in units of the score: an action is right where its score less `worth` times its cost is
-        at least `right_above`. 0: costs do not count.
+        The value of a unit of cost in units of the score. An action is right if its score minus `worth` times its cost
+        is at least `right_above`. With 0, costs do not count.
     per
-        With arms, a nominal feature: results have the mistakes of the best action per value of this column, and
-        `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. It changes no round.
+        With arms, a nominal feature. Results then have the mistakes of the best action per value of this column, and
+        `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. No round changes.
     text
-        Columns of texts, each of which becomes features of its words: scikit-learn's TF-IDF, of norm 1. Fitted on the whole
-        table; with an order, on the first eighth of the rows, whose own text features are 0. A missing text has no words.
+        Columns of texts, whose words become features: scikit-learn's TF-IDF, of norm 1. It is fitted on the whole
+        table. With an order, it is fitted on the first eighth of the rows, whose own text features are 0. A missing
+        text has no words.
     text_features
-        "words:1000": the 1,000 most frequent words of each text column; "svd:64": a truncated SVD of the TF-IDF of its 1,000.
+        "words:1000": the 1,000 most frequent words of each text column. "svd:64": a truncated SVD of the TF-IDF of its
+        1,000 most frequent words.
     format
-        "csv", "parquet", "libsvm", "arff", or "auto": by the ending (.csv .tsv .txt .data, .parquet .pq, .libsvm .svm
-        .svmlight, .arff, each also with .gz).
+        "csv", "parquet", "libsvm", "arff", or "auto", which uses the file's extension (.csv .tsv .txt .data, .parquet
+        .pq, .libsvm .svm .svmlight, .arff, each also with .gz).
     encoding
-        Of a CSV or ARFF file, by a name that Python knows ("cp1252", "latin-1", "utf-16-le"); "auto" takes UTF-8, and UTF-16
-        with a byte order mark.
+        Encoding of a CSV or ARFF file, as a name that Python supports ("cp1252", "latin-1", "utf-16-le"). "auto"
+        accepts UTF-8, and UTF-16 with a byte order mark.
     separator
-        Of a CSV file; "auto" finds tab, semicolon or comma.
+        Separator of a CSV file; "auto" detects tab, semicolon or comma.
     header
-        Whether the first line of a CSV file names the columns: "yes", "no" (they are then called "0", "1", ...), or "auto":
-        found out, by whether that line looks like those below it.
+        Whether the first line of a CSV file names the columns: "yes"; "no" (they are then called "0", "1", ...); or
+        "auto", which compares that line with those below it.
     decimal
-        Decimal sign of a CSV file, "." or ",".
+        Decimal separator of a CSV file, "." or ",".
     thousands
-        What groups the digits of numbers in a CSV file, such as "," in 26,238; "": nothing does.
+        Separator of thousands in a CSV file, such as "," in 26,238; "" if there is none.
     comments
-        Lines of a CSV file that begin with one of these are left out, such as "#".
+        Marks of comments, such as "#": lines of a CSV file that begin with one of them are left out.
     na_values
         Entries that count as missing, as texts; a number counts in any spelling, such as 9999 and 9999.0.
     drop_rows
-        Numbers of data rows to leave out, from 0, the header not counted; for instance malformed ones.
+        Numbers of data rows to leave out, from 0, without the header; for instance malformed rows.
     drop_columns
-        Names of columns to leave out; for instance identifiers, or columns that give the label away. Those of a LIBSVM
+        Names of columns to leave out, for instance identifiers, or columns that reveal the label. Those of a LIBSVM
         file are called "0", "1", ...
     roles
-        By column, its role if not the one of its type: "numeric", "nominal" (numbers that are
-        codes), "time" (dates, or texts in ISO 8601, as days since 1970) or "drop".
+        Role by column, if it differs from that of its type: "numeric", "nominal" (numbers that are codes), "time"
+        (dates, or texts in ISO 8601, as days since 1970) or "drop".
     max_categories
-        A nominal column with more categories is refused.
+        A nominal column with more categories is rejected.
     order
-        "shuffle": a fresh seeded order per pass. "file": the rows as they stand. "time:COLUMN": by a column of numbers or dates
-        (ISO 8601), which is then no feature; rows of one time stay as they stand. In order, scaling "auto" is "running": each
-        number is brought to [0, 1] by the least and the largest of its column up to then, those far out clipped, and gaps are
-        filled with the mean up to then; no later row's values change a context. Known beforehand are the columns, their
-        categories, and which have gaps. No other scaling is allowed.
+        "shuffle": a new seeded order in each pass. "file": the order of the file. "time:COLUMN": the order of a column
+        of numbers or dates (ISO 8601), which is then not a feature; rows of equal time keep their order. With "file"
+        and "time:COLUMN", scaling "auto" is "running": each number is scaled to [0, 1] by the least and the largest
+        number of its column so far, outliers are clipped, and gaps are filled with the mean so far. The values of later
+        rows do not change a context. The columns, their categories, and which of them have gaps are known in advance.
+        No other scaling is allowed.
     group
-        A column, which is then no feature: rows of one value are shown together, and of each group only the first row
-        counts in a ranking, as whoever remembers it has seen the others. "copies and near copies" finds groups of rows that
-        are alike, beyond chance, in the features. "": each row is a separate group.
+        A column, which is then not a feature. Rows with the same value are shown together, and only the first row of
+        each group counts in a ranking, because an agent that stores it has seen the others. "copies and near copies"
+        detects groups of rows whose features are more alike than by chance. "": each row is a separate group.
     scaling
-        "none": numeric columns as given; "minmax": each brought to [0, 1]; "auto": minmax if ranges differ by more than
-        10 times, and columns with numbers far from the others first clipped, or replaced by ranks where these are many (not in
-        a file that stays sparse); "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table;
-        "rowwise": asinh of each number, then each row divided by its own norm, which looks at no other row, past or future.
+        "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
+        more than 10 times; columns with outliers are first clipped, or replaced by ranks if there are many outliers
+        (not in a file that stays sparse). "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole
+        table. "rowwise": asinh of each number, then each row divided by its own norm, without use of any other row,
+        past or future.
     missing
-        What is done about missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (mean, and a 0/1
-        column that says so) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a" and
-        "None" are missing among numbers, and values in a label or a text column. Except with "error", rows without a label
-        are left out.
+        Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
+        that marks them) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a"
+        and "None" are missing among numbers, and are values in a label or a text column. Except with "error", rows
+        without a label are left out.
     normalize
         Divide by the largest row norm.
     intercept
         Append a constant column.
     horizon
-        T, rounds of an episode; in a sweep, set by the sweep's `rounds`.
+        T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        One line naming file and setting for whatever is wrong with either.
+        The file or a setting is invalid; the message names both in one line.
     """
 
     id: ClassVar[str] = "banditlab/Table-v0"
@@ -213,21 +219,21 @@ class Table(DataSetEnv):
             raise UsageError(f"order (--order) must be shuffle, file or time:COLUMN, got {self.order!r}")
         if scaling != "auto" and self.in_order != (scaling == "running"):
             raise UsageError(
-                f"{self.path}: scaling (--scaling) {scaling!r} and order (--order) {self.order!r} exclude one another"
+                f"{self.path}: scaling (--scaling) {scaling!r} and order (--order) {self.order!r} cannot be combined"
             )
         self.normalize, self.intercept = bool(normalize), bool(intercept)
         if self.format == "libsvm" and (self.label_column or self.arms):
             named = "arms" if self.arms else "label (--label)"
-            raise UsageError(f"{self.path}: {named}: a LIBSVM file brings its own labels; leave it out")
+            raise UsageError(f"{self.path}: {named}: a LIBSVM file has its own labels; leave it out")
         super().__init__(horizon)
         self.scaling = self._table.scaling
         self.per_features = self._per_features() if self.per else None
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings with the file's content hash, and its format, instead of its path.
+        """Return the settings with the file's content hash and its format instead of its path.
 
-        An empty list of rows, columns or roles counts as none. `header` is included if the file has none.
+        An empty list of rows, columns or roles counts as none. `header` is included if the file has no header.
         """
         rest = {name: value for name, value in settings.items() if name not in ("path", "per")}
         rest |= {name: rest[name] or None for name in LISTS if name in rest}
@@ -279,7 +285,7 @@ class Table(DataSetEnv):
         for name in self.text:
             refuse_column("text (--text)", name, list(given.columns), self.path)
             if not pd.api.types.is_string_dtype(given[name].dropna()):
-                raise UsageError(f"{self.path}: text (--text): column {name!r} holds no texts")
+                raise UsageError(f"{self.path}: text (--text): column {name!r} has no texts")
             if self.missing == "error":
                 refuse_gaps_of(given[name], f"{self.path}: text column {name!r}")
         if "order" in columns:
@@ -301,12 +307,12 @@ class Table(DataSetEnv):
 
     @cached_property
     def looks_ordered(self) -> bool:
-        """Whether rows near one another are alike, in labels and features."""
+        """Whether neighbouring rows are similar, in labels and in features."""
         return not self.sparse and follow_time(*self._table.alone())
 
     @cached_property
     def follows_time(self) -> bool:
-        """Whether they are, and the labels are not shown to depend on the features beyond what time explains."""
+        """Whether neighbouring rows are similar and labels do not depend on features beyond the effect of time."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
     def _frame(self, content: bytes) -> ReadFrame:
@@ -324,17 +330,17 @@ class Table(DataSetEnv):
         return nominal[self.per]
 
     def column(self, name: str) -> Floats:
-        """Return the numbers of a column that is no feature, (N,), NaN where an entry is missing.
+        """Return the numbers (N,) of a column that is not a feature, with NaN for missing entries.
 
         Raises
         ------
         UsageError
-            The column is not among `drop_columns`, or has an entry that is not a number of at least 0; or rows are sparse.
+            The column is not among `drop_columns`, an entry is not a number of at least 0, or rows are sparse.
         """
         numbers = self._table.numbers
         if name not in self.drop_columns or numbers is None:
             raise UsageError(
-                f"{self.path}: column {name!r} must be among drop_columns of a dense table: it is not known beforehand"
+                f"{self.path}: column {name!r} must be among drop_columns of a dense table, because it is not a feature"
             )
         content = files.content_of(self.path, files.read_bytes(self.path), self.format, self.encoding)
         given = self._frame(content).frame[[name]].loc[numbers.tolist()]
@@ -384,7 +390,7 @@ class ReadFrame(NamedTuple):
     faults: Sequence[FaultError] = ()
 
     def checked(self) -> ReadFrame:
-        """Return it, or raise its first fault."""
+        """Return the object, or raise its first fault."""
         if self.faults:
             raise self.faults[0]
         return self

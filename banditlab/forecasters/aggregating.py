@@ -32,10 +32,10 @@ RESOLVED = 1e-6
 
 
 class Net(NamedTuple):
-    """Members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
+    """The members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
 
-    slope (N, K, d): gradients of the members' summed losses. rounds (1,) learnt; smoothed (1,): what smoothing has cost.
-    Z (N, K) is scratch.
+    slope (N, K, d) has the gradients of the members' summed losses. rounds (1,) is the number of updates; smoothed (1,)
+    is the cost of smoothing so far. Z (N, K) is scratch.
     """
 
     M: NDArray[np.float64]
@@ -47,13 +47,13 @@ class Net(NamedTuple):
     Z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rounds": COUNT}
 
 
 @njit
 def forecast(net, x, mu, z):
-    """Write ln of the smoothed mixture at x (d,) into z (K,); leave the members' log softmax in net.Z."""
+    """Write ln of the smoothed mixture at x (d,) into z (K,), and the members' log softmax into net.Z."""
     mix_linear(net.M, net.w, x, net.Z, z)
     smooth(z, mu)  # q = (1 - mu) E softmax(W x) + mu/K
 
@@ -79,7 +79,7 @@ def learn(net, x, y, mu, z):
 
 @njit
 def learn_block(net, X, y, mu, logits):
-    """Forecast and learn n rounds; fill logits (n, K)."""
+    """Forecast and update for n rounds, and write the logits (n, K)."""
     net, X = borrow(net), borrow(X)
     for t in range(X.shape[0]):
         learn(net, X[t], y[t], mu, logits[t])
@@ -90,30 +90,30 @@ class Aggregating(Forecaster):
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule (Algorithm 1): :math:`P_1` uniform on :math:`\{W : \|W_k\| \le B\}`;
-    :math:`q = (1 - \mu) \mathbb{E}_{P_t}[\mathrm{softmax}(W x_t)] + \mu/K`, answered as :math:`\ln q`;
-    :math:`P_{t+1}(W)` proportional to :math:`P_t(W)\, \mathrm{softmax}(W x_t)_{y_t}`. The loss of
-    :math:`\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)` is the mix loss
-    :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`, with equality. :math:`P_t` is represented by
-    `sampler`:
+    Update rule (Algorithm 1): :math:`P_1` is uniform on :math:`\{W : \|W_k\| \le B\}`. The forecast is :math:`\ln q`
+    with :math:`q = (1 - \mu) \mathbb{E}_{P_t}[\mathrm{softmax}(W x_t)] + \mu/K`, and :math:`P_{t+1}(W)` is proportional
+    to :math:`P_t(W)\, \mathrm{softmax}(W x_t)_{y_t}`. The loss of
+    :math:`\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)` equals the mix loss
+    :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
-    * "quadrature", :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform on
-      :math:`[-2 B, 2 B]` (AIOLI's margin_bound; two independent uniform rows would make it triangular), integrated by
-      Gauss-Legendre nodes.
-    * "net": N matrices drawn once from :math:`P_1`, weights exact from then on.
+    * "quadrature", for :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform
+      on :math:`[-2 B, 2 B]` (AIOLI's margin_bound; two independent uniform rows would make it triangular) and is
+      integrated by Gauss-Legendre nodes.
+    * "net": N matrices are drawn once from :math:`P_1`, and their weights are exact from then on.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.
-      `diagnostics()` reports acceptance and effective sample size.
+      `diagnostics()` returns acceptance and effective sample size.
 
-    Guarantee: with exact integrals, regret at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
-    with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` is that where the nodes
-    provably integrate every posterior up to the horizon to 1e-6; elsewhere it is :math:`-\ln(h - 2 w) + 4 B R T h` at
-    the best h, w the heaviest node, which says little. The running certificate is the loss less what convexity leaves
-    possible between nodes, from their losses and slopes. The net's regret is at most :math:`\ln N` against the best
-    of its members (`regret_to_net`), which says nothing about the ball: no bound and no certificate, nor for "mala".
+    Guarantee: with exact integrals the regret is at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
+    with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` returns it if the nodes
+    provably integrate every posterior up to the horizon to 1e-6. Otherwise `bound` is :math:`-\ln(h - 2 w) + 4 B R T h`
+    at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus the least
+    value that convexity allows between nodes, given their losses and slopes. The net's regret is at most :math:`\ln N`
+    against the best of its members (`regret_to_net`). That does not extend to the ball, so that the net has no bound
+    and no certificate; "mala" has none either.
 
-    Cost: :math:`O(N K d)` per round and :math:`2 N K d` numbers for "quadrature" and "net". "mala":
-    :math:`O(\text{chains}\,\text{steps}\, m K d)` an update with m distinct contexts so far, memory growing with m;
-    :math:`O(\text{chains}\,\text{steps}\, K d)` a forecast.
+    Cost of "quadrature" and "net": :math:`O(N K d)` per round, and :math:`2 N K d` numbers. Cost of "mala", with m
+    distinct contexts so far: :math:`O(\text{chains}\,\text{steps}\, m K d)` per update,
+    :math:`O(\text{chains}\,\text{steps}\, K d)` per forecast, and memory that grows with m.
 
     Parameters
     ----------
@@ -122,25 +122,25 @@ class Aggregating(Forecaster):
     sampler
         "net", "quadrature" or "mala".
     smoothing
-        :math:`\mu` in [0, 1/2]; "theory" is :math:`1/T`, which needs the horizon. Costs at most :math:`2 \mu` a
-        round.
+        :math:`\mu` in [0, 1/2]; "theory" is :math:`1/T`, which needs the horizon. It costs at most :math:`2 \mu` nats
+        per round.
     nodes
-        Nodes of the quadrature, or "theory": as many as the bound needs to count them as exact, of order
-        :math:`B R \sqrt{T}`, at least 801; needs the horizon. (801 are exact in practice while :math:`B R \sqrt{T}`
-        is below 200.)
+        Number of nodes of the quadrature, or "theory", which needs the horizon: as many as the bound needs to count
+        them as exact, of order :math:`B R \sqrt{T}`, at least 801. (801 nodes are exact in practice while
+        :math:`B R \sqrt{T}` is below 200.)
     members
-        N, the matrices of the net.
+        N, the number of matrices of the net.
     chains, steps
-        Langevin chains and their steps after each round; all chains x steps positions are averaged.
+        Number of Langevin chains, and of their steps after each round; all chains x steps positions are averaged.
 
     Raises
     ------
     IncompatibleError
-        "quadrature" for another problem than :math:`d = 1`, :math:`K = 2`, or "mala" for :math:`K d > 60`.
+        "quadrature" without :math:`d = 1` and :math:`K = 2`, or "mala" with :math:`K d > 60`.
     HorizonRequiredError
-        `smoothing = "theory"` or `nodes = "theory"` where the horizon is unknown.
+        `smoothing = "theory"` or `nodes = "theory"`, and the horizon is unknown.
     UsageError
-        A setting out of its range, or "net" or "mala" without a generator.
+        A setting is outside its range, or "net" or "mala" has no generator.
 
     References
     ----------
@@ -202,10 +202,12 @@ class Aggregating(Forecaster):
             raise IncompatibleError(f"sampler = 'quadrature' needs d = 1 and K = 2, got d = {d}, K = {K}")
         if self.sampler == "mala" and K * d > 60:
             raise IncompatibleError(
-                f"sampler = 'mala' is for K d up to 60, got {K * d}; use 'net' or another forecaster"
+                f"sampler = 'mala' needs K d of at most 60, got {K * d}; use 'net' or another forecaster"
             )
         if self.sampler != "quadrature" and self.rng is None:
-            raise UsageError(f"sampler = {self.sampler!r} needs a generator")
+            raise UsageError(
+                f"sampler = {self.sampler!r} draws random numbers: rng must be a numpy Generator, got None"
+            )
 
     def _prior(self, n: int) -> Floats:
         """Return n matrices (n, K, d) drawn uniformly from the row ball."""
@@ -271,16 +273,16 @@ class Aggregating(Forecaster):
     def _forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
         if self.sampler == "mala":
             raise UsageError(
-                "sampler = 'mala' forecasts no blocks: its chains draw in every round; use predict and update"
+                "sampler = 'mala' does not forecast blocks, because its chains draw in every round; use predict and update"
             )
         learn_block(self.state, X, y, self.smoothing, logits)
 
     # ------------------------------------------------------------------------------------------- bounds and diagnostics
 
     def regret_to_net(self) -> float:
-        """Return the loss so far less that of the best net member or node; NaN for "mala".
+        """Return the loss so far minus that of the best net member or node; NaN for "mala".
 
-        Smoothing left out, a member's is -ln of its prior at most: ln N for the net.
+        Without smoothing, the regret to a member is at most -ln of its prior weight: ln N for the net.
         """
         if self.sampler == "mala":
             return math.nan
@@ -289,7 +291,8 @@ class Aggregating(Forecaster):
     def diagnostics(self) -> dict[str, float]:
         """Return acceptance (all rounds), step size and effective sample size (the last round's worst coordinate).
 
-        Coordinates are those of W less its mean row, which alone matters. Empty for "quadrature" and "net".
+        Coordinates are those of W minus its mean row, which alone matters. The result is empty for "quadrature" and
+        "net".
         """
         if self.sampler != "mala":
             return {}
@@ -329,7 +332,7 @@ class Aggregating(Forecaster):
     # ------------------------------------------------------------------------------------------------------------- state
 
     def limits(self) -> Limits:
-        """Return the range of what is counted."""
+        """Return the allowed ranges of the counts."""
         return {"_round": COUNT}
 
     @classmethod
@@ -344,7 +347,7 @@ class Aggregating(Forecaster):
         return 16.0 * count * problem.n_classes * problem.n_features
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state; for "mala" the distinct contexts and their counts included."""
+        """Return the state; for "mala" it includes the distinct contexts and their counts."""
         return {
             "rng": self.rng,
             "stream": self._stream,

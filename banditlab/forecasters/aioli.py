@@ -30,11 +30,11 @@ r""":math:`R^2/\lambda` above which C has lost too much, too, for a certificate.
 
 
 class State(NamedTuple):
-    """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature is c,
-    virtual_weight w.
+    """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature and
+    virtual_weight.
 
-    spent (1,) is the certificate's sum. :math:`u = C'x`, :math:`v = A^{-1} x` and nonzero, the context's non-zero
-    positions, each (d,), are scratch.
+    curvature is c and virtual_weight is w. spent (1,) is the sum of the certificate. Scratch arrays of shape (d,):
+    :math:`u = C'x`, :math:`v = A^{-1} x`, and nonzero, the positions of the context's nonzero entries.
     """
 
     P: NDArray[np.float64]
@@ -47,14 +47,14 @@ class State(NamedTuple):
     nonzero: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"nonzero": (0, self.v.shape[-1] - 1)}
 
     @classmethod
     def initial(
         cls, d: int, regularization: float, curvature: float, virtual_weight: float, rooted: bool = False
     ) -> State:
-        r"""Return :math:`A = \lambda I`, :math:`b = 0`."""
+        r"""Return the state with :math:`A = \lambda I` and :math:`b = 0`."""
         P = np.eye(d) / (math.sqrt(regularization) if rooted else regularization)
         h, spent, (u, v) = np.zeros(d), np.zeros(1), np.zeros((2, d))
         return cls(P, h, curvature, virtual_weight, spent, u, v, np.zeros(d, np.int64))
@@ -69,8 +69,9 @@ def predict_kernel(state, x, z):
 
 @inline
 def surrogate(t, y, c):
-    r"""Return :math:`(\kappa, \gamma, \beta)` of a round predicted with margin t: :math:`A \mathrel{+}= \kappa x x'`,
-    :math:`g = \gamma x`, :math:`b \mathrel{+}= \beta x`.
+    r"""Return :math:`(\kappa, \gamma, \beta)` of a round whose forecast margin was t.
+
+    They determine :math:`A \mathrel{+}= \kappa x x'`, :math:`g = \gamma x` and :math:`b \mathrel{+}= \beta x`.
     """
     sign = 1.0 if y == 0 else -1.0
     right = 1.0 / (1.0 + math.exp(-abs(t)))  # sigmoid(|t|)
@@ -82,10 +83,10 @@ def surrogate(t, y, c):
 
 @njit
 def learn(state, m, q, t, y):
-    r"""Update with the label y at :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, `state.v` :math:`= A^{-1} x` and the
-    margin t that was forecast.
+    r"""Update all but :math:`A^{-1}` with the label y; return :math:`\kappa` and :math:`1/(1 + \kappa q)`.
 
-    All but :math:`A^{-1}` itself. Returns :math:`\kappa` and :math:`1/(1 + \kappa q)`.
+    The arguments are :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x` and the forecast margin t; `state.v` is
+    :math:`A^{-1} x`.
     """
     v, h = state.v, state.h
     c, w = state.curvature, state.virtual_weight
@@ -145,55 +146,55 @@ class AIOLI(KernelForecaster):
     r"""Follow the regularised leader on quadratic surrogates, plus one virtual label of each sign at the next context.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are :math:`(z, 0)`.
+    paper; the forecast logits are :math:`(z, 0)`.
 
-    Update rule: :math:`\theta_t` minimises (3), the sum of :math:`\lambda \|\theta\|^2`, the surrogates (2) of the
-    past losses with curvature :math:`\eta_s = 2 c e^{y_s z_s}`, and
-    :math:`w [\mathrm{loss}(\theta'x_t, +1) + \mathrm{loss}(\theta'x_t, -1)]`; :math:`z = x_t' \theta_t` is the root
-    of :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, found by Newton's method.
-    Then (5): :math:`A \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`. (The paper's
-    Algorithms 1 and 2 lack this 1/2 and Algorithm 2 starts from the inverse of :math:`A_0`; (3) and (5) are right,
-    and are what is minimised here.)
+    Update rule: :math:`\theta_t` minimises (3), the sum of :math:`\lambda \|\theta\|^2`, the surrogates (2) of the past
+    losses with curvature :math:`\eta_s = 2 c e^{y_s z_s}`, and
+    :math:`w [\mathrm{loss}(\theta'x_t, +1) + \mathrm{loss}(\theta'x_t, -1)]`. The margin :math:`z = x_t' \theta_t` is
+    the root of :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = x'A^{-1} b` and :math:`q = x'A^{-1} x`, found by
+    Newton's method. Then (5): :math:`A \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`.
+    (The paper's Algorithms 1 and 2 lack this 1/2, and Algorithm 2 starts from the inverse of :math:`A_0`. Equations (3)
+    and (5) are right and are used here.)
 
-    Guarantee (Theorem 1, :math:`w = 1`): regret at most
+    Guarantee (Theorem 1, :math:`w = 1`): the regret is at most
     :math:`\lambda B_{\theta}^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))` against every :math:`\theta` with
-    :math:`\|\theta\| \le B_{\theta}`, for every admissible c; the paper's is :math:`1/(2c) = 1 + B_{\theta} R`
+    :math:`\|\theta\| \le B_{\theta}`, for every admissible c. The paper's c satisfies :math:`1/(2c) = 1 + B_{\theta} R`
     ("simple"). The running certificate is
 
     .. math::
 
         \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q_{t-1}],
 
-    with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`: the proof before anything is
-    bounded, valid for any w.
+    with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`. It is the expression in the proof
+    before any bound is applied, and is valid for any w.
 
-    Rounding: up to :math:`R^2 / \lambda = 10^{7}` :math:`A^{-1}` itself is stored, beyond it C with
-    :math:`A^{-1} = C C'` (Potter's update), which loses half as many digits: margins stay right to about 1e-9 up to
-    :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
+    Rounding: up to :math:`R^2 / \lambda = 10^{7}`, :math:`A^{-1}` itself is stored. Beyond it C with
+    :math:`A^{-1} = C C'` is stored (Potter's update), which loses half as many digits. Margins have an error of about
+    1e-9 up to :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
 
-    Cost: :math:`2 d^2` multiplications per round, the forecast's half only for what is not 0 in the context;
-    :math:`d^2` numbers. With C half as much again.
+    Cost: :math:`2 d^2` multiplications per round, where the forecast's half is needed only for nonzero entries of the
+    context. Memory: :math:`d^2` numbers. With C both are half as large again.
 
     Parameters
     ----------
     norm_bound
-        B, the largest norm of a row of a two-row W. The paper's own B bounds :math:`\theta = W_0 - W_1`, hence is
-        :math:`2 B`; it is the attribute `margin_bound`.
+        B, the largest norm of a row of a two-row W. The paper's own B bounds :math:`\theta = W_0 - W_1`. It is
+        :math:`2 B`, the attribute `margin_bound`.
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     virtual_weight
-        w, the weight of the two virtual labels; 1 in the paper, and the bound holds for 1 only.
+        w, the weight of the two virtual labels. It is 1 in the paper, and the bound holds for 1 only.
     curvature
         c in :math:`\eta_t = 2 c e^{y z}`: "simple" is :math:`1/(2 (1 + B_{\theta} R))`, the paper's; "tight" is
         :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = B_{\theta} R`, the best closed form; or a number. Above
-        "tight" nothing is proved: no bound, no certificate.
+        "tight" nothing is proved, and there is no bound and no certificate.
 
     Raises
     ------
     IncompatibleError
         More than two classes.
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -234,24 +235,25 @@ class AIOLI(KernelForecaster):
 
     @property
     def rooted(self) -> bool:
-        """Whether C, :math:`A^{-1} = C C'`, is stored instead of :math:`A^{-1}`."""
+        """Whether C with :math:`A^{-1} = C C'` is stored instead of :math:`A^{-1}`."""
         return self.problem.radius**2 > ROOT_FROM * self.regularization
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels of the form that :math:`A^{-1}` is stored in."""
+        """The kernels for the stored form of :math:`A^{-1}`."""
         return ROOT_KERNELS if self.rooted else super().kernels
 
     @property
     def margin_bound(self) -> float:
-        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`: B in the paper."""
+        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`, which is B in the paper."""
         return 2.0 * self.norm_bound
 
     def update_soft(self, context: Any, label: Any) -> None:
-        """Update with the distribution `label` (2,) at `context` (d,); a one-hot label equals the class, to the last
-        bit.
+        """Update with the distribution `label` (2,) at `context` (d,); a one-hot label gives the bits of an update with
+        the class.
 
-        The curvature of a surrogate does not depend on the label, its gradient is linear in it; the certificate holds.
+        The curvature of a surrogate does not depend on the label, and its gradient is linear in it. The certificate
+        holds.
         """
         y, state = as_distribution(label, 2), self.state
         hard, spent = int(np.argmax(y)), float(state.spent[0])
@@ -269,7 +271,9 @@ class AIOLI(KernelForecaster):
         state.spent[0] = spent + 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 1's regret after `rounds` rounds, in nats; None where curvature or weight are not covered."""
+        """Return Theorem 1's regret after `rounds` rounds, in nats, or None if it does not cover the curvature or the
+        weight.
+        """
         if not self._proved() or self.virtual_weight != 1.0:
             return None
         d, R = self.problem.n_features, self.problem.radius
@@ -278,7 +282,7 @@ class AIOLI(KernelForecaster):
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far, in nats.
 
-        NaN for a curvature that is not admissible, and for a regularization so small that rounding is not.
+        NaN for a curvature that is not admissible, and if the regularization is so small that rounding errors matter.
         """
         if not self._proved() or self.problem.radius**2 > ROOT_TO * self.regularization:
             return math.nan

@@ -1,4 +1,4 @@
-"""AIOLI as Algorithm 2 has it, corrected: a Cholesky factor, and gradient descent in two dimensions (COLT 2020)."""
+"""AIOLI by a corrected Algorithm 2: a Cholesky factor, and gradient descent in two dimensions (COLT 2020)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ r""":math:`R^2/\lambda` above which the factor has too few digits for a certific
 
 
 class State(NamedTuple):
-    """L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,) is the certificate's sum."""
+    """The state: L (d, d) lower triangular, :math:`A = L L'`; b (d,); spent (1,), the sum of the certificate."""
 
     L: NDArray[np.float64]
     b: NDArray[np.float64]
@@ -29,24 +29,25 @@ class State(NamedTuple):
 
 
 class AIOLIDirect(Forecaster):
-    r"""AIOLI by Algorithm 2: L with :math:`A = L L'`, Lemma 2's problem in two dimensions, Lemma 3's gradient steps.
+    r"""Play AIOLI by Algorithm 2: L with :math:`A = L L'`, and Lemma 3's gradient steps for Lemma 2's problem.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are :math:`(z, 0)`.
+    paper; the forecast logits are :math:`(z, 0)`.
 
-    Update rule: :math:`V = L^{-1} (b, x)`, shape (d, 2); :math:`(U, \Sigma)` the eigenvalues and -vectors of :math:`V'V`,
-    those above rounding; :math:`u = \Sigma^{1/2} U'e_1`, :math:`v = \Sigma^{1/2} U'e_2`; :math:`\omega` goes T steps
-    of :math:`\lambda/(4 \lambda + R^2)` down (6),
-    :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`, from 0; the margin is
-    :math:`v'\omega`, since :math:`\theta = L^{-T} V U \Sigma^{-1/2} \omega`. Then A and b change as in (5), L by a
-    rank-one update of the Cholesky factor. Algorithm 2 prints :math:`L_0 = \lambda^{-1/2} I` for
-    :math:`\lambda^{1/2} I`, :math:`L_t` for :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md): corrected here.
+    Update rule: let :math:`V = L^{-1} (b, x)`, of shape (d, 2), and let :math:`(U, \Sigma)` be the eigenvectors and
+    eigenvalues of :math:`V'V`, those above rounding. With :math:`u = \Sigma^{1/2} U'e_1` and
+    :math:`v = \Sigma^{1/2} U'e_2`, the function (6) is
+    :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`. :math:`\omega` takes T gradient
+    steps of size :math:`\lambda/(4 \lambda + R^2)` on (6), from 0. The margin is :math:`v'\omega`, because
+    :math:`\theta = L^{-T} V U \Sigma^{-1/2} \omega`. Then A and b change as in (5), and L by a rank-one update of the
+    Cholesky factor. Algorithm 2 prints :math:`L_0 = \lambda^{-1/2} I` instead of :math:`\lambda^{1/2} I`, :math:`L_t`
+    instead of :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md). These errors are corrected here.
 
-    Guarantee: Theorem 4, at the number of steps that `aioli_steps` gives (steps = "theory"); Theorem 7 as corrected
-    (`aioli_inexact`) at another one. The running certificate holds whatever the margin was: :math:`\lambda B^2` plus,
-    a round, the loss less what the least value of the surrogates' sum grows by.
+    Guarantee: Theorem 4 for the number of steps that `aioli_steps` returns (steps = "theory"), and a corrected Theorem
+    7 (`aioli_inexact`) for other numbers. The running certificate holds for any margin. It is :math:`\lambda B^2` plus,
+    in each round, the loss minus the increase of the least value of the surrogates' sum.
 
-    Cost: :math:`d^2` multiplications a forecast, :math:`4 d^2` an update, :math:`d^2` numbers; interpreted.
+    Cost: :math:`d^2` multiplications per forecast and :math:`4 d^2` per update, in Python. Memory: :math:`d^2` numbers.
 
     Parameters
     ----------
@@ -55,16 +56,16 @@ class AIOLIDirect(Forecaster):
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     steps
-        T, the gradient steps of a round; "theory" is Theorem 4's, which needs the horizon.
+        T, the number of gradient steps per round; "theory" is Theorem 4's number, which needs the horizon.
 
     Raises
     ------
     IncompatibleError
         More than two classes.
     HorizonRequiredError
-        steps = "theory" without a horizon.
+        steps = "theory", and the horizon is unknown.
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -113,11 +114,11 @@ class AIOLIDirect(Forecaster):
 
     @property
     def margin_bound(self) -> float:
-        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`: B in the paper."""
+        r"""The bound :math:`2 B` on :math:`\|\theta\| = \|W_0 - W_1\|`, which is B in the paper."""
         return 2.0 * self.norm_bound
 
     def _margin(self, x: Floats) -> tuple[float, float, float, Floats]:
-        """Return the margin that T steps lead to, :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, and :math:`L^{-1} x`."""
+        """Return the margin after T steps, :math:`m = x'A^{-1} b`, :math:`q = x'A^{-1} x`, and :math:`L^{-1} x`."""
         V = solve_triangular(self.state.L, np.stack([self.state.b, x], axis=1), lower=True)
         gram = V.T @ V
         sigma, U = np.linalg.eigh(gram)
@@ -150,7 +151,7 @@ class AIOLIDirect(Forecaster):
         cholesky_update(self.state.L, math.sqrt(kappa) * x)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 4's regret after `rounds` rounds, in nats, or Theorem 7's at fewer steps."""
+        """Return Theorem 4's regret after `rounds` rounds, in nats, or Theorem 7's for fewer steps."""
         d, B, R, lam = self.problem.n_features, self.margin_bound, self.problem.radius, self.regularization
         if self.steps >= aioli_steps(rounds, B, R, lam):
             return aioli_theorem_4(rounds, d, B, R, lam)
@@ -159,14 +160,16 @@ class AIOLIDirect(Forecaster):
         return aioli_inexact(rounds, d, B, R, lam, left)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far, in nats; NaN where rounding is not small."""
+        """Return the data-dependent bound on the regret so far, in nats, or NaN if rounding errors are not small."""
         if self.problem.radius**2 > DIGITS * self.regularization:
             return math.nan
         return self.regularization * self.margin_bound**2 + float(self.state.spent[0])
 
 
 def cholesky_update(L: Floats, w: Floats) -> None:
-    r""":math:`L L' \mathrel{+}= w w'`, L (d, d) lower triangular and w (d,): Golub and Van Loan's rank-one update, in place."""
+    r"""Add :math:`w w'` to :math:`L L'` in place, for L (d, d) lower triangular and w (d,): Golub and Van Loan's
+    update.
+    """
     w = w.copy()
     for j in range(len(w)):
         a = L[j, j]

@@ -30,11 +30,11 @@ from banditlab.validation import one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term is used,
-    :math:`\lambda`.
+    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term
+    is used, :math:`\lambda`.
 
-    spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the largest
-    :math:`\|x\|^2` learnt; unsolved (1,) counts the updates whose root stopped short of its tolerance; g, u (K,) and
+    spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error, longest (1,) the largest
+    :math:`\|x\|^2` of an update. unsolved (1,) counts the updates whose root did not reach its tolerance. g, u (K,) and
     root are scratch.
     """
 
@@ -50,13 +50,13 @@ class State(NamedTuple):
     root: RootScratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"unsolved": COUNT}
 
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At is in state.blocks; return root's residual."""
+    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At is in state.blocks; return the result of `root`."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
@@ -68,11 +68,11 @@ predict_kernel, predict_many_kernel = prediction_kernels(solve_at, __name__)
 
 @njit
 def learn_coefficients(state, y, z):
-    r"""Write :math:`(s - e_y) + Q_c u` into state.u, :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})` (plus
-    :math:`2 z` where the linear term is the printed one).
+    r"""Write :math:`(s - e_y) + Q_c u` into state.u, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`.
 
-    Returns :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, the round's term of the certificate (for the corrected linear
-    term), and the sum of the two.
+    With the printed linear term, u has the additional term :math:`2 z`. Returns
+    :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, the round's term of the certificate (for the corrected linear term), and
+    the sum of the two.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
@@ -94,8 +94,10 @@ def learn_coefficients(state, y, z):
 
 @njit
 def sizes(g, At, residual):
-    r"""Return the root's residual, given relative to :math:`1 + \max |g|`, and :math:`|\sum_k \text{mean}_k|`, for
-    :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}` (K,).
+    r"""Return the root's residual and :math:`|\sum_k \text{mean}_k|`, for
+    :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}`.
+
+    g has the shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.
     """
     top, shared = 0.0, 0.0
     for k in range(g.shape[0]):
@@ -135,38 +137,37 @@ class FOLKLORE(QuadraticForecaster):
 
         \mathrm{vec}(W)' A_{t-1}\, \mathrm{vec}(W) + \langle G_{t-1}, W \rangle + \phi_t(W),
 
-    with :math:`\phi_t` of (3.1): the mean of the losses of the K labels at :math:`x_t` plus the linear term
-    :math:`B_t` of Lemma 8. Then :math:`A_t = A_{t-1} + c H_t` and
-    :math:`G_t = G_{t-1} + \mathrm{grad} - 2c H_t\, \mathrm{vec}(W_t)`, :math:`H_t` and grad the loss's Hessian and
-    gradient at :math:`W_t`. All of a round happens in K dimensions: with
-    :math:`\tilde A = (1/2)(I \otimes x)' A^{-1} (I \otimes x)` the logits are the root of
-    :math:`z = g - \tilde A\, \mathrm{softmax}(z)`,
-    :math:`g = (1/2)\, \mathrm{diag}(\tilde A) - (1/2)(I \otimes x)' A^{-1} G` (Newton's method with step halving), and
-    :math:`A^{-1}` changes by rank :math:`K - 1`.
+    with :math:`\phi_t` of (3.1): the mean of the losses of the K labels at :math:`x_t` plus the linear term :math:`B_t`
+    of Lemma 8. Then :math:`A_t = A_{t-1} + c H_t` and
+    :math:`G_t = G_{t-1} + \mathrm{grad} - 2c H_t\, \mathrm{vec}(W_t)`, where :math:`H_t` and grad are the loss's
+    Hessian and gradient at :math:`W_t`. A round is computed in K dimensions. Let
+    :math:`\tilde A = (1/2)(I \otimes x)' A^{-1} (I \otimes x)` and
+    :math:`g = (1/2)\, \mathrm{diag}(\tilde A) - (1/2)(I \otimes x)' A^{-1} G`. The logits are the root of
+    :math:`z = g - \tilde A\, \mathrm{softmax}(z)` (Newton's method with step halving), and :math:`A^{-1}` changes by
+    rank :math:`K - 1`.
 
-    Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is no lower bound
-    (at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38); its Algorithm 1 leaves out
-    :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both are available: curvature =
-    "printed", `linear_term = "printed"`; neither has a guarantee.
+    Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is not a lower bound:
+    at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38. Its Algorithm 1 omits
+    :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both printed forms are available
+    (`curvature = "printed"`, `linear_term = "printed"`), without a guarantee.
 
-    Guarantee (Theorem 3 with the constants it really has): regret at most
-    :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))` over :math:`\{W : \|W_k\| \le B\}` if
-    :math:`c R^2 \le \lambda`; a variant covers the other :math:`\lambda`. The running certificate is, with A at its
-    value before round t, :math:`\lambda K B^2 + (1/4) \sum_t [\mathrm{tr}(A^{-1} H_t) - u'Q_c u]`,
-    :math:`u = 2 \tilde A e_y - \mathrm{diag}(\tilde A)` and :math:`V Q_c V'` what :math:`A^{-1}` loses in the round:
-    :math:`\lambda \|W - 1 \bar w'\|_F^2`, which is at most :math:`\lambda K B^2` over the ball, plus Lemma 6's terms
-    for one-hot labels. What rounding may have done to the sum is carried along; the certificate is NaN where that is
-    not small, and where a context was longer than R.
+    Guarantee (Theorem 3 with corrected constants): the regret over :math:`\{W : \|W_k\| \le B\}` is at most
+    :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))` if :math:`c R^2 \le \lambda`; a variant
+    covers other :math:`\lambda`. With A before round t, the running certificate is
+    :math:`\lambda K B^2 + (1/4) \sum_t [\mathrm{tr}(A^{-1} H_t) - u'Q_c u]`. Here
+    :math:`u = 2 \tilde A e_y - \mathrm{diag}(\tilde A)`, and :math:`V Q_c V'` is the decrease of :math:`A^{-1}` in the
+    round. It is :math:`\lambda \|W - 1 \bar w'\|_F^2`, at most :math:`\lambda K B^2` over the ball, plus Lemma 6's
+    terms for one-hot labels. A bound on the rounding error of the sum is updated with it. The certificate is NaN if
+    that error is not small, or if a context was longer than R.
 
     Rounding: :math:`A^{-1}` loses digits of a forecast as :math:`R^2 / \lambda` grows. Compared with 45-digit
-    arithmetic the errors of logits were 6e-9 at 1e4, 1e-7 at 1e5 and 3e-3 at 1e8. So the constructor raises an error
-    if :math:`R^2 / \lambda` is
-    above 20,000; with "theory", where :math:`B R` is above 40,000. In the dual form, where contexts are nearly
-    dependent, logits are right to 1e-7.
+    arithmetic the errors of logits were 6e-9 at 1e4, 1e-7 at 1e5 and 3e-3 at 1e8. The constructor therefore raises an
+    error if :math:`R^2 / \lambda` is above 20,000 (with "theory": if :math:`B R` is above 40,000). In the dual form
+    with nearly dependent contexts, logits have an error of about 1e-7.
 
-    Cost: :math:`K^2 d^2 / 2` multiplications for a forecast, as matrix products in batches; :math:`K^3 d^2 / 2` for
-    an update, as matrix products over up to 8 updates at a time. :math:`K^2 d^2 / 2` numbers, and :math:`K^2 d` for
-    every update that waits.
+    Cost: :math:`K^2 d^2 / 2` multiplications per forecast, as matrix products in batches, and :math:`K^3 d^2 / 2` per
+    update, as matrix products over up to 8 updates at a time. Memory: :math:`K^2 d^2 / 2` numbers, and :math:`K^2 d`
+    for every pending update.
 
     Parameters
     ----------
@@ -175,27 +176,27 @@ class FOLKLORE(QuadraticForecaster):
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`2 R / B`.
     curvature
-        c, the factor of the Hessian in the surrogate: "simple" is :math:`1/(2 B R + \ln K + 2)`; "tight" is
+        c, the factor of the Hessian in the surrogate. "simple" is :math:`1/(2 B R + \ln K + 2)`. "tight" is
         :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
-        constant; "printed" is the paper's :math:`1/(B R + \ln(K)/2)`; or a number. Above "tight" nothing is proved:
-        no bound, no certificate.
+        constant. "printed" is the paper's :math:`1/(B R + \ln(K)/2)`. A number sets c directly. Above "tight" nothing
+        is proved, and there is no bound and no certificate.
     linear_term
-        "corrected", or "printed" for Algorithm 1 as it stands in the paper: no bound, no certificate.
+        "corrected", or "printed" for Algorithm 1 as it stands in the paper, without a bound or a certificate.
     form
-        "primal" stores :math:`A^{-1}` over the d coordinates, "dual" over the span of the contexts learnt, which are
-        stored too: the same forecasts, to rounding or, where contexts are nearly dependent, about 1e-8. "auto" is
-        primal from the start where that takes at most 64 MiB (d up to 379 at :math:`K = 10`): small problems have one
-        form. Others begin dual, and go over to the primal form once, when the span exceeds seven eighths of the
-        space, if `max_memory` allows. The dual form takes sparse blocks as they are, and stays dual once it has: a
-        context costs the entries of those learnt, whatever d is.
+        "primal" stores :math:`A^{-1}` over the d coordinates. "dual" stores it over the span of the contexts of
+        updates, which it stores as well. The forecasts are the same up to rounding, or to about 1e-8 if contexts are
+        nearly dependent. "auto" is primal if that takes at most 64 MiB (d up to 379 at :math:`K = 10`). Larger problems
+        begin dual, and switch to the primal form once, when the span exceeds seven eighths of the space, if
+        `max_memory` allows. The dual form accepts sparse blocks, and stays dual from then on: a context costs the
+        entries of the stored contexts, whatever d is.
     max_memory
-        GiB that either form may take.
+        Largest memory of either form, in GiB.
 
     Raises
     ------
     UsageError
-        A setting out of its range; :math:`R^2/\lambda` above 20,000; an update for which the dual form has no memory
-        left.
+        A setting is outside its range, :math:`R^2/\lambda` is above 20,000, or the dual form has no memory left for an
+        update.
 
     References
     ----------
@@ -251,7 +252,7 @@ class FOLKLORE(QuadraticForecaster):
         self._begin(state)
 
     def bound(self, rounds: float) -> float | None:
-        """Return the corrected Theorem 3's regret after `rounds` rounds, in nats; None for printed constants."""
+        """Return the corrected Theorem 3's regret after `rounds` rounds, in nats, or None for printed constants."""
         if not self.proved(self.norm_bound):
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -260,10 +261,10 @@ class FOLKLORE(QuadraticForecaster):
         return theorem(rounds, d, K, self.norm_bound, R, lam, c)
 
     def update_soft(self, context: Any, label: Any) -> None:
-        """Update with the distribution `label` (K,) at `context` (d,); a one-hot label equals the class, to the last
-        bit.
+        """Update with the distribution `label` (K,) at `context` (d,); a one-hot label gives the bits of an update with
+        the class.
 
-        Bound and certificate hold as for classes: the loss is a mixture of theirs.
+        Bound and certificate hold as for classes, because the loss is a mixture of the classes' losses.
         """
         y, K = as_distribution(label, self.problem.n_classes), self.problem.n_classes
         hard = int(np.argmax(y))

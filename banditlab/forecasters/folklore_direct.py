@@ -1,4 +1,4 @@
-"""FOLKLORE in its direct form, with the solver and the choice of A that its paper leaves open (ALT 2022)."""
+"""FOLKLORE in its direct form, with the solver and the choice of A that its paper does not specify (ALT 2022)."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ r""":math:`R^2/\lambda` above which :math:`A^{-1}`, stored as it is here, has to
 
 
 class State(NamedTuple):
-    r""":math:`P = A^{-1}` (K, d, K, d); :math:`h = A^{-1} G` (K, d); spent (1,) the certificate's sum, longest (1,) the
-    largest :math:`\|x\|^2` learnt.
+    r"""The state: :math:`P = A^{-1}` (K, d, K, d) and :math:`h = A^{-1} G` (K, d).
 
-    unsolved (1,) counts fixed points that were not reached.
+    spent (1,) is the sum of the certificate, and longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,)
+    counts fixed points that were not reached.
     """
 
     P: NDArray[np.float64]
@@ -47,58 +47,59 @@ class State(NamedTuple):
     unsolved: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"unsolved": COUNT}
 
 
 class FolkloreDirect(Forecaster):
-    r"""FOLKLORE with :math:`A^{-1}` as one matrix: gradient descent for its root, soft labels, and Lemma 7 at
+    r"""Play FOLKLORE with :math:`A^{-1}` as one matrix, gradient descent for its root, soft labels, and Lemma 7 at
     :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.
 
-    Update rule: that of `folklore` (corrected), at whatever logits were forecast. With
-    :math:`\tilde A = (1/2) \Phi'A_{t-1}^{-1} \Phi` and :math:`\text{mean} = -(1/2) \Phi'A_{t-1}^{-1} G` the forecast
-    is the root of :math:`z = g - \tilde A\, \mathrm{softmax}(z)`,
+    Update rule: that of `folklore` (corrected), for any forecast logits. With
+    :math:`\tilde A = (1/2) \Phi'A_{t-1}^{-1} \Phi` and :math:`\text{mean} = -(1/2) \Phi'A_{t-1}^{-1} G`, the forecast
+    is the root of :math:`z = g - \tilde A\, \mathrm{softmax}(z)`, where g depends on `linear_term`:
 
-    * `linear_term = "before"` (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`;
-    * `linear_term = "after"` (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
-      :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S)\, \mathrm{diag}(\tilde A')`,
-      :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A`, S the softmax's Hessian at the root itself. A fixed point
-      exists (Brouwer: the right side is bounded); Newton's method with differences looks for it from the root of
-      "before".
+    * "before" (the paper's, Lemma 8): :math:`g = \text{mean} + \mathrm{diag}(\tilde A) / 2`.
+    * "after" (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
+      :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S)\, \mathrm{diag}(\tilde A')` with
+      :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A` and S the softmax's Hessian at the root itself. A fixed
+      point exists by Brouwer's theorem, because the right side is bounded. Newton's method with differences searches it
+      from the root of "before".
 
-    `solver = "gradient"` is Appendix E's descent, with as many steps as leave
-    :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4); the surrogate is then expanded at the logits
-    forecast.
+    `solver = "gradient"` is Appendix E's descent, with enough steps for
+    :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4). The surrogate is then expanded at the forecast logits.
 
-    Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`, whatever
-    the logits were (`surrogate_term`); :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)` at the exact root of
-    "before", :math:`(1/4)\, \mathrm{tr}(A_t^{-1} H_t)` at that of "after", which telescopes for every :math:`\lambda`.
-    Bounds: Theorem 3's; `folklore_after`; `folklore_inexact` for the gradient's accuracy.
+    Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t` for any logits
+    (`surrogate_term`). At the exact root of "before", :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. At that of
+    "after", :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The bounds
+    are Theorem 3's, `folklore_after`, and `folklore_inexact` for the gradient's accuracy.
 
-    Cost: :math:`K^2 d^2` multiplications a forecast, :math:`K^3 d^2` an update, :math:`K^2 d^2` numbers; interpreted.
+    Cost: :math:`K^2 d^2` multiplications per forecast and :math:`K^3 d^2` per update, in Python. Memory:
+    :math:`K^2 d^2` numbers.
 
     Parameters
     ----------
     norm_bound, regularization, curvature
         As for `folklore`.
     linear_term
-        "before" or "after", see above; "after" needs `solver = "newton"`.
+        "before" or "after", as described above; "after" needs `solver = "newton"`.
     solver
-        "newton", to rounding, or "gradient".
+        "newton", which solves up to rounding, or "gradient".
     accuracy
-        :math:`\epsilon` of Theorem 4, in squared logits; "theory" is what adds one nat to the bound over the horizon.
+        :math:`\epsilon` of Theorem 4, in squared logits; "theory" is the value that adds one nat to the bound over the
+        horizon.
 
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
     HorizonRequiredError
-        `accuracy = "theory"` for the gradient without a horizon.
+        `accuracy = "theory"` with `solver = "gradient"`, and the horizon is unknown.
     IncompatibleError
-        :math:`A^{-1}` of more than 4 GiB.
+        :math:`A^{-1}` takes more than 4 GiB.
 
     References
     ----------
@@ -149,7 +150,7 @@ class FolkloreDirect(Forecaster):
         self.state = State(P, np.zeros((K, d)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
 
     def _accuracy(self, given: float | str) -> float:
-        r"""Return :math:`\epsilon`; "theory" is the square of the error that costs a nat over the horizon."""
+        r"""Return :math:`\epsilon`; "theory" is the square of the error that costs one nat over the horizon."""
         n, R = self.problem.horizon, self.problem.radius
         if given != "theory":
             return positive("accuracy", given)
@@ -172,7 +173,7 @@ class FolkloreDirect(Forecaster):
         return V, 0.5 * (At + At.T), -0.5 * (self.state.h @ x)
 
     def _logits(self, At: Floats, mean: Floats) -> tuple[Floats, bool]:
-        """Return the forecast, and whether it was reached."""
+        """Return the forecast and whether the root was reached."""
         g = mean + 0.5 * np.diag(At)
         if self.solver == "gradient":
             return descended(g, At, self._largest, self._steps), True
@@ -180,7 +181,7 @@ class FolkloreDirect(Forecaster):
         return (z, residual <= UNSOLVED) if self.linear_term == "before" else self._fixed_point(z, At, mean)
 
     def _off(self, z: Floats, At: Floats, mean: Floats) -> Floats:
-        """Return the violation by z of Lemma 7's condition with :math:`A = A_t`."""
+        """Return the amount by which z violates Lemma 7's condition with :math:`A = A_t`."""
         s = softmax(z)
         M = np.eye(len(z)) + 2.0 * self.curvature * At @ softmax_hessian(s)
         after = np.linalg.solve(M, At)
@@ -247,7 +248,7 @@ class FolkloreDirect(Forecaster):
     # ---------------------------------------------------------------------------------------------------------- promises
 
     def bound(self, rounds: float) -> float | None:
-        """Return the theorem's regret after `rounds` rounds, in nats; None where the curvature is not admissible."""
+        """Return the theorem's regret after `rounds` rounds, in nats, or None if the curvature is not admissible."""
         if not self._proved():
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -260,7 +261,7 @@ class FolkloreDirect(Forecaster):
         return (folklore if c * R**2 <= lam else folklore_any_regularization)(*numbers)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
         R, lam = self.problem.radius, self.regularization
         doubtful = DIGITS * lam < R**2 or not self.state.longest[0] <= (BEYOND * R) ** 2
         if doubtful or not self._proved():

@@ -21,8 +21,10 @@ from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    r""":math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (scratch); inner: the
-    inner forecaster's state.
+    r"""The state: :math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (scratch);
+    inner.
+
+    inner is the state of the inner forecaster.
     """
 
     omega: NDArray[np.float64]
@@ -32,8 +34,9 @@ class State(NamedTuple):
 
 @njit
 def features(omega, x, phi):
-    r"""Write :math:`\sqrt{2/D} (\cos \omega x, \sin \omega x)` into :math:`\phi` (D,): :math:`\phi(x)'\phi(y)` is the
-    mean of :math:`\cos \omega'(x - y)`.
+    r"""Write :math:`\sqrt{2/D} (\cos \omega x, \sin \omega x)` into :math:`\phi` (D,).
+
+    :math:`\phi(x)'\phi(y)` is the mean of :math:`\cos \omega'(x - y)`.
     """
     # D/2 frequencies, D = 2 half: sqrt(2/D) = sqrt(1/half); cosines first, sines after them.
     half = omega.shape[0]
@@ -45,14 +48,14 @@ def features(omega, x, phi):
 
 
 def predict_on_features(state, x, z):
-    r"""The inner forecaster's forecast at :math:`\phi(x)`."""
+    r"""Write the inner forecaster's forecast at :math:`\phi(x)` into z."""
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     predict_kernel(state.inner, read_only(state.phi), z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def update_on_features(state, x, y, z):
-    r"""The inner forecaster's update at :math:`\phi(x)`."""
+    r"""Update the inner forecaster at :math:`\phi(x)`."""
     state, x, z = borrow(state), borrow(x), borrow(z)
     features(state.omega, x, state.phi)
     update_kernel(state.inner, read_only(state.phi), y, z)  # type: ignore[name-defined]  # noqa: F821
@@ -60,23 +63,24 @@ def update_on_features(state, x, y, z):
 
 @cache
 def on_features(inner: Kernels) -> Kernels:
-    """Return the kernels of a forecaster on features. They are compiled when first called, as all are."""
+    """Return the kernels of a forecaster on features, which are compiled on first use like all kernels."""
     owner = f"{inner.owner} on Fourier features"
     predict = bind(predict_on_features, owner, predict_kernel=inner.predict)
     return Kernels(predict, bind(update_on_features, owner, update_kernel=inner.update), None, owner)
 
 
 class FourierForecaster(KernelForecaster):
-    """A forecaster on D random features whose inner products tend to the gaussian kernel: a kernel method of fixed size.
+    """A forecaster on D random features whose inner products approximate the Gaussian kernel: a kernel method of fixed
+    size.
 
-    A subclass names the forecaster; its constructor has the settings, which it hands to `_begin`.
+    A subclass names the forecaster. Its constructor has the settings and passes them to `_begin`.
     """
 
     bound_unit = "nats"
     forecaster: ClassVar[type[AIOLI | FOLKLORE]]
 
     def _begin(self, bandwidth: float, features: int, **settings: Any) -> None:
-        """Draw the frequencies and build the forecaster, whose `settings` become this one's."""
+        """Draw the frequencies and build the forecaster, whose `settings` become those of this object."""
         if self.rng is None:
             raise UsageError(f"{self.id} draws its features: rng must be a numpy Generator, got None")
         self.bandwidth = positive("bandwidth", bandwidth)
@@ -93,7 +97,7 @@ class FourierForecaster(KernelForecaster):
 
     @property
     def state(self) -> State:
-        """The arguments of the kernels."""
+        """The state, which the kernels take as their first argument."""
         return State(self._omega, self._phi, self._inner.state)
 
     @property
@@ -103,8 +107,7 @@ class FourierForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the inner forecaster's over the features, or the
-        frequencies."""
+        """Return a lower bound on the bytes of the state, the larger of the inner forecaster's and the frequencies'."""
         D = settings.get("features", cls.own_settings()["features"].default)
         inner = cls.forecaster.least_bytes(Problem(D, problem.n_classes, 1.0), {"form": "primal"})
         return max(inner, 4.0 * D * problem.n_features)
@@ -115,38 +118,38 @@ class FourierForecaster(KernelForecaster):
         return np.hstack([np.cos(angles), np.sin(angles)]) * math.sqrt(2.0 / self.features)
 
     def space_bound(self, rounds: float) -> float | None:
-        """Return the theorem's regret against the ball over the features after `rounds` rounds, in nats, or None."""
+        """Return the theorem's regret against the ball of the feature space after `rounds` rounds, in nats, or None."""
         return self._inner.bound(rounds)
 
     def space_certificate(self) -> float:
-        """Return the bound on the regret so far against the ball over the features, in nats, or NaN."""
+        """Return the bound on the regret so far against the ball of the feature space, in nats, or NaN."""
         return self._inner.certificate()
 
 
 class FourierAIOLI(FourierForecaster):
-    r"""AIOLI on D random features whose inner products tend to the gaussian kernel: kernel AIOLI of fixed size.
+    r"""Play AIOLI on D random features whose inner products approximate the Gaussian kernel.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are :math:`(z, 0)`.
+    paper; the forecast logits are :math:`(z, 0)`.
 
-    Update rule: :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` are drawn once by the
-    constructor; :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` has norm 1 and
-    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. Then AIOLI's rule with
-    :math:`\phi(x)` for x.
+    Update rule: the constructor draws :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` once.
+    The features :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` have norm 1, and
+    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. AIOLI's rule is then applied
+    to :math:`\phi(x)` instead of x.
 
-    Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)`,
-    :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN;
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How far the ball is
+    Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)` with
+    :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so that `bound` is None and `certificate` NaN.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
     from the kernel's own space is not bounded here.
 
-    Cost: :math:`O(D d + D^2)` per round; :math:`D^2 + D d / 2` numbers.
+    Cost: :math:`O(D d + D^2)` per round. Memory: :math:`D^2 + D d / 2` numbers.
 
     Parameters
     ----------
     norm_bound
         B: the comparator is :math:`\theta'\phi` with :math:`\|\theta\| \le 2 B`.
     bandwidth
-        Bandwidth of the gaussian kernel, in the units of the contexts.
+        Bandwidth of the Gaussian kernel, in the units of the contexts.
     features
         D, the number of features; even.
     regularization, virtual_weight, curvature
@@ -155,9 +158,9 @@ class FourierAIOLI(FourierForecaster):
     Raises
     ------
     IncompatibleError
-        More than two classes.
+        The number of classes is above two.
     UsageError
-        A setting out of its range, or no generator.
+        A setting is outside its range, or there is no generator.
 
     References
     ----------
@@ -195,18 +198,18 @@ class FourierAIOLI(FourierForecaster):
 
 
 class FourierFOLKLORE(FourierForecaster):
-    r"""FOLKLORE on D random features whose inner products tend to the gaussian kernel: kernel FOLKLORE of fixed size.
+    r"""Play FOLKLORE on D random features whose inner products approximate the Gaussian kernel.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` are drawn once by the
-    constructor; :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` has norm 1 and
-    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. Then FOLKLORE's rule with
-    :math:`\phi(x)` for x.
+    Update rule: the constructor draws :math:`D/2` frequencies :math:`\omega_i \sim N(0, I / \text{bandwidth}^2)` once.
+    The features :math:`\phi(x) = \sqrt{2/D} (\cos \omega_i'x, \sin \omega_i'x)_i` have norm 1, and
+    :math:`\phi(x)'\phi(y)` has mean :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. FOLKLORE's rule is then
+    applied to :math:`\phi(x)` instead of x.
 
-    Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)`,
-    :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN;
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How far the ball is
+    Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)` with
+    :math:`\|W_k\| \le B`. Linear functions are not among them, so that `bound` is None and `certificate` NaN.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
     from the kernel's own space is not bounded here.
 
     Cost: :math:`D d` for the features, and FOLKLORE's round in D dimensions.
@@ -216,7 +219,7 @@ class FourierFOLKLORE(FourierForecaster):
     norm_bound
         B: the comparator is :math:`W \phi` with :math:`\|W_k\| \le B`.
     bandwidth
-        Bandwidth of the gaussian kernel, in the units of the contexts.
+        Bandwidth of the Gaussian kernel, in the units of the contexts.
     features
         D, the number of features; even.
     regularization, curvature
@@ -225,7 +228,7 @@ class FourierFOLKLORE(FourierForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, or no generator.
+        A setting is outside its range, or there is no generator.
 
     References
     ----------

@@ -1,4 +1,4 @@
-"""Follow the regularised leader with l2 regularisation: the proper baseline."""
+"""Follow the regularised leader with l2 regularisation: the baseline among proper learners."""
 
 from __future__ import annotations
 
@@ -36,10 +36,11 @@ UPHILL = 1e-9
 
 
 class State(NamedTuple):
-    """W (K, d) the leader; total (1,) the loss suffered.
+    """The state: W (K, d), the leader; total (1,), the loss so far.
 
-    L (Kd, Kd) the Cholesky factor of a Hessian at an earlier leader, used while steps shrink; factored (1,) how many were
-    computed; unsolved (1,) the leaders that Newton's method did not reach. g, trial (Kd,), z, s (K,) are scratch.
+    L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used while steps shrink. factored (1,)
+    counts the factorisations. unsolved (1,) counts the leaders that Newton's method did not reach. g, trial (Kd,), z, s
+    (K,) are scratch.
     """
 
     W: NDArray[np.float64]
@@ -53,7 +54,7 @@ class State(NamedTuple):
     s: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"factored": COUNT, "unsolved": COUNT}
 
 
@@ -76,8 +77,9 @@ def loss_of(z, s, k):
 
 @njit(arrays="new")
 def objective(state, X, C, lam):
-    r"""Return :math:`F(W)`, the sum of losses plus :math:`\lambda \|W\|_F^2`, over X (m, d) with counts C (m, K); write
-    its gradient into g.
+    r"""Return :math:`F(W)`, the sum of losses plus :math:`\lambda \|W\|_F^2`, and write its gradient into g.
+
+    The losses are those at X (m, d) with counts C (m, K).
     """
     W, g, z, s = state.W, state.g, state.z, state.s
     K, d = W.shape
@@ -103,10 +105,10 @@ def objective(state, X, C, lam):
 
 @njit
 def factor_hessian(state, X, C, lam):
-    r"""Write the Cholesky factor of F's Hessian at W, :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`, into
-    state.L.
+    r"""Write the Cholesky factor of F's Hessian at W into state.L.
 
-    Where rounding leaves it no factor, a multiple of I is added, as little as will do: Newton's steps become shorter.
+    The Hessian is :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`. If rounding makes it indefinite, the smallest
+    sufficient multiple of I is added, which makes Newton's steps shorter.
     """
     n, added = state.g.shape[0], 0.0
     for _ in range(RIDGES):
@@ -123,7 +125,7 @@ def factor_hessian(state, X, C, lam):
 
 @njit
 def has_factor(L):
-    """Return whether every pivot was above 0."""
+    """Return whether every pivot of the factor is above 0."""
     good = True
     for a in range(L.shape[0]):
         good &= 0.0 < L[a, a] < math.inf
@@ -172,7 +174,7 @@ def farthest(step, X, d):
 
 @njit
 def damped_step(state, X, C, lam, value):
-    """Take the Newton step in state.g, cut and halved until F falls enough; return (F, the step's largest entry)."""
+    """Take the Newton step in state.g, cut and halved until F decreases enough; return (F, the step's largest entry)."""
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0
@@ -210,7 +212,9 @@ def damped_step(state, X, C, lam, value):
 
 @njit(arrays="new")
 def lead(state, X, C, lam):
-    """Move W to the minimiser of F: steps with the current factor, which is recomputed where a step shrinks too little."""
+    """Move W to the minimiser of F by steps with the current factor, which is recomputed when a step shrinks too
+    little.
+    """
     goal = TOLERANCE * (1.0 + largest(state.W.reshape(state.g.shape[0])))
     value = objective(state, X, C, lam)
     last = math.inf
@@ -235,39 +239,39 @@ def learn(state, X, C, row, y, lam):
 
 
 class FTRL(Forecaster):
-    r"""Follow the regularised leader: in every round the exact minimiser of all past losses plus
-    :math:`\lambda \|W\|_F^2`.
+    r"""Follow the regularised leader: the exact minimiser of all past losses plus :math:`\lambda \|W\|_F^2` in every
+    round.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, to a Newton step of
-    1e-11: Newton's method from the last leader, with the last Cholesky factor as long as steps with it shrink
-    tenfold. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has :math:`2 \lambda`
-    here: the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
+    Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, up to a Newton step
+    of 1e-11. Newton's method begins at the last leader, with the last Cholesky factor as long as steps with it shrink
+    by a factor of ten. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has
+    :math:`2 \lambda` here, because the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
 
-    Guarantee: regret at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which at
-    :math:`\lambda = (R/B) \sqrt{T/(2K)}` ("theory") is :math:`B R \sqrt{2 K T}`. With :math:`F_t` the objective after
-    t rounds, the running certificate is :math:`\lambda K B^2 + \sum_t [F_t(W_t) - \min F_t]`, and the sum is the loss
-    suffered less :math:`\min F_T`. A proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in
-    T whatever :math:`\lambda`.
+    Guarantee: the regret is at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which is :math:`B R \sqrt{2 K T}` at
+    :math:`\lambda = (R/B) \sqrt{T/(2K)}` ("theory"). With :math:`F_t` the objective after t rounds, the running
+    certificate is :math:`\lambda K B^2 + \sum_t [F_t(W_t) - \min F_t]`, and the sum is the loss so far minus
+    :math:`\min F_T`. This is a proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in T for
+    every :math:`\lambda`.
 
-    Cost: :math:`O(m K d)` for each of some 2 to 4 steps per round, m the number of distinct contexts so far,
-    :math:`O(K^2 d^2)` with the factor at hand; a new factor, :math:`O(m K^2 d^2 + K^3 d^3)`, ever more rarely.
-    :math:`m (K + d) + K^2 d^2` numbers: m counters are all that repeated contexts need.
+    Cost: :math:`O(m K d)` for each of 2 to 4 steps per round, with m the number of distinct contexts so far, and
+    :math:`O(K^2 d^2)` with the present factor. A new factor costs :math:`O(m K^2 d^2 + K^3 d^3)` and becomes rarer.
+    Memory: :math:`m (K + d) + K^2 d^2` numbers; repeated contexts only increase counts.
 
     Parameters
     ----------
     norm_bound
-        B, the ball bound and certificate are stated for; the leader itself is not confined to it.
+        B, the ball that bound and certificate refer to; the leader itself is not constrained to it.
     regularization
         :math:`\lambda`; "theory" is :math:`(R/B) \sqrt{T/(2K)}`, which needs the horizon.
 
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
     HorizonRequiredError
-        `regularization = "theory"` where the horizon is unknown.
+        `regularization = "theory"`, and the horizon is unknown.
 
     References
     ----------
@@ -325,7 +329,7 @@ class FTRL(Forecaster):
             self.update(x, int(label))
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state, the distinct contexts and their counts included."""
+        """Return the state, including the distinct contexts and their counts."""
         return {"rng": self.rng, "state": self.state, "past": self._past.arrays()}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -335,17 +339,16 @@ class FTRL(Forecaster):
         self._past.restore(state["past"])
 
     def bound(self, rounds: float) -> float:
-        """Return the regret's bound after `rounds` rounds, in nats."""
+        """Return the regret bound after `rounds` rounds, in nats."""
         problem = self.problem
         return ftrl_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.regularization)
 
     def certificate(self) -> float:
-        r"""Return :math:`\lambda K B^2 + (\text{loss suffered} - \text{a lower bound on } \min F_T)`, a bound on the
-        regret so far over the row ball.
+        r"""Return :math:`\lambda K B^2` plus the loss so far minus a lower bound on :math:`\min F_T`.
 
-        :math:`F_T` is :math:`2 \lambda`-strongly convex and above 0, hence
-        :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` wherever W is; what rounding may have
-        done to :math:`F_T(W)` is taken off too. NaN where the loss suffered is no number.
+        It is a bound on the regret so far over the row ball. :math:`F_T` is :math:`2 \lambda`-strongly convex and
+        positive, hence :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` for any W. A bound on
+        the rounding error of :math:`F_T(W)` is subtracted too. The certificate is NaN if the loss so far is NaN.
         """
         state, lam = self.state, self.regularization
         value = objective(state, self._past.X, self._past.C, lam)

@@ -31,12 +31,13 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes stand for :math:`N(0, I)`.
+    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so that :math:`\theta = -h/2`; nodes for
+    :math:`N(0, I)`.
 
-    constants (5,): c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is used,
-    :math:`\lambda`. spent (1,) is the certificate's sum, doubt (1,) what rounding may have done to it, longest (1,) the
-    largest :math:`\|x\|^2` learnt; unsolved (1,) counts the steps whose root stopped short of its tolerance. mean, g,
-    u, step (K,), C (K, K) and root are scratch.
+    constants (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
+    used, and :math:`\lambda`. spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error,
+    longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,) counts the steps whose root did not reach its
+    tolerance. mean, g, u, step (K,), C (K, K) and root are scratch.
     """
 
     blocks: Blocks
@@ -55,13 +56,13 @@ class State(NamedTuple):
     root: RootScratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"unsolved": COUNT}
 
 
 @njit
 def forecast_at(state, x, z):
-    """Write the forecast z (K,) and the mean logits at x, whose At is in state.blocks: (6), smoothed."""
+    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in state.blocks."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]
@@ -77,12 +78,11 @@ predict_kernel, predict_many_kernel = prediction_kernels(forecast_at, __name__)
 
 @njit
 def implicit_step(state, y):
-    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into state.step, :math:`s - e_y`
-    into state.u.
+    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into state.step.
 
-    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`. Returns
-    :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, by which the minimum of the sum of surrogates has
-    grown, and the root's residual.
+    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to state.u.
+    Returns the root's residual and :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, the increase of the
+    minimum of the sum of surrogates.
     """
     At, mean, g, u, step = state.blocks.At, state.mean, state.g, state.u, state.step
     K = g.shape[0]
@@ -108,7 +108,7 @@ def implicit_step(state, y):
 
 @njit
 def add_printed_term(state):
-    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u: the Hessian term of :math:`b_t` taken at :math:`\theta_t`, as printed."""
+    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u, for the Hessian term of :math:`b_t` at :math:`\theta_t`, as printed."""
     g, u, L = state.g, state.u, state.root.L
     for k in range(g.shape[0]):
         g[k] = state.step[k] - state.mean[k]
@@ -149,70 +149,72 @@ class GAF(QuadraticForecaster):
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule (Algorithm 1, Efficient-GAF): the density is :math:`\exp(-\theta'A \theta - b'\theta)`, so the logits
-    at :math:`x_t` are :math:`N(\theta_t'\Phi, (1/2) \Phi'A_{t-1}^{-1} \Phi)`, :math:`\Phi = I \otimes x_t`; the
-    forecast is the logarithm of :math:`(1 - \mu) E\, \mathrm{softmax}(\text{logits}) + \mu/K`, the expectation by m
-    nodes. Then :math:`\theta_{t+1}` minimises :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`, an
-    implicit step whose logits are the root of :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`,
-    :math:`\tilde A` the covariance; and :math:`A_t = A_{t-1} + (\beta/2) H_t`,
-    :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, at :math:`\theta_{t+1}`. The state is FOLKLORE's,
-    expanded at other points; :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
+    Update rule (Algorithm 1, Efficient-GAF): the density is :math:`\exp(-\theta'A \theta - b'\theta)`. The logits at
+    :math:`x_t` are therefore :math:`N(\theta_t'\Phi, (1/2) \Phi'A_{t-1}^{-1} \Phi)` with :math:`\Phi = I \otimes x_t`.
+    The forecast is the logarithm of :math:`(1 - \mu) E\, \mathrm{softmax}(\text{logits}) + \mu/K`, where m nodes
+    approximate the expectation. Then :math:`\theta_{t+1}` minimises
+    :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`. This is an implicit step whose logits are the root of
+    :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`, with the covariance :math:`\tilde A`. Finally
+    :math:`A_t = A_{t-1} + (\beta/2) H_t` and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, at
+    :math:`\theta_{t+1}`. The state is that of FOLKLORE, expanded at other points; :math:`\theta_t` and :math:`A_t` do
+    not depend on the nodes.
 
     Errata. Algorithm 1 prints the covariance without 1/2 and the last term of :math:`b_t` with :math:`\theta_t`; the
     density of (4) and the surrogate (3) give the forms above. Both are available: `covariance = "printed"`,
     `linear_term = "printed"`. :math:`\mu` has a factor K in the proof of Proposition 3 that its statement lacks.
 
-    Guarantee: with :math:`p_t` the forecasts actually made, whatever the nodes, the regret over
+    Guarantee: let :math:`p_t` be the forecasts that were made, with any nodes. The regret over
     :math:`\{W : \|W_k\| \le B\}` is at most the certificate
 
     .. math::
 
         \lambda K B^2 + \sum_t [-\ln p_{t,y} - \mathrm{loss}_t(\theta_{t+1}) - (1/2)(s - e_y)'\tilde A (s - e_y)],
 
-    since the sum of the surrogates grows by the last two terms and lies below the losses. For the exact expectation
-    that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))`, :math:`c = \beta/2`,
-    for any :math:`\lambda > 0`, :math:`\kappa \to 1` as :math:`\lambda` grows (below the constants of Theorem 1 and
-    Corollary 2); sampling adds `gaf_sampling`, in expectation, on streams that do not depend on the nodes. At
-    :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
+    because the sum of the surrogates grows by the last two terms and is a lower bound of the losses. For the exact
+    expectation that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))` with
+    :math:`c = \beta/2`, for any :math:`\lambda > 0`, and :math:`\kappa \to 1` as :math:`\lambda` grows (below the
+    constants of Theorem 1 and Corollary 2). Sampling adds `gaf_sampling`, in expectation, on streams that do not depend
+    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so that `bound` is None.
 
-    Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials a forecast.
-    :math:`K^2 d^2 / 2 + K m` numbers.
+    Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials per forecast.
+    Memory: :math:`K^2 d^2 / 2 + K m` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W. (The paper's own B bounds the Frobenius norm.)
     regularization
-        :math:`\lambda` in the paper; "theory" is Corollary 2's :math:`32 K d R^2`. The paper's experiments take the
-        best of .01 to 10.
+        :math:`\lambda` in the paper; "theory" is Corollary 2's :math:`32 K d R^2`. The paper's experiments use the best
+        of .01 to 10.
     curvature
-        :math:`c = \beta/2`: "simple" is the paper's :math:`\beta/2 = 1/(2 B R + \ln K + 2)`; "tight" is
+        :math:`c = \beta/2`. "simple" is the paper's :math:`\beta/2 = 1/(2 B R + \ln K + 2)`. "tight" is
         :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
-        constant; or a number. Above "tight" nothing is proved: no bound, no certificate.
+        constant. A number sets c directly. Above "tight" nothing is proved, and there is no bound and no certificate.
     samples
-        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" takes
-        the largest :math:`q^{K-1} \le m`, q at least 3; "cubature" always has :math:`2 K`.
+        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" uses
+        the largest :math:`q^{K-1} \le m` with q at least 3; "cubature" always has :math:`2 K` nodes.
     nodes
-        "fixed": :math:`m/2` standard normal vectors and their negatives, drawn once by the constructor (an adversary
-        who knows them is not covered by the expectation). "gauss-hermite": the product rule, deterministic, for few
-        classes; renaming the classes moves its answer by its own error (1e-4 at logit variances around 100 with 30
-        nodes an axis). "cubature": :math:`\pm \sqrt{K} e_k`, deterministic, exact to degree 3 only. Fresh samples
-        each round: `gaf-fresh`.
+        "fixed": :math:`m/2` standard normal vectors and their negatives, which the constructor draws once. (The
+        expectation does not cover an adversary that knows them.) "gauss-hermite": the product rule, deterministic, for
+        few classes; a permutation of the classes changes the forecast by the rule's error (1e-4 at logit variances
+        around 100 with 30 nodes per axis). "cubature": :math:`\pm \sqrt{K} e_k`, deterministic, exact to degree 3 only.
+        `gaf-fresh` draws new samples in each round.
     smoothing
-        :math:`\mu` in the paper, in [0, 1/2]; "theory" is :math:`\min(1/2, \sqrt{K/(4m)})`, m counting an antithetic
-        pair once.
+        :math:`\mu` in the paper, in [0, 1/2]; "theory" is :math:`\min(1/2, \sqrt{K/(4m)})`, where m counts an
+        antithetic pair once.
     covariance, linear_term
-        "corrected", or "printed" for Algorithm 1 as it stands: no bound; no certificate for the printed linear term.
+        "corrected", or "printed" for Algorithm 1 as it stands. The printed forms have no bound, and the printed linear
+        term has no certificate.
     form, max_memory
         As for `folklore`.
 
     Raises
     ------
     UsageError
-        A setting out of its range, :math:`R^2/\lambda` above 20,000 (see `folklore`), "fixed" nodes without a
-        generator, or no memory left for the dual form.
+        A setting is outside its range, :math:`R^2/\lambda` is above 20,000 (see `folklore`), "fixed" nodes have no
+        generator, or the dual form has no memory left.
     IncompatibleError
-        "gauss-hermite" nodes for more classes than `samples` allow.
+        "gauss-hermite" nodes need more `samples` for this number of classes.
 
     References
     ----------
@@ -279,7 +281,7 @@ class GAF(QuadraticForecaster):
         self._begin(state)
 
     def _independent(self) -> int:
-        """The number of independent terms in the average: an antithetic pair is one."""
+        """The number of independent terms in the average, in which an antithetic pair is one term."""
         return max(1, self.samples // 2) if self.nodes == "fixed" else self.samples
 
     def _make_nodes(self, K: int) -> Nodes:
@@ -304,7 +306,7 @@ class GAF(QuadraticForecaster):
         return super().least_bytes(problem, settings) + (4.0 * samples * problem.n_classes if drawn else 0.0)
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret's bound after `rounds` rounds, in nats, in expectation over the nodes; None if unproved."""
+        """Return the regret bound after `rounds` rounds, in nats, in expectation over the nodes, or None if unproved."""
         if (
             self.nodes != "fixed"
             or self.covariance == "printed"
@@ -316,7 +318,7 @@ class GAF(QuadraticForecaster):
 
 
 def sampled_bound(player: Any, rounds: float, independent: int) -> float:
-    """Return the exact forecaster's bound plus what sampling adds in expectation."""
+    """Return the exact forecaster's bound plus the expected error of sampling."""
     K, d, R = player.problem.n_classes, player.problem.n_features, player.problem.radius
     exact = gaf(rounds, d, K, player.norm_bound, R, player.regularization, player.curvature)
     return exact + gaf_sampling(rounds, K, independent, player.smoothing)

@@ -23,16 +23,16 @@ r""":math:`\delta` of `samples = "theory"`."""
 
 
 class GAFFresh(Forecaster):
-    r"""GAF with m independent samples of the logits drawn anew for every round, as Algorithm 1 has it.
+    r"""Play GAF with m independent samples of the logits, drawn anew for every round as in Algorithm 1.
 
-    Problem, update rule, errata, certificate: those of `gaf`. The samples for the next forecast are drawn when a round
-    is learnt, so that forecasts do not change the state; forecasts between two updates share their samples.
+    Problem, update rule, errata and certificate are those of `gaf`. An update draws the samples for the next forecast,
+    so that forecasts do not change the state. Forecasts between two updates share their samples.
 
     Guarantee: as for `gaf`, in expectation against any adversary that does not see a round's samples before choosing
     its label.
 
-    Cost: as for `gaf`, plus :math:`K m` normal variates an update. There are no compiled loops: rounds go one at a
-    time.
+    Cost: as for `gaf`, plus :math:`K m` normal variates per update. There are no compiled loops: single rounds are
+    played.
 
     Parameters
     ----------
@@ -40,15 +40,15 @@ class GAFFresh(Forecaster):
         As for `gaf`.
     samples
         m, the number of samples per round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
-        :math:`\delta = 1/20`, n the horizon: a million at :math:`n = 50`. `smoothing = "theory"` is then its
-        :math:`\mu`.
+        :math:`\delta = 1/20` and n the horizon: a million at :math:`n = 50`. `smoothing = "theory"` is then the
+        :math:`\mu` of Proposition 3.
 
     Raises
     ------
     UsageError
-        A setting out of its range, or no generator.
+        A setting is outside its range, or there is no generator.
     IncompatibleError
-        A covariance of more than 4 GiB.
+        The covariance takes more than 4 GiB.
 
     References
     ----------
@@ -96,7 +96,7 @@ class GAFFresh(Forecaster):
         self._draw()
 
     def _printed_samples(self) -> int:
-        r"""Return :math:`n^3 \ln(n/\delta)`, which must fit."""
+        r"""Return :math:`n^3 \ln(n/\delta)`, or raise an IncompatibleError if so many samples do not fit into memory."""
         n = self.problem.horizon
         if n is None:
             raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T: give a number")
@@ -119,11 +119,11 @@ class GAFFresh(Forecaster):
         return super().least_bytes(problem, settings) + 4.0 * samples * problem.n_classes
 
     def predict(self, context: Floats) -> Floats:
-        """Return the logits (K,) for `context` (d,), by the current samples."""
+        """Return the logits (K,) for `context` (d,), computed with the current samples."""
         return self._gaf.predict(context)
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), by the current samples."""
+        """Return the logits (n, K) for `contexts` (n, d), computed with the current samples."""
         return self._gaf.predict_many(contexts)
 
     def update(self, context: Floats, label: int) -> None:
@@ -132,7 +132,7 @@ class GAFFresh(Forecaster):
         self._draw()
 
     def bound(self, rounds: float) -> float | None:
-        r"""Return the regret's bound after `rounds` rounds, in nats, in expectation over the samples; None if
+        r"""Return the regret bound after `rounds` rounds, in nats, in expectation over the samples; None if
         :math:`\mu = 0`.
         """
         if self.smoothing == 0.0 or math.isnan(self._gaf.certificate()):
@@ -140,10 +140,10 @@ class GAFFresh(Forecaster):
         return sampled_bound(self, rounds, self.samples)
 
     def bound_with_probability(self, rounds: float, probability: float) -> float:
-        r"""Return the regret's bound that holds except with `probability` (:math:`\delta` in the paper), in nats:
-        Proposition 3.
+        r"""Return the regret bound of Proposition 3 that holds except with `probability` (:math:`\delta` in the paper),
+        in nats.
 
-        Infinite where :math:`\epsilon` is above 1/2, which a small :math:`\mu` makes it; NaN where the exact forecaster
+        It is infinite if :math:`\epsilon` is above 1/2, as with a small :math:`\mu`, and NaN if the exact forecaster
         has no bound.
         """
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -151,5 +151,5 @@ class GAFFresh(Forecaster):
         return exact + gaf_sampling_high_probability(rounds, K, self.samples, self.smoothing, probability)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
         return self._gaf.certificate()

@@ -1,4 +1,4 @@
-"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm: no norm bound to tune."""
+"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm, so that no norm bound needs tuning."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ _folklore_predict_many = folklore.predict_many_kernel
 
 
 class State(NamedTuple):
-    """w (N,) log weights; folklore and aioli, stacked states of the members, one of the two a placeholder.
+    """The state: w (N,), log weights; folklore and aioli, stacked states of the members, one of them a placeholder.
 
-    binary: whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
+    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
     """
 
     w: NDArray[np.float64]
@@ -94,35 +94,38 @@ def update_kernel(state, x, y, z):
 
 
 class _Member(folklore.FOLKLORE):
-    r"""FOLKLORE with any :math:`\lambda`: a member whose rounding is in doubt has no certificate, and the others' hold."""
+    r"""FOLKLORE with any :math:`\lambda`; a member with a large rounding error has no certificate, and the others'
+    hold.
+    """
 
     most_ratio = math.inf
 
 
 class BGrid(KernelForecaster):
-    r"""The aggregating algorithm over learners that differ in their norm bound.
+    r"""Mix learners that differ in their norm bound by the aggregating algorithm.
 
-    Problem: full-information multiclass prediction, logistic loss, adversarial stream, the comparator's norm unknown.
+    Problem: full-information multiclass prediction, logistic loss, adversarial stream, with a comparator of unknown
+    norm.
 
     Update rule: members :math:`i = 1` ... N are FOLKLORE (or AIOLI) with
-    :math:`B_i = \text{smallest}\,\text{ratio}^{i-1}` and their theory settings; with :math:`q_i` their forecasts the
-    answer is :math:`\ln \sum_i w_i q_i`, and :math:`w_i` is multiplied by :math:`q_i(y_t)` after the round (learning
-    rate 1, the loss is 1-mixable with equality: the mixture's loss is the mix loss).
+    :math:`B_i = \text{smallest}\,\text{ratio}^{i-1}` and their theory settings. With :math:`q_i` their forecasts, the
+    forecast is :math:`\ln \sum_i w_i q_i`, and :math:`w_i` is multiplied by :math:`q_i(y_t)` after the round. (At
+    learning rate 1 the loss is 1-mixable with equality: the mixture's loss is the mix loss.)
 
-    Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`, and
-    its running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of these over
-    the members whose ball holds that of `norm_bound`. N may be large: doubling the grid costs :math:`\ln 2` nats.
+    Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`. The
+    running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of these over the
+    members whose ball contains that of `norm_bound`. N may be large: a grid of twice the size costs :math:`\ln 2` nats.
 
-    Cost: N members' time and memory.
+    Cost: the time and memory of N members.
 
     Parameters
     ----------
     norm_bound
-        B, the ball bound and certificate are stated for, at most the grid's largest; forecasts do not depend on it.
+        B, the ball that bound and certificate refer to, at most the grid's largest; forecasts do not depend on it.
     member
         "folklore", or "aioli" for :math:`K = 2`.
     smallest
-        :math:`B_1`, the least norm bound of the grid.
+        :math:`B_1`, the smallest norm bound of the grid.
     ratio
         Ratio of neighbouring norm bounds, above 1.
     size
@@ -133,9 +136,9 @@ class BGrid(KernelForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, or norm_bound beyond the grid.
+        A setting is outside its range, or norm_bound is above the grid's largest.
     IncompatibleError
-        member = "aioli" for more than two classes; members that take more than 4 GiB together.
+        member = "aioli" with more than two classes, or members that take more than 4 GiB together.
 
     References
     ----------
@@ -186,7 +189,7 @@ class BGrid(KernelForecaster):
 
     @classmethod
     def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings whose grid reaches `norm_bound`: the defaults, longer where it lies beyond them."""
+        """Return settings whose grid includes `norm_bound`: the defaults, with a larger size if needed."""
         settings = super().settings_at(norm_bound, given)
         if set(given) & {"norm_bound", "smallest", "ratio", "size"}:
             return settings
@@ -215,7 +218,7 @@ class BGrid(KernelForecaster):
 
     @property
     def norm_bounds(self) -> list[float]:
-        r""":math:`B_1, \dots, B_N`."""
+        r"""The norm bounds :math:`B_1, \dots, B_N`."""
         return [self.smallest * self.ratio**i for i in range(self.size)]
 
     def _stacked(self) -> State:
@@ -235,7 +238,7 @@ class BGrid(KernelForecaster):
         )
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state; the members' own is part of it."""
+        """Return the state, which includes the members' states."""
         return {"rng": self.rng, "state": self.state}
 
     def weights(self) -> NDArray[np.float64]:
@@ -243,17 +246,17 @@ class BGrid(KernelForecaster):
         return np.exp(self.state.w)
 
     def _members_of_ball(self) -> range:
-        """The members whose ball holds the ball of norm_bound."""
+        """The members whose ball contains the ball of norm_bound."""
         return range(sum(self.norm_bound > B * (1.0 + 1e-12) for B in self.norm_bounds), self.size)
 
     def bound(self, rounds: int) -> float:
-        """Return the regret's bound over the ball of norm_bound after `rounds` rounds, in nats."""
+        """Return the regret bound over the ball of norm_bound after `rounds` rounds, in nats."""
         return min(grid(self._members[i].bound(rounds), self.size) for i in self._members_of_ball())
 
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats, or NaN.
 
-        A member whose own certificate is NaN proves nothing, and the others' bounds hold without it.
+        A member whose own certificate is NaN is left out, and the other members' bounds hold without it.
         """
         states = self.state.aioli if self.member == "aioli" else self.state.folklore
         found = []

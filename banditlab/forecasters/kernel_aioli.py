@@ -28,7 +28,7 @@ KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
 
 
 class State(NamedTuple):
-    """AIOLI's quadratic in the kernel's space; curvature is c, virtual_weight w; spent (1,) the certificate's sum."""
+    """AIOLI's quadratic in the kernel's space; curvature is c, virtual_weight is w, spent (1,) the certificate's sum."""
 
     dual: Dual
     curvature: float
@@ -63,27 +63,26 @@ def update_kernel(state, x, y):
 
 
 class KernelAIOLI(Forecaster):
-    r"""AIOLI on the features of a kernel, by the dual algebra: the context of every update is stored.
+    r"""Play AIOLI on the features of a kernel, in the dual form, which stores the context of every update.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
-    paper; the logits answered are :math:`(z, 0)`.
+    paper; the forecast logits are :math:`(z, 0)`.
 
-    Update rule: AIOLI's with :math:`\phi(x)` for x: z is the root of :math:`z = m - (w/2) q \tanh(z/2)`,
-    :math:`m = \phi'A^{-1}b` and :math:`q = \phi'A^{-1}\phi`, both from one triangular solve with the Cholesky factor
-    of :math:`D^{1/2} G D^{1/2} + \lambda I`, G the Gram matrix and D the curvatures :math:`(\eta_s/2) \gamma_s^2` of
-    the rounds learnt. With the linear kernel it is AIOLI.
+    Update rule: AIOLI's with :math:`\phi(x)` instead of x. The margin z is the root of
+    :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = \phi'A^{-1}b` and :math:`q = \phi'A^{-1}\phi`. Both follow from
+    one triangular solve with the Cholesky factor of :math:`D^{1/2} G D^{1/2} + \lambda I`, where G is the Gram matrix
+    and D has the curvatures :math:`(\eta_s/2) \gamma_s^2` of past updates. With the linear kernel it is AIOLI.
 
-    Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` of the bounds). Its
-    comparators are the functions of norm at most :math:`2 B` in the kernel's space. The linear functions of the ball
-    are among them for the linear kernel and, scaled down by :math:`\sqrt{\text{degree}}`, the polynomial one: there
-    `bound` is Theorem 1 in the number of features, or of rounds where that is less, and `certificate` is AIOLI's. A
-    gaussian kernel's space holds no linear function: `bound` is None and `certificate` NaN, and `space_certificate`
-    bounds the regret against the ball of that space.
+    Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` in `banditlab.bounds`). The
+    comparators are the functions of norm at most :math:`2 B` in the kernel's space. For the linear kernel they include
+    the linear functions of the ball. For the polynomial kernel they include these functions scaled down by
+    :math:`\sqrt{\text{degree}}`. For both kernels `bound` is Theorem 1 in the number of features, or of rounds if that
+    is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear function, so that `bound` is None
+    and `certificate` NaN. `space_certificate` bounds the regret against the ball of that space.
 
-    Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an
-    update costs two solves); :math:`n^2 / 2` numbers. The arrays grow (their capacity doubles), which compiled loops
-    cannot do, so rounds go one at a time. For long streams with the gaussian kernel use `fourier-aioli`, of fixed
-    size.
+    Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an update
+    costs two solves). Memory: :math:`n^2 / 2` numbers. The arrays grow by doubling, which compiled loops cannot do, so
+    that single rounds are played. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
 
     Parameters
     ----------
@@ -94,7 +93,7 @@ class KernelAIOLI(Forecaster):
         "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
         :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
-        Bandwidth of the gaussian kernel, in the units of the contexts.
+        Bandwidth of the Gaussian kernel, in the units of the contexts.
     degree
         Degree of the polynomial kernel, 1 or above.
     regularization, virtual_weight, curvature
@@ -103,9 +102,9 @@ class KernelAIOLI(Forecaster):
     Raises
     ------
     IncompatibleError
-        More than two classes.
+        The number of classes is above two.
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -156,7 +155,7 @@ class KernelAIOLI(Forecaster):
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
             raise UsageError(
-                f"state.state.dual.L must hold the rows of a factor of order {capacity}, got the shape {stored}"
+                f"state.state.dual.L must have the rows of a factor of order {capacity}, got the shape {stored}"
             )
         dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, capacity)
         self.state = self.state._replace(dual=dual)
@@ -164,12 +163,12 @@ class KernelAIOLI(Forecaster):
 
     @property
     def margin_bound(self) -> float:
-        """The bound 2 B on the comparator's norm: B in the paper."""
+        """The bound 2 B on the comparator's norm, which is B in the paper."""
         return 2.0 * self.norm_bound
 
     @property
     def feature_radius(self) -> float:
-        r"""The largest :math:`\sqrt{k(x, x)}`: R in the paper."""
+        r"""The largest :math:`\sqrt{k(x, x)}`, which is R in the paper."""
         R = self.problem.radius
         return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
 
@@ -180,7 +179,7 @@ class KernelAIOLI(Forecaster):
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, 2) for `contexts` (n, d), the state held fixed."""
+        """Return the logits (n, 2) for `contexts` (n, d) without a change of the state."""
         X = as_rows(contexts, self.problem)
         Z = np.empty((len(X), 2))
         predict_many_kernel(self.state, X, Z)
@@ -193,7 +192,9 @@ class KernelAIOLI(Forecaster):
         update_kernel(self.state, x, y)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats; None where none holds."""
+        """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats, or None if it does not
+        hold.
+        """
         # Linear functions are in the space of the other two kernels.
         if self.kernel == "gaussian" or self.virtual_weight != 1.0 or not self._proved():
             return None
@@ -209,7 +210,7 @@ class KernelAIOLI(Forecaster):
     def space_certificate(self) -> float:
         """Return the bound on the regret so far against the ball of radius 2 B of the kernel's space.
 
-        NaN for a curvature that is not admissible, and where rounding may have changed it by a thousandth.
+        It is NaN for a curvature that is not admissible, and if rounding may have changed it by a thousandth.
         """
         if not self._proved():
             return math.nan
@@ -219,8 +220,9 @@ class KernelAIOLI(Forecaster):
         return certified(total, rounding * float(self.state.dual.n[0]))
 
     def effective_dimension(self, scale: float) -> float:
-        r"""Return :math:`\mathrm{tr}(G (G + \text{scale}\, I)^{-1})` for the Gram matrix G of the rounds learnt (scale:
-        :math:`\lambda` in the paper).
+        r"""Return the effective dimension :math:`\mathrm{tr}(G (G + \text{scale}\, I)^{-1})`.
+
+        G is the Gram matrix of the rounds with updates; scale is :math:`\lambda` in the paper.
         """
         dual = self.state.dual
         n = int(dual.n[0])

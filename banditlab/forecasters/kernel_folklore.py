@@ -13,24 +13,25 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    r"""FOLKLORE on the features of a kernel, in the coordinates of the span of its updates' contexts.
+    r"""Play FOLKLORE on the features of a kernel, in the coordinates of the span of its updates' contexts.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: `folklore`'s with :math:`\phi(x)` for x, in the coordinates of the span of the features learnt; with
-    the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts that stand out are stored and others are
-    replaced by their projection onto the span (Nystroem): a round then costs the same for ever.
+    Update rule: that of `folklore` with :math:`\phi(x)` instead of x, in the coordinates of the span of the features of
+    updates. With the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts outside the span are
+    stored, and others are replaced by their projection onto the span (Nystroem), so that the cost per round stays
+    constant.
 
-    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` of
-    the bounds). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`, :math:`\|f_k\| \le B`,
-    whatever was left out: each context learnt adds :math:`2 B` times the length its feature has outside of the span.
-    Linear functions of the row ball are among the f for the linear kernel and, scaled by
-    :math:`1/\sqrt{\text{degree}}`, the polynomial one: there `certificate` is that number and `bound` Theorem 3 in the
-    dimension of the space or the rounds, where that is less. A gaussian kernel's space holds no linear function:
-    `bound` is None and `certificate` NaN.
+    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` in
+    `banditlab.bounds`). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)` with
+    :math:`\|f_k\| \le B`. It accounts for projections: each update adds :math:`2 B` times the length of the feature
+    outside the span. For the linear kernel the f include the linear functions of the row ball, and for the polynomial
+    kernel these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both kernels `certificate` is that number, and
+    `bound` is Theorem 3 in the dimension of the space, or the number of rounds if that is smaller. A Gaussian kernel's
+    space has no linear function, so that `bound` is None and `certificate` NaN.
 
-    Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, r the contexts stored:
-    :math:`K^3 r^2 / 2`. The arrays grow (their capacity doubles), so rounds go one at a time.
+    Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, :math:`K^3 r^2 / 2`,
+    with r the number of stored contexts. The arrays grow by doubling, so that single rounds are played.
 
     Parameters
     ----------
@@ -40,20 +41,20 @@ class KernelFOLKLORE(KernelSpanForecaster):
         "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
         :math:`(1 + x'y)^{\text{degree}}`.
     bandwidth
-        Bandwidth of the gaussian kernel, in the units of the contexts.
+        Bandwidth of the Gaussian kernel, in the units of the contexts.
     degree
         Degree of the polynomial kernel, 1 or above.
     regularization, curvature
         As for `folklore`, with :math:`R = \sup \sqrt{k(x, x)}`.
     landmarks
-        m, the most contexts that are stored; 0 for all that stand out.
+        m, the largest number of stored contexts; 0 stores all contexts outside the span.
     tolerance
-        Least distance of a feature from the span, as a part of R, for which it is stored.
+        Smallest distance of a feature from the span, as a part of R, for which its context is stored.
 
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -92,7 +93,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
         self._learn_with(inner)
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret's bound against linear functions after `rounds` rounds, in nats; None where none holds."""
+        """Return the regret bound against linear functions after `rounds` rounds, in nats, or None if none holds."""
         dimension = self._dimension(rounds)
         if dimension is None or not self._inner.proved(self.norm_bound):
             return None

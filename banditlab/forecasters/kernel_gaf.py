@@ -1,4 +1,4 @@
-"""GAF in a reproducing kernel Hilbert space (the extension that the conclusion of NeurIPS 2021 leaves)."""
+"""GAF in a reproducing kernel Hilbert space (the extension proposed in the conclusion of the NeurIPS 2021 paper)."""
 
 from __future__ import annotations
 
@@ -12,19 +12,21 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    r"""GAF on the features of a kernel, in the coordinates of the span of its updates' contexts.
+    r"""Play GAF on the features of a kernel, in the coordinates of the span of its updates' contexts.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: `gaf`'s with :math:`\phi(x)` for x: the Gaussian density lives on the span of the features learnt and
-    on the direction in which the next one stands out, and is the prior :math:`N(0, I/(2 \lambda))` elsewhere, which
-    no forecast sees. With the linear kernel it is GAF. `landmarks` as for `kernel-folklore`.
+    Update rule: that of `gaf` with :math:`\phi(x)` instead of x. The Gaussian density is stored on the span of the
+    features of updates and on the direction of the next feature outside it. Elsewhere it is the prior
+    :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel it is GAF. `landmarks` is that of
+    `kernel-folklore`.
 
-    Guarantee: that of `gaf`'s certificate with the effective dimension for d (`gaf_kernel` of the bounds, exact
-    expectation); `space_certificate`, `certificate` as for `kernel-folklore`, whatever the nodes. The theory's
-    :math:`\lambda` of `gaf` is :math:`32 K d R^2`; with no d in a kernel's space it has to be given here.
+    Guarantee: that of `gaf`'s certificate with the effective dimension for d (`gaf_kernel` in `banditlab.bounds`, for
+    the exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. The
+    theory's :math:`\lambda` of `gaf` is :math:`32 K d R^2`. A kernel's space has no d, so that :math:`\lambda` must be
+    given.
 
-    Cost: as for `kernel-folklore`, with GAF's round for FOLKLORE's.
+    Cost: as for `kernel-folklore`, with GAF's round instead of FOLKLORE's.
 
     Parameters
     ----------
@@ -38,9 +40,9 @@ class KernelGAF(KernelSpanForecaster):
     Raises
     ------
     UsageError
-        A setting out of its range, or "fixed" nodes without a generator.
+        A setting is outside its range, or "fixed" nodes have no generator.
     IncompatibleError
-        "gauss-hermite" nodes for more classes than `samples` allow.
+        "gauss-hermite" nodes need more `samples` for this number of classes.
 
     References
     ----------

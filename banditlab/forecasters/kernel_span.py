@@ -1,12 +1,11 @@
-r"""A learner on quadratic surrogates in the span of kernel features: :math:`K > 2` classes, exact or by a Nystroem
-projection.
+r"""Learners on quadratic surrogates in the span of kernel features, exact or by a Nystroem projection.
 
-With X (r, d) the contexts stored and :math:`L L'` their Gram matrix (Cholesky), :math:`\phi(x)` has the coordinates
-:math:`\xi = L^{-1} k(X, x)` in their span and one more, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`, along what sets it apart.
-The learner's own kernels play on these coordinates: it uses contexts through inner products only. A context is stored
-where it stands out by more than `tolerance` times the largest norm of a feature, and while fewer than `landmarks` are
-stored; of another one the learner uses the projection onto the span, in forecast and update alike. What that leaves out
-of the comparators is bounded by its length, which is summed up.
+Let X (r, d) be the stored contexts and :math:`L L'` their Gram matrix (Cholesky). Then :math:`\phi(x)` has the
+coordinates :math:`\xi = L^{-1} k(X, x)` in their span, and one more coordinate, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`,
+orthogonal to the span. The learner's own kernels run on these coordinates, because it uses contexts through inner
+products only. A context is stored if its distance from the span is above `tolerance` times the largest norm of a
+feature, and while fewer than `landmarks` are stored. For other contexts the learner uses the projection onto the span,
+in forecasts and updates. The length outside the span bounds the resulting error of the comparators, and is summed up.
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ FIRST = 16
 
 
 class Span(NamedTuple):
-    """rank (1,): r, below `capacity`: X (capacity, d) the stored contexts, L (capacity, capacity) the
-    factor of their Gram matrix; the first r rows count.
+    """The span: rank (1,) is r, below `capacity`; X (capacity, d) has the stored contexts.
 
-    lost (1,) is the sum of the lengths that contexts learnt had outside of the span and that were left out.
+    L (capacity, capacity) is the factor of their Gram matrix; the first r rows are used. lost (1,) is the sum of the
+    lengths outside the span of contexts that were projected.
     """
 
     rank: NDArray[np.int64]
@@ -48,7 +47,7 @@ class Span(NamedTuple):
     lost: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"rank": (0, len(self.L) - 1)}
 
     @classmethod
@@ -58,14 +57,14 @@ class Span(NamedTuple):
 
 
 class State(NamedTuple):
-    """The stored contexts, and the learner's state in their coordinates."""
+    """The stored contexts, and the learner's state in the coordinates of their span."""
 
     span: Span
     learner: Any
 
 
 class KernelSpanForecaster(Forecaster):
-    """Base of `kernel-folklore` and `kernel-gaf`; a subclass makes the learner of a problem in `_learner`."""
+    """Base class of `kernel-folklore` and `kernel-gaf`; a subclass builds the learner of a problem in `_learner`."""
 
     norm_bound: float
     regularization: float
@@ -74,7 +73,7 @@ class KernelSpanForecaster(Forecaster):
     excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps contexts and their Gram matrix's factor"}
 
     def _begin(self, kernel: str, bandwidth: float, degree: int, landmarks: int, tolerance: float) -> None:
-        """Set the kernel's settings; call `_learn_with` next."""
+        """Set the kernel's settings; `_learn_with` must be called next."""
         self.kernel = one_of("kernel", kernel, KERNELS)
         self.bandwidth = positive("bandwidth", bandwidth)
         self.degree = at_least("degree", degree, 1)
@@ -89,11 +88,11 @@ class KernelSpanForecaster(Forecaster):
         inner.state = None
 
     def _own_problem(self) -> Problem:
-        """The learner's problem: features of norm up to `feature_radius`."""
+        """The learner's problem, with features of norm up to `feature_radius`."""
         return Problem(FIRST, self.problem.n_classes, self.feature_radius, self.problem.horizon)
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state; the learner's is part of it."""
+        """Return the state, which includes the learner's state."""
         return {"rng": self.rng, "state": self.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -116,12 +115,12 @@ class KernelSpanForecaster(Forecaster):
 
     @property
     def feature_radius(self) -> float:
-        r"""The largest :math:`\sqrt{k(x, x)}`, the learner's R."""
+        r"""The largest :math:`\sqrt{k(x, x)}`, which is the learner's R."""
         R = self.problem.radius
         return {"linear": R, "gaussian": 1.0, "polynomial": (1.0 + R**2) ** (0.5 * self.degree)}[self.kernel]
 
     def gram(self, X: Floats, Y: Floats) -> Floats:
-        """Return k(x, y) for the rows of X (n, d) and Y (m, d): (n, m)."""
+        """Return k(x, y) for the rows of X (n, d) and Y (m, d), as an array (n, m)."""
         products: Floats = X @ Y.T
         if self.kernel == "linear":
             return products
@@ -133,7 +132,8 @@ class KernelSpanForecaster(Forecaster):
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
         """Return the coordinates (n, capacity) and residuals (n,) of contexts (n, d), and which residuals are
-        coordinates."""
+        coordinates.
+        """
         span = self.state.span
         r, capacity = int(span.rank[0]), len(span.L)
         Xi = np.zeros((len(X), capacity))
@@ -148,7 +148,7 @@ class KernelSpanForecaster(Forecaster):
         return Xi, outside, seen
 
     def _grow(self) -> None:
-        """Grow the arrays to hold one more coordinate."""
+        """Enlarge the arrays for one more coordinate."""
         span, learner = self.state
         r, capacity = int(span.rank[0]), len(span.L)
         if r + 1 < capacity:
@@ -170,7 +170,7 @@ class KernelSpanForecaster(Forecaster):
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), the state held fixed."""
+        """Return the logits (n, K) for `contexts` (n, d) without a change of the state."""
         Xi = self._coordinates(as_rows(contexts, self.problem))[0]
         Z = np.empty((len(Xi), self.problem.n_classes))
         many = self._inner.kernels.predict_many
@@ -197,7 +197,7 @@ class KernelSpanForecaster(Forecaster):
     def space_certificate(self) -> float:
         """Return the bound on the regret so far against K functions of norm at most B in the kernel's space, in nats, or NaN.
 
-        A loss changes by at most 2 B times what a context lacks of its feature.
+        A loss changes by at most 2 B times the length of a context's feature that the projection removed.
         """
         self._inner.state = self.state.learner
         found = self._inner.certificate()
@@ -205,18 +205,20 @@ class KernelSpanForecaster(Forecaster):
         return found + 2.0 * self.norm_bound * float(self.state.span.lost[0])
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for the gaussian kernel."""
+        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for the Gaussian kernel."""
         return math.nan if self.kernel == "gaussian" else self.space_certificate()
 
     def _dimension(self, rounds: float) -> float | None:
-        """The largest dimension of the contexts' span, None where linear functions are not in the space or few are stored."""
+        """The largest dimension of the contexts' span, or None if the space has no linear functions or landmarks limit
+        it.
+        """
         if self.kernel == "gaussian" or self.landmarks:
             return None
         d = self.problem.n_features
         return max(min(d if self.kernel == "linear" else math.comb(d + self.degree, self.degree), rounds), 1.0)
 
     def _left_out(self, rounds: float) -> float:
-        """Return the regret that the tolerance may cost over these rounds."""
+        """Return the regret that the tolerance may cost in these rounds."""
         return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
 
     def effective_dimension(self, X: Floats, scale: float) -> float:

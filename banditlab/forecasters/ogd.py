@@ -20,10 +20,10 @@ from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    r"""V (K, d), W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
+    r"""The state: V (K, d), which is W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
 
-    t (1,): rounds learnt. norm_bound: B. step: :math:`\eta_1`. spent (1,): :math:`\sum_t \eta_t \|g_t\|^2`. s, r (K,)
-    are scratch.
+    t (1,) is the number of updates, norm_bound is B, step is :math:`\eta_1`, and spent (1,) is
+    :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are scratch.
     """
 
     V: NDArray[np.float64]
@@ -36,7 +36,7 @@ class State(NamedTuple):
     r: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"t": COUNT}
 
 
@@ -69,7 +69,7 @@ def update_kernel(state, x, y, z):
 
 
 class OGD(KernelForecaster):
-    r"""Projected online gradient descent with steps falling like :math:`1/\sqrt{t}`.
+    r"""Play projected online gradient descent with steps proportional to :math:`1/\sqrt{t}`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -77,12 +77,12 @@ class OGD(KernelForecaster):
     :math:`g_t = (\mathrm{softmax}(W_t x_t) - e_y) x_t'`, :math:`\eta_t = \text{step} / \sqrt{t}`; the projection on
     :math:`\{W : \|W_k\| \le B\}` clips every row to norm B.
 
-    Guarantee: with :math:`D = 2 \sqrt{K} B` the ball's diameter and :math:`\|g_t\|_F \le G = \sqrt{2} R`, regret at
-    most :math:`\sqrt{T} (D^2 / (2\,\text{step}) + \text{step}\, G^2)`, which is :math:`(3/2) G D \sqrt{T}` at
-    :math:`\text{step} = D / G` ("theory"). The running certificate is the sum behind it,
+    Guarantee: let :math:`D = 2 \sqrt{K} B` be the ball's diameter and :math:`\|g_t\|_F \le G = \sqrt{2} R`. The regret
+    is at most :math:`\sqrt{T} (D^2 / (2\,\text{step}) + \text{step}\, G^2)`, which is :math:`(3/2) G D \sqrt{T}` at
+    :math:`\text{step} = D / G` ("theory"). The running certificate is the sum in the proof,
     :math:`D^2 / (2 \eta_T) + (1/2) \sum_t \eta_t \|g_t\|^2`.
 
-    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones;
+    Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`K d` numbers.
 
     Parameters
@@ -95,7 +95,7 @@ class OGD(KernelForecaster):
     Raises
     ------
     UsageError
-        norm_bound or step not above 0.
+        norm_bound or step is not above 0.
 
     References
     ----------
@@ -130,16 +130,18 @@ class OGD(KernelForecaster):
 
     @property
     def weights(self) -> NDArray[np.float64]:
-        """W (K, d)."""
+        """The weights W (K, d)."""
         return self.state.norms.scale[:, None] * self.state.V
 
     def bound(self, rounds: float) -> float:
-        """Return the regret's bound after `rounds` rounds, in nats."""
+        """Return the regret bound after `rounds` rounds, in nats."""
         problem = self.problem
         return ogd_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.step)
 
     def certificate(self) -> float:
-        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row ball."""
+        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row
+        ball.
+        """
         t = int(self.state.t[0])
         diameter = 2.0 * math.sqrt(self.problem.n_classes) * self.norm_bound
         return diameter**2 * math.sqrt(t) / (2.0 * self.step) + 0.5 * float(self.state.spent[0])

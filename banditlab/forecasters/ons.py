@@ -25,11 +25,12 @@ DOUBT, METRIC, LONGEST = range(3)
 
 
 class State(NamedTuple):
-    r"""W (K, d); :math:`P = A^{-1}` (Kd, Kd); spent (1,): :math:`\sum_t g_t'A_t^{-1} g_t`; ball, the projection's.
+    r"""The state: W (K, d); :math:`P = A^{-1}` (Kd, Kd); spent (1,), :math:`\sum_t g_t'A_t^{-1} g_t`; ball, the
+    projection's.
 
-    doubt (3,): by `DOUBT` what rounding may have done to the certificate, `METRIC` :math:`\epsilon + \sum_t \|g_t\|^2`,
-    a bound on A's eigenvalues, `LONGEST` the largest :math:`\|x\|^2` learnt. constants (3,): B, step, 1 if projected;
-    g, v (Kd,), s (K,) are scratch.
+    doubt (3,) has three entries: `DOUBT`, a bound on the certificate's rounding error; `METRIC`,
+    :math:`\epsilon + \sum_t \|g_t\|^2`, a bound on A's eigenvalues; `LONGEST`, the largest :math:`\|x\|^2` of an
+    update. constants (3,) has B, the step, and 1 if projected. g, v (Kd,), s (K,) are scratch.
     """
 
     W: NDArray[np.float64]
@@ -51,12 +52,12 @@ def predict_kernel(state, x, z):
 
 @njit
 def note_doubt(state, x, shrink):
-    r"""Add what rounding and the projection's tolerance may have done to the certificate in a round.
+    r"""Add a bound on the effect of rounding and of the projection's tolerance on the certificate in a round.
 
-    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding: v is taken to be wrong by `ERROR_FACTOR`
-    times what is left. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
-    :math:`\beta \|e\|_A \|W - W^*\|_A`, and :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`,
-    :math:`\|W - W^*\|` at most :math:`2 \sqrt{K} B`.
+    g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
+    `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
+    :math:`\beta \|e\|_A \|W - W^*\|_A`. Here :math:`\|\cdot\|_A^2` is at most `METRIC` times :math:`\|\cdot\|^2`, and
+    :math:`\|W - W^*\|` is at most :math:`2 \sqrt{K} B`.
     """
     g, v, doubt = state.g, state.v, state.doubt
     B, step, _ = state.constants
@@ -104,7 +105,7 @@ def update_kernel(state, x, y, z):
 
 
 class ONS(KernelForecaster):
-    r"""Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
+    r"""Play Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -112,7 +113,7 @@ class ONS(KernelForecaster):
     :math:`W_{t+1} = \mathrm{Proj}(W_t - (1/\beta) A_t^{-1} g_t)`, with
     :math:`g_t = \mathrm{vec}((\mathrm{softmax}(W_t x_t) - e_y) x_t')` and Proj the projection on
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
-    Morrison); the projection is solved to 1e-12 in its K multipliers.
+    Morrison). The projection is solved to 1e-12 in its K multipliers.
 
     Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball exactly
     for :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
@@ -123,31 +124,33 @@ class ONS(KernelForecaster):
         (\beta \epsilon/2) K B^2 + ((K-1) d/(2 \beta)) \ln(1 + 2 R^2 T/((K-1) d \epsilon)).
 
     The running certificate is :math:`(\beta \epsilon/2) K B^2 + (1/(2 \beta)) \sum_t g_t'A_t^{-1} g_t`. The factor
-    :math:`1/\beta` grows like :math:`e^{2 B R}`: vacuous beyond :math:`B R = 3` or so. The paper's min with
-    :math:`1/(4 G D)` is not needed: :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`, and :math:`\alpha < 1/(4 B R)`
-    always. Above :math:`\alpha/2`, or unprojected, nothing is proved: no bound, no certificate.
+    :math:`1/\beta` grows like :math:`e^{2 B R}`, and the bound is vacuous beyond :math:`B R = 3` or so. The paper's
+    minimum with :math:`1/(4 G D)` is not needed, because :math:`|\langle g_t, W_t - W \rangle| \le 4 B R` and
+    :math:`\alpha < 1/(4 B R)` always. Above :math:`\alpha/2`, or without projection, nothing is proved, and there is no
+    bound and no certificate.
 
-    Cost: :math:`O(K^2 d^2)` per round, and on rounds where the ball binds some 4 to 7 Newton steps of order
-    :math:`|F| d`, F the rows on their spheres: :math:`O((|F| d)^3)`. :math:`3 K^2 d^2` numbers.
+    Cost: :math:`O(K^2 d^2)` per round. In rounds where a ball constraint is active there are 4 to 7 Newton steps of
+    order :math:`|F| d`, with F the rows on their spheres: :math:`O((|F| d)^3)`. Memory: :math:`3 K^2 d^2` numbers.
 
     Parameters
     ----------
     norm_bound
         B, the largest norm of a row of W.
     step
-        :math:`1/\beta` in the paper, what multiplies :math:`A_t^{-1} g_t`; "theory" is
-        :math:`2/\alpha = 2 (K - 1) e^{2 B R}`, with :math:`2 B R` cut off at 340 (beyond, no bound). In practice 0.3
-        to 100 with regularization 0.01 to 10, the best of a grid.
+        :math:`1/\beta` in the paper, the factor of :math:`A_t^{-1} g_t`. "theory" is
+        :math:`2/\alpha = 2 (K - 1) e^{2 B R}`, with :math:`2 B R` cut off at 340 (beyond that there is no bound). In
+        practice the best of a grid lies between 0.3 and 100, with regularization 0.01 to 10.
     regularization
-        :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`,
+        :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`, with
         :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
-        "ball", or "none" for the unprojected variant, in which norm_bound matters to the two "theory" words only.
+        "ball", or "none" for the variant without projection, in which norm_bound matters only to the two "theory"
+        words.
 
     Raises
     ------
     UsageError
-        A setting out of its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -200,23 +203,24 @@ class ONS(KernelForecaster):
 
     @property
     def projections(self) -> dict[str, int]:
-        """How many updates were projected, the factorisations that took, and the solves that ended above 1e-9."""
+        """The number of projected updates, of their factorisations, and of solves that ended above 1e-9."""
         tally = self.state.ball.tally
         return {"bound": int(tally[BOUND]), "factorisations": int(tally[NEWTON]), "stalled": int(tally[STALLS])}
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret's bound after `rounds` rounds, in nats; None where the step is too long or unprojected."""
+        """Return the regret bound after `rounds` rounds, in nats, or None if the step is too long or there is no
+        projection.
+        """
         if not self._proved():
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
         return ons_bound(rounds, d, K, self.norm_bound, R, self.regularization, self.step)
 
     def certificate(self) -> float:
-        r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t` over the row ball, s the step; NaN where
-        none holds.
+        r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t` over the row ball, with s the step.
 
-        None holds beyond the theorem's settings, where a context was longer than R, and where a projection stalled or
-        rounding may have changed more than a small part of it.
+        It is NaN outside the theorem's settings, if a context was longer than R, if a projection did not converge, and
+        if rounding may have changed more than a small part of it.
         """
         doubt, longest = self.state.doubt, (BEYOND * self.problem.radius) ** 2
         if not self._proved() or self.projections["stalled"] or not doubt[LONGEST] <= longest:

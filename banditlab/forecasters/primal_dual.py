@@ -1,4 +1,6 @@
-"""The two forms of a learner on quadratic surrogates: in Kd dimensions, or in K times the rank of its updates' contexts."""
+"""The two forms of a learner on quadratic surrogates: in Kd dimensions, or in K times the rank of its updates'
+contexts.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ BEYOND = 1.0 + 1e-9
 
 
 def certified(total: float, doubt: float) -> float:
-    """Return a certificate that is valid despite a rounding error of at most `doubt`; NaN if that is not small."""
+    """Return a certificate that is valid despite a rounding error of at most `doubt`, or NaN if the error is not small."""
     scale = max(1.0, abs(total))
     if not doubt <= DOUBTFUL * scale:
         return math.nan
@@ -54,21 +56,21 @@ def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
 
 
 def refuse_primal(who: str, size: float, problem: Problem, advice: str) -> None:
-    """Raise an IncompatibleError where a learner that has the primal form only takes more than MOST GiB."""
+    """Raise an IncompatibleError if a learner with a primal form only takes more than MOST GiB."""
     if size > MOST * GIB:
         at = f"K = {problem.n_classes}, d = {problem.n_features:,}"
         raise IncompatibleError(f"{who} {size / GIB:,.1f} GiB at {at}, above {MOST:g}: {advice}")
 
 
 def predict_at(state, x, z):
-    """The learner's forecast at x (d,)."""
+    """Write the learner's forecast at x (d,)."""
     state, x, z = borrow(state), borrow(x), borrow(z)
     form(state.blocks, x)
     forecast_at(state, x, z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def predict_many_at(state, X, Z):
-    """The learner's forecasts at the contexts X (n, d)."""
+    """Write the learner's forecasts at the contexts X (n, d)."""
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     for start in range(0, X.shape[0], BATCH):
         part = X[start : start + BATCH]
@@ -84,13 +86,13 @@ def prediction_kernels(forecast_at: Callable[..., Any], owner: str) -> list[Any]
 
 
 def predict_in_span(state, x, z):
-    """The learner's forecast at the coordinates of x (d,)."""
+    """Write the learner's forecast at the coordinates of x (d,)."""
     locate(borrow(state.span), borrow(x))
     predict_kernel(state.learner, read_only(state.span.xi), z)  # type: ignore[name-defined]  # noqa: F821
 
 
 def predict_many_in_span(state, X, Z):
-    """The learner's forecasts at the coordinates of the n contexts X."""
+    """Write the learner's forecasts at the coordinates of the n contexts X."""
     state, X, Z = borrow(state), borrow(X), borrow(Z)
     for start in range(0, Z.shape[0], BATCH):
         stop = min(start + BATCH, Z.shape[0])
@@ -100,14 +102,14 @@ def predict_many_in_span(state, X, Z):
 
 
 def update_in_span(state, x, y, z):
-    """The learner's update at the coordinates of x (d,), which the span holds from now on."""
+    """Update the learner at the coordinates of x (d,), which is added to the span."""
     extend(state.span, x)
     update_kernel(state.learner, read_only(state.span.xi), y, z)  # type: ignore[name-defined]  # noqa: F821
 
 
 @cache
 def in_span(plain: Kernels) -> Kernels:
-    """Return the kernels of the dual form. They are compiled when first called, as all are."""
+    """Return the kernels of the dual form, which are compiled on first use like all kernels."""
     owner = f"{plain.owner} in the span"
     return Kernels(
         bind(predict_in_span, owner, predict_kernel=plain.predict),
@@ -120,9 +122,9 @@ def in_span(plain: Kernels) -> Kernels:
 class QuadraticForecaster(KernelForecaster):
     """A forecaster on `Blocks` that depends on contexts through inner products only, in the primal or the dual form.
 
-    A subclass has the settings `regularization`, `norm_bound`, `curvature` and `linear_term`. Its state is a NamedTuple with
-    `blocks`, `h` (K, n), `spent`, `doubt`, `longest` and `unsolved`, in the n coordinates that `_coordinates` returns; its
-    constructor passes it to `_begin`. In the dual form `state` is Spanned.
+    A subclass has the settings `regularization`, `norm_bound`, `curvature` and `linear_term`. Its state is a NamedTuple
+    with `blocks`, `h` (K, n), `spent`, `doubt`, `longest` and `unsolved`, in the n coordinates that `_coordinates`
+    returns. Its constructor passes the state to `_begin`. In the dual form `state` is Spanned.
     """
 
     regularization: float
@@ -146,7 +148,7 @@ class QuadraticForecaster(KernelForecaster):
         return min(FIRST, d) if self._begins_dual() else d
 
     def _refuse_small_regularization(self) -> None:
-        """Raise a UsageError where rounding leaves too few digits of a forecast."""
+        """Raise a UsageError if rounding leaves too few digits of a forecast."""
         R, most = self.problem.radius, self.most_ratio
         if most * self.regularization * BEYOND < R**2:
             raise UsageError(
@@ -161,14 +163,14 @@ class QuadraticForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return the bytes of the initial state, before anything is built."""
+        """Return the bytes of the initial state, before it is built."""
         if cls._would_begin_dual(problem, settings):
             return 8.0 * problem.n_features
         return float(Blocks.size(problem.n_classes, problem.n_features))
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether blocks of sparse contexts have to be made dense for it: in the primal form."""
+        """Return whether the learner needs dense contexts: True in the primal form."""
         return not cls._would_begin_dual(problem, settings)
 
     @classmethod
@@ -189,34 +191,34 @@ class QuadraticForecaster(KernelForecaster):
 
     @property
     def learner(self) -> Any:
-        """The state of the learner itself, in whichever coordinates."""
+        """The state of the learner itself, in the coordinates of the present form."""
         return self.state.learner if self.dual else self.state
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels of the form the learner is in."""
+        """The kernels of the present form."""
         return in_span(super().kernels) if self.dual else super().kernels
 
     def proved(self, norm_bound: float) -> bool:
-        """Return whether the curvature is admissible for rows up to this norm, and the linear term is not the printed one."""
+        """Return whether the curvature is admissible for rows up to this norm and the linear term is the corrected one."""
         K, R = self.problem.n_classes, self.problem.radius
         return self.linear_term == "corrected" and is_admissible_on_ball(self.curvature, K, norm_bound, R)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return how many updates ended at a root whose residual is above :math:`10^{-11} (1 + \max |g|)`: rounding came
-        first.
+        r"""Return the number of updates whose root has a residual above :math:`10^{-11} (1 + \max |g|)` because of
+        rounding.
         """
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN where none holds."""
+        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
         return self._certified() if self.proved(self.norm_bound) else math.nan
 
     def _certified(self) -> float:
-        r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms; NaN where they are in doubt, or a
-        context exceeded R.
+        r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms.
 
-        In the dual form comparators see contexts without the part that was left out, and a loss changes by 2 B times it.
+        The result is NaN if rounding errors are large or a context exceeded R. In the dual form a context may lose a
+        part outside the span, which changes a loss by at most 2 B times the length of that part.
         """
         learner = self.learner
         if not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
@@ -226,10 +228,10 @@ class QuadraticForecaster(KernelForecaster):
         return certified(total, float(learner.doubt[0]) + lost)
 
     def frobenius_certificate(self, frobenius_bound: float) -> float:
-        r"""Return the bound on the regret so far over :math:`\{W : \|W\|_F \le D\}`, in nats; NaN where none holds.
+        r"""Return the bound on the regret so far over :math:`\{W : \|W\|_F \le D\}`, in nats, or NaN if none holds.
 
-        Two rows then differ by :math:`\sqrt{2} D` at most, which the curvature has to be admissible for: a `norm_bound`
-        of :math:`D/\sqrt{2}` makes it so. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
+        Two rows then differ by :math:`\sqrt{2} D` at most, and the curvature has to be admissible for that. A
+        `norm_bound` of :math:`D/\sqrt{2}` ensures it. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
         """
         D = positive("frobenius_bound", frobenius_bound)
         if not self.proved(D / math.sqrt(2.0)):
@@ -239,7 +241,7 @@ class QuadraticForecaster(KernelForecaster):
     # ---------------------------------------------------------------------------------------------------- dual to primal
 
     def _free(self) -> int:
-        """How many more updates the arrays hold: contexts must fit, and a forecast needs a coordinate to spare."""
+        """The number of further updates that the arrays can store; a forecast needs one spare coordinate."""
         span = self.state.span
         full = span.capacity == self.problem.n_features
         return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
@@ -259,7 +261,10 @@ class QuadraticForecaster(KernelForecaster):
             self.state = self.state._replace(span=span.wider(span.capacity, width))
 
     def predict_many(self, contexts: Any) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; other shapes are UsageErrors."""
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, without a change of the state.
+
+        Other shapes raise a UsageError.
+        """
         if self.dual and is_sparse(contexts):
             self._fit_rows(as_rows(contexts, self.problem, sparse=True))
         return super().predict_many(contexts)
@@ -267,11 +272,11 @@ class QuadraticForecaster(KernelForecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Play a block in parts where the dual form has to grow; a UsageError where it may not."""
+        """Play a block in parts if the dual form has to grow; raise a UsageError if it may not."""
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):
-                raise UsageError(f"{self.id}: sparse contexts after dense ones made it primal: use form = 'dual'")
+                raise UsageError(f"{self.id}: sparse contexts after a switch to the primal form: use form = 'dual'")
             play(slice(0, rounds))
             return
         self._fit_rows(X)

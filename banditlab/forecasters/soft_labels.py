@@ -1,9 +1,9 @@
 r"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2): y in :math:`\Delta_K`.
 
-The loss at y is the mixture of the K losses with the weights y, so that a surrogate stays a lower bound, its Hessian
-does not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is then the update
-with one class, plus the effect of :math:`(e_k - y) \otimes x` on :math:`A_t^{-1} G_t`. At a vertex of the simplex that
-effect is 0, and the numbers are those of `update` to the last bit.
+The loss at y is the mixture of the K losses with the weights y. A surrogate therefore stays a lower bound, its Hessian
+does not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is the update with one
+class, plus the effect of :math:`(e_k - y) \otimes x` on :math:`A_t^{-1} G_t`. At a vertex of the simplex that effect is
+0, and the result is that of `update` to the last bit.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ SUM = 1e-9
 
 
 def as_distribution(label: Any, K: int) -> Floats:
-    """Return a soft label (K,) as float64: finite, 0 or above, of sum 1 to within 1e-9; else a UsageError."""
+    """Return a soft label (K,) as float64, or raise a UsageError if it is not finite, nonnegative and of sum 1 (1e-9)."""
     try:
         if np.iscomplexobj(label):
             raise TypeError
@@ -48,12 +48,13 @@ def softmax_hessian(s: Floats) -> Floats:
 
 
 def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> float:
-    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`: the loss less what the least value of the
-    surrogates' sum grows by.
+    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`, the loss minus the increase of the least surrogate
+    sum.
 
-    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits that lie r (K,) from the mean;
-    :math:`\tilde{A}` (K, K) is :math:`(1/2) \Phi'A^{-1} \Phi` before the round,
-    :math:`\tilde{A}_+ = (I + 2c\, \tilde{A} S)^{-1} \tilde{A}` after it, :math:`b = g - 2c\, S r`. True at any logits.
+    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits whose difference from the mean is r
+    (K,). :math:`\tilde{A}` (K, K) is :math:`(1/2) \Phi'A^{-1} \Phi` before the round,
+    :math:`\tilde{A}_+ = (I + 2c\, \tilde{A} S)^{-1} \tilde{A}` after it, and :math:`b = g - 2c\, S r`. The identity
+    holds for any logits.
     """
     S = softmax_hessian(s)
     after = np.linalg.solve(np.eye(len(s)) + 2.0 * c * At @ S, At)
@@ -62,12 +63,12 @@ def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> flo
 
 
 def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
-    """Turn the last update of a FOLKLORE state, with the class `hard`, into the one with y (K,).
+    """Replace the last update of a FOLKLORE state, with the class `hard`, by the update with y (K,).
 
     Parameters
     ----------
     learner
-        Its state after the update, z (K,) the forecast.
+        The learner's state after the update; z (K,) is the forecast.
     spent
         The certificate's sum before the update.
     """

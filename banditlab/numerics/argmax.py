@@ -1,4 +1,4 @@
-"""Kernels for the first index of the largest of K numbers, and for the largest without one class."""
+"""Kernels for the index of the largest of K numbers, and for the largest outside one class. Ties go to the first."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from banditlab.numerics.jit import inline
 
 @inline
 def argmax(z, K):
-    r"""Return the first of the largest of :math:`z_0, \dots, z_{K-1}`; NaN is never larger, and where :math:`z_0` is
-    NaN nothing is.
+    r"""Return the index of the first of the largest of :math:`z_0, \dots, z_{K-1}`.
+
+    A NaN is never larger than another entry. Where :math:`z_0` is NaN, the result is 0.
     """
     # Selections, no branch: which score is larger cannot be predicted.
     best, top = 0, z[0]
@@ -21,7 +22,7 @@ def argmax(z, K):
 
 @inline
 def runner_up(v, y, K):
-    r"""Return the first of the largest of :math:`v_0, \dots, v_{K-1}` but :math:`v_y`."""
+    r"""Return the index of the first of the largest of :math:`v_0, \dots, v_{K-1}`, with :math:`v_y` left out."""
     best = 1 if y == 0 else 0
     top = v[best]
     for k in range(best + 1, K):

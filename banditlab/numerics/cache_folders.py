@@ -1,7 +1,7 @@
-"""The cache of compiled kernels: a folder for every state of the sources; folders long unused are removed.
+"""The cache of compiled kernels: one folder for each state of the sources. Folders that are long unused are removed.
 
-Nothing is locked. A process whose folder is removed compiles missing kernels again, and stores them in a new one if it can. A
-folder is renamed in one step before its files are removed.
+No folder is locked. A process whose folder is removed compiles the missing kernels again, and stores them in a new
+folder if it can. A folder is renamed in one step before its files are removed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LEAVING = ".leaving-"
 def folder_for(root: Path, sources: str) -> Path:
     """Return the folder in `root` for this state of the sources, marked as used now.
 
-    Old folders are removed when a new one is made: the process will wait for the compiler anyway.
+    Old folders are removed only when a new one is created, because the process then waits for the compiler anyway.
     """
     folder = root / sources
     with contextlib.suppress(OSError):  # a read-only home: numba chooses another folder, or does not cache
@@ -39,7 +39,8 @@ def folder_for(root: Path, sources: str) -> Path:
 
 
 def clear(root: Path) -> None:
-    """Remove the folders in `root` that no process began to use within `IDLE` seconds, the `NEWEST` excepted."""
+    """Remove the folders in `root` that no process opened within `IDLE` seconds, except the `NEWEST` most recent
+    ones."""
     folders = [Path(entry) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     for left in (folder for folder in folders if folder.name.startswith(_LEAVING)):  # by a process that was stopped
         shutil.rmtree(left, ignore_errors=True)
@@ -53,7 +54,7 @@ def clear(root: Path) -> None:
 
 
 def _last_use(folder: Path) -> float:
-    """Return when a process last began to use a folder; of one without a mark, when a kernel was last added."""
+    """Return when a process last opened the folder. If it has no time mark, return when its newest kernel was added."""
     with contextlib.suppress(OSError):
         return (folder / _USED).stat().st_mtime
     try:
@@ -64,6 +65,6 @@ def _last_use(folder: Path) -> float:
 
 
 def current_folder() -> Path | None:
-    """Return the current folder of compiled kernels, None before one is chosen (see `jit`)."""
+    """Return the current folder of compiled kernels, or None before `jit` has chosen one."""
     named = os.environ.get("NUMBA_CACHE_DIR")
     return Path(named) if named else None

@@ -1,13 +1,13 @@
-r"""An array of models, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`: the state of second-order agents
-per class.
+r"""An array of models, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`.
 
-A round reads :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models (`read`). An update of model i reads its own
-(`read_one`) and moves it, :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with
-:math:`v = P_i x` (`update_one`). Small problems do so context by context, with whole matrices.
+These models are the state of agents that store one second-order model per class. A round reads :math:`m_i = h_i'x` and
+:math:`q_i = x'P_i x` of all models (`read`). An update of model i reads its own pair (`read_one`). It then sets
+:math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with :math:`v = P_i x` (`update_one`).
+Small problems process one context at a time, with whole matrices.
 
-Large models begin as rows, :math:`P_i = p I - F'F`, and become whole after some :math:`d/2` updates (see `low_rank`).
-Where the next contexts are known, `prefetch` prepares a stretch of rounds, in which all three read from
-:math:`m \times m` matrices (see `lookahead`). Either way the numbers are the same up to rounding.
+Large models begin in a low-rank form, :math:`P_i = p I - F'F`, and become whole matrices after about :math:`d/2`
+updates (see `low_rank`). Where the next contexts are known, `prefetch` prepares a block of rounds. The three functions
+then read from :math:`m \times m` matrices (see `lookahead`). All forms give the same numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -59,9 +59,10 @@ read fewer numbers. Break-even at :math:`K = 10`: a share of 0.25 for :math:`d =
 
 
 class Inverses(NamedTuple):
-    """P (M, S), packed, or rows where `low` says so; H (M, D), the rows :math:`h_i`, padded.
+    """The models' arrays: P (M, S), packed, or a low-rank form where `low` is set; H (M, D), the rows :math:`h_i`,
+    padded.
 
-    ahead and low are None for small models. Scratch: point, the current context; v (D,), :math:`P_i x`.
+    `ahead` and `low` are None for small models. Scratch arrays: `point`, the current context; v (D,), :math:`P_i x`.
     """
 
     P: Floats
@@ -72,7 +73,7 @@ class Inverses(NamedTuple):
     low: LowRank | None
 
     def in_form_of(self, other: Inverses) -> Inverses:
-        """Return these models, before any update, as whole matrices where `other`, of fewer models, has those."""
+        """Return these models, before any update, as whole matrices if the smaller set `other` has whole matrices."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)
@@ -80,7 +81,7 @@ class Inverses(NamedTuple):
 
 
 def inverses(scales: NDArray[np.float64], d: int) -> Inverses:
-    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`."""
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`."""
     M, D = len(scales), width(d)
     P = zeros(M, size_of(D))
     if 8 * M * size_of(D) < LARGE:
@@ -112,7 +113,7 @@ def read(inverses, x, m, q):
 
 @inline
 def read_one(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x."""
+    """Return :math:`m_i` and :math:`q_i` at x, and prepare `update_one` at the same x."""
     prefetched, m, q = read_one_ahead(inverses.ahead, i)
     if prefetched:
         return m, q
@@ -126,8 +127,9 @@ def read_one(inverses, x, i):
 
 @inline
 def update_one(inverses, i, step, s):
-    r""":math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'`, :math:`s \ge 0`, :math:`v = P_i x`
-    at the x of `read_one`; once per round at most for each model.
+    r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with :math:`v = P_i x`.
+
+    The context x is that of the last `read_one`, and :math:`s \ge 0`. Call it at most once per round and model.
     """
     if not update_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)
@@ -136,10 +138,10 @@ def update_one(inverses, i, step, s):
 
 @inline
 def prefetch(inverses, X, t, behind):
-    """Prepare the round of context t of X (n, d - e), to which the e numbers `behind` are appended; :math:`t = n` brings P
-    and H up to date.
+    """Prepare the round of context t of X (n, d - e), to which the e numbers `behind` are appended.
 
-    A loop calls it before every round. Whether to prefetch is decided once per stretch.
+    With :math:`t = n`, P and H are brought up to date. A loop calls this function before every round. Whether to
+    prefetch is decided once per block of rounds.
     """
     prefetch_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
 
@@ -163,7 +165,7 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
 
 @njit
 def entries(X):
-    """Return how many entries of a context of X (n, d) are not 0, on average."""
+    """Return the average number of nonzero entries of a context of X (n, d)."""
     found = 0
     for t in range(X.shape[0]):
         for j in range(X.shape[1]):

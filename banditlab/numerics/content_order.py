@@ -1,4 +1,4 @@
-"""An order of a sample's rows that depends on their content only, not on their given order or their units."""
+"""An order of a sample's rows that depends on the rows' content only, not on their given order or their units."""
 
 from __future__ import annotations
 
@@ -17,14 +17,18 @@ GOLDEN, FIRST_MIX, SECOND_MIX = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF
 def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
     """Return an order (n,) of rows (n, d), dense or CSR with each entry once, and their targets (n,).
 
-    The order does not change when rows are permuted (equal rows may change places), when columns are scaled by positive numbers
-    or shifted as long as different numbers stay different, when a constant column is added, or between dense and sparse rows.
+    The order does not change when
 
-    Rows are sorted by a 64-bit hash of the ranks of their entries in their columns: of the target and the first 1, 3, 7, ...
-    columns that distinguish all rows, else all. Rows with equal hashes keep the given order: among a million rows a collision
-    has probability 3e-8.
+    * rows are permuted (equal rows may change places);
+    * columns are scaled by positive numbers, or shifted as long as different numbers stay different;
+    * a constant column is added;
+    * dense rows are replaced by the same sparse rows, or the reverse.
 
-    Cost: a sort of each column used; most samples of real numbers need one or three.
+    Rows are sorted by a 64-bit hash of the ranks of their entries within the columns. The hash covers the target and
+    the first 1, 3, 7, ... columns that distinguish all rows, or else all columns. Rows with equal hashes keep the given
+    order. Among a million rows the probability of a collision is 3e-8.
+
+    Cost: one sort for each column used. Most samples of real numbers need one to three columns.
     """
     n = len(y)
     columns, varying = (X.tocsc() if is_sparse(X) else X), _varying(X)
@@ -47,7 +51,7 @@ def _varying(X: Any) -> NDArray[np.int64]:
 
 
 def _dense(X: Any, first: int) -> Words:
-    """Return the sum of the hashes of the entries of each row (n,), modulo :math:`2^{64}`."""
+    """Return the sum (n,) of the hashes of each row's entries, modulo :math:`2^{64}`."""
     total = np.zeros(len(X), np.uint64)
     for j in range(X.shape[1]):
         total += _hashes(_ranks(X[:, j]), np.array([first + j], np.uint64))
@@ -55,7 +59,7 @@ def _dense(X: Any, first: int) -> Words:
 
 
 def _sparse(X: Any, first: int) -> Words:
-    """Return what `_dense` does, for columns in CSC form: the sums of zero rows, corrected for the nonzero entries."""
+    """Return the result of `_dense` for columns in CSC form: the sums of zero rows, corrected for nonzero entries."""
     n, d = X.shape
     column, row, value = np.repeat(np.arange(d), np.diff(X.indptr)), X.indices, X.data
     there = value != 0.0
@@ -77,7 +81,7 @@ def _sparse(X: Any, first: int) -> Words:
 
 
 def _ranks(values: NDArray[Any]) -> Words:
-    """Return the rank (n,) of each value among the different ones, from 0."""
+    """Return the rank (n,) of each value among the different values, counted from 0."""
     return np.unique(values, return_inverse=True)[1].astype(np.uint64)
 
 
@@ -87,7 +91,7 @@ def _hashes(rank: Words, column: Words) -> Words:
 
 
 def _mixed(z: Words) -> Words:
-    """Return splitmix64's last steps: every bit depends on every bit."""
+    """Apply the last steps of splitmix64 and return the result: every bit depends on every bit."""
     z = (z ^ (z >> np.uint64(30))) * FIRST_MIX
     z = (z ^ (z >> np.uint64(27))) * SECOND_MIX
     mixed: Words = z ^ (z >> np.uint64(31))

@@ -1,13 +1,13 @@
-r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and functions of either.
+r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and functions that accept both.
 
-* `products`, `products_many`: :math:`X x`, and :math:`X Y'` for many contexts;
-* `spread`, `subtract_rows`, `end_residual`: :math:`v = x`, then :math:`v \mathrel{-}= X'w`, then :math:`\|v\|^2`,
-  the squared norm of the residual of x;
-* `residual_products`: :math:`X v`;
-* `store`: one more row.
+* `products`, `products_many` compute :math:`X x`, and :math:`X Y'` for many contexts.
+* `spread` sets :math:`v = x`; `subtract_rows` then sets :math:`v \mathrel{-}= X'w`; `end_residual` returns
+  :math:`\|v\|^2`, the squared norm of the residual of x.
+* `residual_products` computes :math:`X v`.
+* `store` adds a row.
 
-All but `spread` choose between two forms by the type of X. In the sparse ones v (d,) is scratch that is 0 between calls. A
-context is written to it, so that its product with a stored row costs that row's entries, for dense and sparse contexts.
+All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a scratch array that is 0
+between calls. The context is written to v, so that its product with a stored row costs only that row's entries.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ from banditlab.numerics.vectors import entry, size
 
 
 class Stored(NamedTuple):
-    """Sparse contexts: row i has values[i, :length[i]] at places[i, :length[i]]; (capacity, width), (capacity,)."""
+    """Sparse contexts: row i has the values `values[i, :length[i]]` in the columns `places[i, :length[i]]`.
+
+    Both arrays have the shape (capacity, width), `length` has (capacity,).
+    """
 
     places: NDArray[np.uint32]
     values: NDArray[np.float64]
@@ -55,7 +58,7 @@ class Stored(NamedTuple):
 
 @njit
 def spread(x, v):
-    """Write the context x into v (d,), which is 0 where x is sparse."""
+    """Write the context x into v (d,); v must be 0 on entry if x is sparse."""
     for i in range(size(x)):
         j, xj = entry(x, i)
         v[j] = xj
@@ -74,7 +77,7 @@ def square_and_clear(x, v):
 
 @njit
 def copy_entries(x, places, values):
-    """Write the positions and values of x's nonzero entries into places and values; return how many."""
+    """Write the positions and values of x's nonzero entries into places and values, and return their number."""
     n = 0
     for i in range(size(x)):
         j, xj = entry(x, i)
@@ -96,7 +99,7 @@ def products_spread(X, r, v, out):
 
 
 def _products(X, x, r, v, out):
-    r"""Write :math:`X x` for the first r stored contexts into out; return :math:`\|x\|^2`."""
+    r"""Write :math:`X x` for the first r stored contexts into out, and return :math:`\|x\|^2`."""
     np.dot(X[:r], x, out[:r])
     return dot(x, x)
 
@@ -108,7 +111,7 @@ def _products_sparse(X, x, r, v, out):
 
 
 def _products_many(X, Y, r, v, out, W, squares):
-    r"""Write :math:`X Y'` into W (r, n) and the n :math:`\|y\|^2` into squares, Y n contexts."""
+    r"""Write :math:`X Y'` into W (r, n) and the n values :math:`\|y\|^2` into squares, for n contexts Y."""
     np.dot(X[:r], Y.T, W)  # one matrix product
     for t in range(Y.shape[0]):
         squares[t] = dot(Y[t], Y[t])
@@ -122,7 +125,7 @@ def _products_many_sparse(X, Y, r, v, out, W, squares):
 
 
 def _subtract_rows(X, r, w, v):
-    r""":math:`v \mathrel{-}= X'w` for the first r stored contexts, w (r,)."""
+    r"""Subtract :math:`X'w` of the first r stored contexts from v, w (r,)."""
     for i in range(r):
         weight, stored = w[i], X[i]
         for j in range(v.shape[0]):
@@ -141,7 +144,7 @@ def _residual_products(X, r, v, out):
 
 
 def _end_residual(X, x, r, v):
-    r"""Return :math:`\|v\|^2`; v becomes 0 where contexts are sparse."""
+    r"""Return :math:`\|v\|^2`, and set v to 0 if contexts are sparse."""
     square = 0.0
     for j in range(v.shape[0]):
         square += v[j] * v[j]

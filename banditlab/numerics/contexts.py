@@ -1,7 +1,8 @@
-"""Contexts in kernels: read-only arrays of one type, and one name for several forms of a function.
+"""Contexts in kernels: read-only arrays of one type, and functions with one form per type of context.
 
-`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`), `by_type` among any number by
-the class of a named tuple. The choice is made when a kernel is compiled and costs nothing when it runs.
+`by_context` chooses between two functions by the type of a context (an array or a `SparseRow`). `by_type` chooses among
+any number of functions by the class of a named tuple. The choice is made when a kernel is compiled, so that it costs
+nothing at run time.
 """
 
 from __future__ import annotations
@@ -30,7 +31,8 @@ def by_context(
     """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
 
     Kernels that read x only through such functions are written once for both kinds of contexts. Both functions are
-    plain, or such choices themselves, with the same parameters, one of them called `name`; inlined, arrays: see `njit`.
+    plain Python functions, or results of this function. They have the same parameters, one of them called `name`. For
+    `inlined` and `arrays`, see `njit`.
     """
     return _choice(
         (dense, sparse),
@@ -43,9 +45,9 @@ def by_context(
 
 
 def by_type(name: str, forms: dict[type, Callable[..., Any]], *, inlined: bool = False) -> Any:
-    """Return one function that runs the form of `forms` whose class is that of its argument `name`, a named tuple.
+    """Return one function that runs the form whose key in `forms` is the class of its argument `name`, a named tuple.
 
-    Forms have the same parameters; they are plain functions or compiled ones.
+    All forms have the same parameters. They are plain Python functions or compiled ones.
     """
     kinds = tuple(forms)
     return _choice(
@@ -65,7 +67,7 @@ def _choice(
     inlined: bool,
     arrays: str | None = None,
 ) -> Any:
-    """Return one function that runs one of several, whose index follows from the value or the type of argument `name`."""
+    """Return one function that runs one of several, chosen by the value or the type of argument `name`."""
     # The argument that decides, and the compiled functions; a function may be such a choice itself.
     argument = list(inspect.signature(functions[0]).parameters).index(name)
     forms = [
@@ -85,7 +87,7 @@ def _choice(
         return form.form_for(types) if hasattr(form, "form_for") else form
 
     class Choice(AbstractTemplate):
-        """numba's `overload`, for kernels in this package's disk cache."""
+        """numba's `overload`, for kernels that this package caches on disk."""
 
         key = either
 
@@ -137,11 +139,11 @@ counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inli
 
 @inline(arrays="views")
 def row(X, t):
-    """Return what `counted_row` does, borrowed: X must outlive it."""
+    """Return the result of `counted_row` without reference counting: X must outlive it."""
     return counted_row(borrow(X), t)
 
 
 @inline(arrays="views")
 def stretch(X, start, stop):
-    """Return what `counted_stretch` does, borrowed: X must outlive it."""
+    """Return the result of `counted_stretch` without reference counting: X must outlive it."""
     return counted_stretch(borrow(X), start, stop)

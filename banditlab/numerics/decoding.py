@@ -1,22 +1,23 @@
-r"""Decoding in kernels: from a forecast to the distribution of the action, by six rules.
+r"""Decoding in kernels: six rules that turn a forecast into the distribution of the action.
 
-s is the forecast, a distribution over K classes, :math:`s^* = s_{j^*}` its largest probability, :math:`j^*` the first
-class that has it.
+s is the forecast, a distribution over K classes; :math:`s^* = s_{j^*}` is its largest probability, and :math:`j^*` is
+the first class with this probability.
 
-* sample: s itself.
-* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, the remaining mass on :math:`j^*`. At
-  :math:`K = 2` it is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit as
-  :math:`\beta \to 0` (How to use expert advice, JACM 1997).
-* sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, :math:`v \ge 0` such that they sum to 1: half-log's remaining
-  mass, spread evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and Astudillo, ICML
-  2016).
-* randomized: with probability :math:`r = \min(1, 2 (1 - s^*))` a draw from s, else :math:`j^*`.
-* gap: with probability :math:`a = \min(1, -\log_2 s^*)` a uniform class, else :math:`j^*`.
-* thresholded: with probability a a uniform class, else :math:`j^*`; :math:`a = 1 - s^*` where :math:`s^* \ge 1/2`, else
-  1.
+* sample: the action is drawn from s.
+* half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, and :math:`j^*` has the remaining mass.
+  At :math:`K = 2` this is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit
+  as :math:`\beta \to 0` (How to use expert advice, JACM 1997).
+* sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, with :math:`v \ge 0` such that the sum is 1. It spreads
+  the remaining mass of half-log evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and
+  Astudillo, ICML 2016).
+* randomized: the action is drawn from s with probability :math:`r = \min(1, 2 (1 - s^*))`, and is :math:`j^*`
+  otherwise.
+* gap: the action is uniform with probability :math:`a = \min(1, -\log_2 s^*)`, and is :math:`j^*` otherwise.
+* thresholded: the action is uniform with probability a, and is :math:`j^*` otherwise; :math:`a = 1 - s^*` if
+  :math:`s^* \ge 1/2`, and :math:`a = 1` if not.
 
-Each makes the probability of a mistake at most :math:`(1 - c) (-\log_2 s_y)` for every label y:
-`banditlab.bounds.decoding` has the c.
+With each rule the probability of a mistake is at most :math:`(1 - c) (-\log_2 s_y)` for every label y. The module
+`banditlab.bounds.decoding` lists the constants c.
 """
 
 from __future__ import annotations
@@ -42,7 +43,8 @@ SLACK = 1e-9
 
 @njit
 def decoded_softmax(rule, z, q):
-    r"""Write the decoded forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); NaN where there is no softmax."""
+    r"""Write the decoded forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); write NaN if the softmax is
+    undefined."""
     if rule == HALF_LOG:
         half_log_of_softmax(z, q)
     else:
@@ -52,17 +54,17 @@ def decoded_softmax(rule, z, q):
 
 @njit
 def decode_forecast(rule, q):
-    """Overwrite a forecast q (K,) with its decoding by `rule`; all NaN if q is not a distribution."""
+    """Overwrite a forecast q (K,) with its decoding by `rule`, or with NaN if q is not a distribution."""
     if rule != SAMPLE:
         decode(rule, argmax(q, q.shape[0]), q)
 
 
 @njit
 def decode(rule, best, q):
-    """Overwrite a forecast q (K,), `best` the index of its largest, with its decoding by `rule`.
+    """Overwrite a forecast q (K,) with its decoding by `rule`; `best` is the index of the largest probability.
 
-    If q is not a distribution (NaN, below 0, a sum other than 1), the result is NaN, or q itself for "sample". The loop that
-    plays it stops with an error. No logarithm of a probability below s*/4 is taken.
+    If q is not a distribution (NaN, a negative entry, a sum other than 1), the result is NaN, or q itself for "sample".
+    The loop that plays it then stops with an error. No logarithm of a probability below :math:`s^*/4` is computed.
     """
     if rule == SAMPLE:
         return
@@ -86,7 +88,7 @@ def decode(rule, best, q):
 
 @inline
 def half_log(best, q):
-    r""":math:`q_k = 1 + (1/2) \log_2 s_k` where that is above 0 and k is not the best, the remaining mass on the best."""
+    r"""Set :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for every class but the best, which gets the remaining mass."""
     left = 1.0
     for k in range(q.shape[0]):
         # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
@@ -98,8 +100,9 @@ def half_log(best, q):
 
 @inline
 def half_log_of_softmax(z, q):
-    r"""`half_log` of :math:`\mathrm{softmax}(z)` in one go: only classes above 1/4, and those that may be the largest,
-    are divided by the sum.
+    r"""Write `half_log` of :math:`\mathrm{softmax}(z)` in one pass.
+
+    Only classes with a probability above 1/4, and those that may be the largest, are divided by the sum.
     """
     top = z[0]
     for k in range(1, z.shape[0]):
@@ -129,8 +132,9 @@ def half_log_of_softmax(z, q):
 
 @inline
 def sparsemax(best, q):
-    r""":math:`q_k = \max(0, (1/2) \log_2(s_k/s^*) + w)`, w in (0, 1] such that they sum to 1, by dropping classes until
-    none is below 0.
+    r"""Set :math:`q_k = \max(0, (1/2) \log_2(s_k/s^*) + w)`, with w in (0, 1] such that the sum is 1.
+
+    Classes with a negative value are dropped until none is left.
     """
     K, top = q.shape[0], q[best]
     # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
@@ -154,7 +158,7 @@ def sparsemax(best, q):
 
 @inline
 def greedy_share(best, a, q):
-    r""":math:`q = (1 - a) e_{\text{best}} + a/K`."""
+    r"""Set :math:`q = (1 - a) e_{\text{best}} + a/K`."""
     K = q.shape[0]
     for k in range(K):
         q[k] = a / K
@@ -163,7 +167,7 @@ def greedy_share(best, a, q):
 
 @inline
 def is_forecast(s):
-    """Whether s (K,) is a distribution up to rounding; NaN fails both comparisons."""
+    """Return whether s (K,) is a distribution up to rounding; NaN fails both comparisons."""
     total, signs = 0.0, True
     for k in range(s.shape[0]):
         signs &= s[k] >= 0.0
@@ -173,6 +177,6 @@ def is_forecast(s):
 
 @inline
 def refuse(q):
-    """Write NaN into q: no distribution, and no loop plays it."""
+    """Write NaN into q, so that every loop rejects it."""
     for k in range(q.shape[0]):
         q[k] = math.nan

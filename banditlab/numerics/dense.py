@@ -1,6 +1,7 @@
-"""Small dense linear algebra in plain loops: one order of summation, whatever the machine's BLAS.
+"""Small dense linear algebra in plain loops, with an order of summation that does not depend on the machine's BLAS.
 
-A multiple of a matrix, vector times matrix, an inverse, a Cholesky factor of a semidefinite matrix, a copy.
+The module has a multiple of a matrix, a vector times a matrix, an inverse, a Cholesky factor of a semidefinite matrix,
+and a copy.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from banditlab.numerics.packed_symmetric import step_along
 
 @njit
 def fill(A, factor, B):
-    r""":math:`A = \text{factor}\, B` for (n, d) arrays; factor 0 clears A. (Array expressions take far longer to compile.)"""
+    r"""Set :math:`A = \text{factor}\, B` for (n, d) arrays; factor 0 clears A. (Array expressions take longer to
+    compile.)"""
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
@@ -21,7 +23,7 @@ def fill(A, factor, B):
 
 @njit
 def row_times(x, A, out):
-    r""":math:`\text{out} = x'A` for A (d, m), four rows at a time."""
+    r"""Set :math:`\text{out} = x'A` for A (d, m), with four rows at a time."""
     d, m = A.shape
     for j in range(m):
         out[j] = 0.0
@@ -41,7 +43,7 @@ def row_times(x, A, out):
 
 @njit
 def invert(A):
-    """Replace the symmetric positive definite A (D, D), D a multiple of eight, by its inverse: Gauss-Jordan, no pivoting."""
+    """Replace a positive definite A (D, D), D a multiple of eight, by its inverse (Gauss-Jordan without pivoting)."""
     A = borrow(A)
     D = A.shape[0]
     for p in range(D):
@@ -64,7 +66,8 @@ def invert(A):
 
 @njit
 def cholesky_psd(A, R):
-    """Write R lower triangular with :math:`R R' = A` (K, K); a direction without variance (to rounding) gets a zero column."""
+    """Write a lower triangular R with :math:`R R' = A` (K, K); a direction without variance (to rounding) gets
+    zeros."""
     K = A.shape[0]
     for k in range(K):
         # R_kk = sqrt(A_kk - sum_c R_kc^2)
@@ -85,8 +88,8 @@ def cholesky_psd(A, R):
 def overwrite(target, source):
     """Write source (n,) over target (n,).
 
-    `target[:] = source` would make numba compile what to say of shapes that differ, strings and all: three seconds in every
-    process that compiles one, and again in each kernel around it.
+    For `target[:] = source` numba compiles the error message for unequal shapes. That takes three seconds in every
+    process that compiles one, and again in each kernel that contains it.
     """
     for i in range(target.shape[0]):
         target[i] = source[i]

@@ -1,11 +1,11 @@
-r"""FOLKLORE's root :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by gradient descent (Agarwal, Kale and Zimmert, ALT
-2022, Theorem 4, Appendix E).
+r"""FOLKLORE's root :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by gradient descent.
 
-With :math:`z = \tilde{A}^{1/2} \tilde{z}` the root minimises (E.1), :math:`(1/2) \|\tilde{z}\|^2 - \langle \tilde{z},
-\tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`, which is 1-strongly convex and
-:math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, as the Hessian of the last term is
-:math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. Here :math:`\tilde{z}` is written
-:math:`\tilde{A}^{-1/2} g - v`, so that no inverse is needed: :math:`z = g - \tilde{A}^{1/2} v`, v from 0.
+The method is that of Agarwal, Kale and Zimmert (ALT 2022, Theorem 4, Appendix E). With
+:math:`z = \tilde{A}^{1/2} \tilde{z}` the root minimises (E.1), :math:`(1/2) \|\tilde{z}\|^2 - \langle \tilde{z},
+\tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`. This function is 1-strongly convex. It is
+:math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, because the Hessian of its last term is
+:math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. The code writes :math:`\tilde{z}` as
+:math:`\tilde{A}^{-1/2} g - v`, so that it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It begins at v = 0.
 """
 
 from __future__ import annotations
@@ -25,12 +25,11 @@ def softmax(z: Floats) -> Floats:
 
 
 def descent_steps(largest: float, accuracy: float) -> int:
-    r"""Return how many steps leave :math:`\|z - \text{root}\|^2` at most `accuracy`, `largest` (l below) the largest
-    eigenvalue that :math:`\tilde{A}` may have.
+    r"""Return the number of steps that makes :math:`\|z - \text{root}\|^2` at most `accuracy`.
 
-    A step of :math:`1/(1 + l/2)` reduces :math:`\|v - v^*\|^2` by the factor :math:`1 - 1/(1 + l/2)` at least; it
-    begins at :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and
-    :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
+    `largest` is the largest eigenvalue :math:`l` that :math:`\tilde{A}` may have. A step of :math:`1/(1 + l/2)` reduces
+    :math:`\|v - v^*\|^2` by the factor :math:`1 - 1/(1 + l/2)` at least. The initial value is
+    :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """
     if largest <= 0.0 or largest**2 <= accuracy:
         return 0
@@ -38,8 +37,9 @@ def descent_steps(largest: float, accuracy: float) -> int:
 
 
 def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
-    r"""Return z (K,) after `steps` steps from :math:`z = g`, for :math:`\tilde{A}` (K, K) positive semidefinite of
-    eigenvalues at most `largest`.
+    r"""Return z (K,) after `steps` steps from :math:`z = g`.
+
+    :math:`\tilde{A}` (K, K) is positive semidefinite with eigenvalues of at most `largest`.
     """
     values, vectors = np.linalg.eigh(At)
     root = (vectors * np.sqrt(np.maximum(values, 0.0))) @ vectors.T  # At^{1/2}
@@ -51,8 +51,10 @@ def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
 
 
 def newton_root(g: Floats, At: Floats) -> tuple[Floats, float]:
-    r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` and its residual, the largest absolute
-    value over :math:`1 + \max |g|`, by damped Newton steps.
+    r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)`, by damped Newton steps, and its
+    residual.
+
+    The residual is the largest absolute value divided by :math:`1 + \max |g|`.
     """
     K = len(g)
     z, scale = g - At @ np.full(K, 1.0 / K), 1.0 + float(np.abs(g).max())

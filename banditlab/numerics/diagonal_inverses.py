@@ -1,15 +1,15 @@
-r"""An array of models as in `class_inverses`, :math:`P_i = A_i^{-1}` and :math:`h_i`, with the diagonal of :math:`A_i` only.
+r"""An array of models as in `class_inverses`, with only the diagonal of each matrix :math:`A_i`.
 
 .. math::
 
     q_i = \sum_j P_{ij} x_j^2, \qquad h_i \mathrel{+}= \text{step}\, v,\; v_j = P_{ij} x_j, \qquad
     1/P_{ij} \leftarrow 1/P_{ij} + w x_j^2 \text{ for } A_i \mathrel{+}= w x x'.
 
-As in AdaGrad (Duchi, Hazan and Singer 2011). The other choice is the diagonal of the inverse (Crammer, Kulesza and
-Dredze, Adaptive regularization of weight vectors, NIPS 2009, have both); on streams of low rank and noise it made more
-mistakes.
+This is the form of AdaGrad (Duchi, Hazan and Singer 2011). The alternative is the diagonal of the inverse. Crammer,
+Kulesza and Dredze (Adaptive regularization of weight vectors, NIPS 2009) describe both. On streams of low rank with
+noise the diagonal of the inverse made more mistakes.
 
-Cost: :math:`2 M d` multiplications per round, d divisions, :math:`2 M d` numbers.
+Cost: :math:`2 M d` multiplications and d divisions per round; :math:`2 M d` numbers of memory.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 
 
 class DiagonalInverses(NamedTuple):
-    """P and H (M, D), rows with zeros in front of the contexts' features. Scratch: x, v (D,)."""
+    """P and H (M, D), with zeros in front of the contexts' features. Scratch arrays: x, v (D,)."""
 
     P: Floats
     H: Floats
@@ -35,7 +35,7 @@ class DiagonalInverses(NamedTuple):
 
 
 def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
-    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`."""
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`."""
     M, D = len(scales), width(d)
     inverses = DiagonalInverses(zeros(M, D), zeros(M, D), zeros(D), zeros(D))
     inverses.P[:] = np.asarray(scales)[:, None]
@@ -44,7 +44,7 @@ def diagonal_inverses(scales: NDArray[np.float64], d: int) -> DiagonalInverses:
 
 @njit
 def reset(inverses, scales):
-    r"""Reset all models to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`."""
+    r"""Reset all models to :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`."""
     clear(inverses.H)
     for i in range(inverses.P.shape[0]):
         for j in range(inverses.P.shape[1]):
@@ -64,7 +64,7 @@ def read(inverses, x, m, q):
 
 @njit
 def read_one(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x."""
+    """Return :math:`m_i` and :math:`q_i` at x, and prepare `update_one` at the same x."""
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     pad(x, own)
     for j in range(0, own.shape[0], WIDTH):
@@ -74,8 +74,9 @@ def read_one(inverses, x, i):
 
 @njit
 def update_one(inverses, x, i, step, weight, down):
-    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and the diagonal of
-    :math:`A_i \mathrel{+}= \text{weight}\, x x'`, at the x of `read_one`; down is not used.
+    r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and the diagonal of :math:`A_i`.
+
+    The matrix changes by :math:`\text{weight}\, x x'` at the x of the last `read_one`. The argument `down` is not used.
     """
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     step_along(inverses.H[i], step, v)

@@ -1,6 +1,6 @@
 """Distinct contexts with their label counts: the sufficient statistics of sums over all past rounds.
 
-A sum then has one term per distinct context, not one per round.
+A sum over rounds then has one term per distinct context.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 
 class Distinct:
-    """Contexts X (m, d), all different, and label counts C (m, K), in the order in which they were first seen."""
+    """Contexts X (m, d), all different, and label counts C (m, K), in the order of their first occurrence."""
 
     def __init__(self, n_features: int, n_classes: int) -> None:
         self._X = np.zeros((16, n_features))
@@ -32,7 +32,7 @@ class Distinct:
         return self._C[: len(self._rows)]
 
     def row(self, context: Floats) -> int:
-        """Return the row of `context` (d,), a new one with zero counts where it is new."""
+        """Return the row of `context` (d,); a new context gets a new row with zero counts."""
         key = (context + 0.0).tobytes()  # -0.0 + 0.0 is 0.0
         row = self._rows.setdefault(key, len(self._rows))
         # Twice the capacity where it is full.
@@ -42,7 +42,7 @@ class Distinct:
         return row
 
     def count(self, context: Floats, label: int, weight: float = 1.0) -> int:
-        """Count one more `label`, or `weight` of one, at `context` (d,); return the row."""
+        """Add `weight` (default one) to the count of `label` at `context` (d,), and return the row."""
         row = self.row(context)
         self._C[row, label] += weight
         return row
@@ -52,7 +52,7 @@ class Distinct:
         return {"X": self.X.copy(), "C": self.C.copy()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Restore what `arrays` returned; a ValueError where it is something else."""
+        """Restore the state from the result of `arrays`; raise a ValueError if it is not one."""
         X, C = arrays["X"], arrays["C"]
         for name, A, width in (("X", X, self._X.shape[1]), ("C", C, self._C.shape[1])):
             fits = isinstance(A, np.ndarray) and A.dtype == np.float64 and A.shape == (len(X), width)

@@ -1,4 +1,4 @@
-"""Draws from given uniforms: the inverse distribution function, a uniform class, mixtures of the two."""
+"""Draws from given uniforms: the inverse distribution function, a uniform class, and mixtures of the two."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ FEW = 16
 
 @njit
 def draw(p: NDArray[np.float64], u: float) -> int:
-    r"""Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1): the first k with
-    :math:`u < p_0 + \dots + p_k`.
+    r"""Return the inverse-CDF draw from p (K,) at the uniform u in [0, 1).
 
-    p may be a multiple of a distribution; u is the same multiple of a uniform then.
+    The result is the first k with :math:`u < p_0 + \dots + p_k`. If p is a multiple of a distribution, u must be the
+    same multiple of a uniform.
     """
     total = 0.0
     last = 0
@@ -39,14 +39,14 @@ def draw(p: NDArray[np.float64], u: float) -> int:
 
 @njit
 def draw_uniform(n_classes: int, u: float) -> int:
-    r"""Return a uniform draw over :math:`0, \dots, K-1`, K being `n_classes`, from u in [0, 1)."""
+    r"""Return a uniform draw over :math:`0, \dots, K-1`, with K = `n_classes`, from u in [0, 1)."""
     k = int(u * n_classes)  # rounds up to n_classes where u is next to 1
     return min(k, n_classes - 1)
 
 
 @inline
 def is_valid_decision(a, p):
-    """Whether action a is in range, p (K,) is a distribution (without NaN), and p[a] is above 0."""
+    """Return whether action a is in range, p (K,) is a distribution (without NaN), and p[a] is above 0."""
     if not 0 <= a < p.shape[0]:
         return False
     # NaN fails both comparisons.
@@ -59,9 +59,9 @@ def is_valid_decision(a, p):
 
 @inline
 def mixed_draw(gamma, u, p):
-    r"""Draw from p (K,), or a uniform class with probability :math:`\gamma`; make p :math:`(1 - \gamma) p + \gamma/K`.
+    r"""Draw from p (K,), or draw a uniform class with probability :math:`\gamma`; return (action, explored).
 
-    Returns (action, explored).
+    p is overwritten with the probabilities :math:`(1 - \gamma) p + \gamma/K`.
     """
     K = p.shape[0]
     explored = u[0] < gamma
@@ -73,8 +73,9 @@ def mixed_draw(gamma, u, p):
 
 @inline
 def greedy_or_uniform(best, gamma, u, p):
-    r"""Write :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K` into p and draw from it, by a coin and a uniform class;
-    return (action, explored).
+    r"""Write :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K` into p and draw from it; return (action, explored).
+
+    The draw consists of a coin flip and a uniform class.
     """
     K = p.shape[0]
     # P_k = gamma/K, and 1 - gamma more for the best

@@ -1,4 +1,4 @@
-"""Powers of two by which numbers are divided before they are squared, only where a square would overflow or underflow."""
+"""Powers of two that scale numbers before squaring, only where a square would overflow or underflow."""
 
 from __future__ import annotations
 
@@ -12,8 +12,9 @@ SMALL, LARGE = 1e-100, 1e100
 
 
 def exponent(largest: Any) -> NDArray[np.int64]:
-    r"""Return e with :math:`\text{largest}\, 2^{-e}` in [1/2, 1), entry by entry; 0 where `largest` is 0 or between
-    `SMALL` and `LARGE`.
+    r"""Return e with :math:`\text{largest}\, 2^{-e}` in [1/2, 1), entry by entry.
+
+    e is 0 where `largest` is 0 or lies between `SMALL` and `LARGE`.
     """
     top = np.asarray(largest, dtype=np.float64)
     plain = (top == 0.0) | ((top >= SMALL) & (top <= LARGE))
@@ -21,5 +22,5 @@ def exponent(largest: Any) -> NDArray[np.int64]:
 
 
 def divided(X: Any, e: Any) -> Any:
-    r"""Return :math:`X\, 2^{-e}`; X itself where every e is 0."""
+    r"""Return :math:`X\, 2^{-e}`, or X itself if every e is 0."""
     return np.ldexp(X, -e) if np.any(e) else X

@@ -1,9 +1,8 @@
-r"""Frequent directions (Liberty, 2013) of the contexts of all updates: a sketch of m rows instead of :math:`d \times d`
-numbers.
+r"""Frequent directions (Liberty, 2013): a sketch of m rows of the contexts of all updates.
 
-Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch is an orthonormal basis Q (r, d),
-:math:`r \le m`, of their main directions, and M (r, r) with :math:`Q'M Q` below :math:`\sum x_t x_t'`, by at most
-:math:`\sum \|x_t\|^2/m` in any direction.
+Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch replaces their :math:`d \times d` matrix of
+second moments. It is an orthonormal basis Q (r, d), :math:`r \le m`, of their main directions, and a matrix M (r, r).
+:math:`Q'M Q` is below :math:`\sum x_t x_t'`, by at most :math:`\sum \|x_t\|^2/m` in any direction.
 
 Update. A context is represented by its coordinates and its squared residual,
 
@@ -11,31 +10,33 @@ Update. A context is represented by its coordinates and its squared residual,
 
     a = Q x, \qquad \text{rest} = \|x\|^2 - \|a\|^2. \tag{1}
 
-While :math:`r < m` a context outside the span adds its own direction to Q (`widen`). So up to m dimensions M is exact.
-From then on a context with a residual is buffered, and the others are added, :math:`M \mathrel{+}= a a'`. Once m contexts
-:math:`x_i = Q'a_i + E'l_i` are buffered, E orthonormal and orthogonal to Q, L the rows :math:`l_i`,
+While :math:`r < m` a context outside the span adds its own direction to Q (`widen`), so that M is exact up to m
+dimensions. From then on a context with a residual is buffered. Other contexts are added to M,
+:math:`M \mathrel{+}= a a'`. A full buffer has m contexts :math:`x_i = Q'a_i + E'l_i`. Here E is orthonormal and
+orthogonal to Q, and L has the rows :math:`l_i`:
 
 .. math::
 
     L L' = X X' - A A' \text{ (Cholesky)}, \qquad
     T = [M + A'A,\, A'L;\; L'A,\, L'L] \quad (2m \times 2m). \tag{2}
 
-:math:`T = V'\mathrm{diag}(w) V` with :math:`w_1 \ge w_2 \ge \dots`; the m first rows (R, S) of V are the new basis,
-the eigenvalue :math:`m + 1` is subtracted from all (`shrink`):
+Let :math:`T = V'\mathrm{diag}(w) V` with :math:`w_1 \ge w_2 \ge \dots`. The first m rows (R, S) of V are the new basis,
+and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
 
 .. math::
 
     Q \leftarrow R Q + S E = (R - W A) Q + W X, \quad W L = S; \qquad M \leftarrow \mathrm{diag}(w_i - w_{m+1}). \tag{3}
 
-:math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates: numbers that are stored in them are rotated between
-`shrink` and `replace_basis`. With :math:`2 m` rows, so that a shrink comes every m rounds at most (E. Liberty's fast
-form), it costs :math:`O(m d + m^2)` per round.
+:math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates. Numbers that are stored in these coordinates are rotated
+between `shrink` and `replace_basis`. The buffer has :math:`2 m` rows, so that a shrink occurs at most every m rounds
+(E. Liberty's fast form). It costs :math:`O(m d + m^2)` per round.
 
-Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`; the accumulated error is counted (DRIFT), and Q is
-orthonormalised again before it reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not buffered, and
-is added to M as if it were in the span; below :math:`10^{-12} \|x\|^2`, a multiple of the rounding of (1), it is 0.
+Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`. The accumulated error is counted (DRIFT), and Q is
+orthonormalised again before the error reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not
+buffered, but is added to M as if it were in the span. A residual below :math:`10^{-12} \|x\|^2`, which is a multiple of
+the rounding error of (1), counts as 0.
 
-Cost: :math:`m d` multiplications for (1), about as many for an update, :math:`2 m^2 + 2 m d` numbers.
+Cost: :math:`m d` multiplications for (1) and about as many for an update; :math:`2 m^2 + 2 m d` numbers of memory.
 
 References
 ----------
@@ -91,10 +92,11 @@ class Scratch(NamedTuple):
 
 
 class Directions(NamedTuple):
-    """The sketch, and the current context in it; mp is m rounded up to a multiple of eight, rows from r on are 0.
+    """The sketch, and the current context in it. mp is m rounded up to a multiple of eight; rows from r on are 0.
 
-    Q (mp, D), M (mp, mp); X (mp, D) and A (mp, mp): the buffered contexts and their coordinates. x (D,), with zeros in front,
-    a (mp,) and point: the current context. counts (4,), numbers (5,): see their slots. most: m. outside: d - m, at least 1.
+    Q (mp, D) and M (mp, mp) are the sketch. X (mp, D) and A (mp, mp) are the buffered contexts and their coordinates. x
+    (D,), with zeros in front, a (mp,) and point are the current context. counts (4,) and numbers (5,) are described at
+    their slots. most is m, and outside is :math:`d - m`, at least 1.
     """
 
     Q: Floats
@@ -111,12 +113,12 @@ class Directions(NamedTuple):
     scratch: Scratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"counts": (0, np.array([self.most, self.most - 1, 1, COUNT[1]]))}
 
 
 def directions(d: int, m: int) -> Directions:
-    """Return the sketch of no context, with min(m, d) rows for contexts (d,)."""
+    """Return an empty sketch with min(m, d) rows for contexts (d,)."""
     m = min(m, d)
     mp, D = width(m), width(d)
     N = 2 * mp
@@ -139,7 +141,7 @@ def directions(d: int, m: int) -> Directions:
 
 @njit
 def reset(sketch):
-    """Reset the sketch to that of no context."""
+    """Reset the sketch to the empty sketch."""
     for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
         clear(A)
     for i in range(sketch.counts.shape[0]):
@@ -153,7 +155,7 @@ def reset(sketch):
 
 @njit
 def project(sketch, x):
-    """Make x (d,) the current context, unless it is already."""
+    """Make x (d,) the current context, unless it is the current context already."""
     if sketch.counts[FRESH] == 1 and not differ(sketch.x, x):
         return
     pad(x, sketch.x)
@@ -162,7 +164,7 @@ def project(sketch, x):
 
 @inline
 def differ(own, x):
-    """Return whether x (d,) is another context than the one behind the zeros of own (D,)."""
+    """Return whether x (d,) differs from the context behind the zeros of own (D,)."""
     own, x, D = borrow(own), borrow(x), own.shape[0]
     first = D - x.shape[0]
     for j in range(first, WIDTH):
@@ -176,7 +178,7 @@ def differ(own, x):
 
 @njit
 def locate(sketch):
-    """Write (1) of the current context."""
+    """Compute (1) for the current context."""
     times(sketch.Q, sketch.x, sketch.a)
     square = inner(sketch.x, sketch.x)
     sketch.numbers[SQUARE], sketch.numbers[REST] = square, rest_of(square, sketch.a)
@@ -186,14 +188,14 @@ def locate(sketch):
 
 @inline
 def rest_of(square, a):
-    """Return `rest` of (1), 0 where it is rounding."""
+    """Return the squared residual of (1), or 0 where it is a rounding error."""
     rest = square - inner(a, a)
     return rest if rest > NEGLIGIBLE * square and square > LEAST else 0.0
 
 
 @njit
 def widen(sketch):
-    """Add the direction of the current context to Q while r < m and it has a residual; return whether Q has a new row."""
+    """Add the direction of the current context to Q if r < m and it has a residual; return whether a row was added."""
     r = sketch.counts[ROWS]
     if r >= sketch.most or sketch.numbers[REST] == 0.0:
         return False
@@ -212,7 +214,7 @@ def widen(sketch):
 
 @njit
 def count_context(sketch):
-    """Update with the current context; return whether m are buffered now: then `shrink` and `replace_basis` are due."""
+    """Update with the current context; return whether m contexts are buffered, so that `shrink` must follow."""
     numbers, counts = sketch.numbers, sketch.counts
     numbers[OUTSIDE] += numbers[REST]
     numbers[WHOLE] += numbers[SQUARE]
@@ -234,8 +236,9 @@ def count_context(sketch):
 
 @njit(arrays="new")
 def shrink(sketch):
-    r"""Compute (2) and (3) for the m buffered contexts: R, W and :math:`\text{lost} = I - R R'` in `scratch`, and M; Q is
-    still the old one.
+    r"""Compute (2) and (3) for the m buffered contexts.
+
+    R, W and :math:`\text{lost} = I - R R'` are written to `scratch`. M is updated; Q is not changed.
     """
     scratch = sketch.scratch
     mp, m = sketch.M.shape[0], sketch.most
@@ -256,7 +259,7 @@ def shrink(sketch):
 
 @njit
 def factor(sketch):
-    """Write L of (2); a context that depends on the other buffered ones gets zeros on the diagonal and below."""
+    """Write L of (2); a context that depends on the other buffered contexts gets zeros on and below the diagonal."""
     L, X, A, m = sketch.scratch.L, sketch.X, sketch.A, sketch.most
     clear(L)
     for i in range(m):
@@ -281,7 +284,7 @@ def factor(sketch):
 
 @njit
 def fill(sketch):
-    """Write T of (2): the rows :math:`(a_i, l_i)` times themselves, and M."""
+    """Write T of (2): the Gram matrix of the rows :math:`(a_i, l_i)`, plus M."""
     T, C, L, A, m = sketch.scratch.T, sketch.scratch.C, sketch.scratch.L, sketch.A, sketch.most
     mp = A.shape[0]
     clear(T)
@@ -299,9 +302,9 @@ def fill(sketch):
 
 @njit
 def choose(sketch, trace, w, V):
-    """Write the m eigenvectors of the largest eigenvalues into R and, for `solve`, into W; and M of (3).
+    """Write the eigenvectors of the m largest eigenvalues into R and, for `solve`, into W; write M of (3).
 
-    w, ascending, and the columns of V are those of T.
+    w, ascending, has the eigenvalues of T, and the columns of V are its eigenvectors.
     """
     scratch, m = sketch.scratch, sketch.most
     mp, last = sketch.M.shape[0], w.shape[0] - 1
@@ -320,7 +323,7 @@ def choose(sketch, trace, w, V):
 
 @njit
 def solve(sketch):
-    r"""Turn S in W into W of (3), and write :math:`\text{lost} = I - R R'`."""
+    r"""Replace S in W by W of (3), and write :math:`\text{lost} = I - R R'`."""
     scratch, m = sketch.scratch, sketch.most
     W, L, R = scratch.W, scratch.L, scratch.R
     for k in range(m - 1, -1, -1):
@@ -359,6 +362,6 @@ def replace_basis(sketch):
 
 
 def share_outside(sketch: Directions) -> float:
-    r"""Return the share of :math:`\|x\|^2` outside of the basis, over the contexts of all updates."""
+    r"""Return the share of :math:`\|x\|^2` outside the basis, summed over the contexts of all updates."""
     outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
     return outside / whole if whole > 0.0 else 0.0

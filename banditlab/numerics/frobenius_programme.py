@@ -5,26 +5,26 @@ r"""The quadratic programme behind Newtron: K coupled :math:`d \times d` quadrat
     \text{minimise } \sum_k (1/2) W_k' C_k W_k + b_k' W_k \text{ over } W \in \mathbb{R}^{K \times d} \text{ with }
     \sum_k W_k = 0,\; \|W\|_F \le D
 
-Subproblem solved here, every round, to machine accuracy. With a multiplier :math:`\nu \ge 0` of the ball and
-:math:`\mu` (d,) of the sum,
+This subproblem is solved in every round to machine accuracy. With a multiplier :math:`\nu \ge 0` of the ball and
+:math:`\mu` (d,) of the zero sum, the solution satisfies
 
 .. math::
 
     (C_k + \nu I) W_k = \mu - b_k, \quad \sum_k W_k = 0, \quad \text{and } \|W\|_F = D \text{ or } \nu = 0. \tag{KKT}
 
-Solving (KKT) by Newton on :math:`1/\|W\|` costs a Cholesky factor of every :math:`C_k` per step, :math:`O(K d^3)`.
-Instead the inverses :math:`N_k = (C_k + \nu_0 I)^{-1}` and :math:`M = (\sum_k N_k)^{-1}` are maintained at a *reference*
-multiplier :math:`\nu_0` by rank-one updates. Let G map r to the minimiser of
-:math:`\sum_k (1/2) W_k'(C_k + \nu_0 I) W_k - r_k'W_k` over zero column sums. It is then two passes over N, and
+Newton's method for (KKT) on :math:`1/\|W\|` costs a Cholesky factor of every :math:`C_k` per step, :math:`O(K d^3)`.
+This module instead maintains :math:`N_k = (C_k + \nu_0 I)^{-1}` and :math:`M = (\sum_k N_k)^{-1}` by rank-one updates,
+at a *reference* multiplier :math:`\nu_0`. Let G map r to the minimiser of
+:math:`\sum_k (1/2) W_k'(C_k + \nu_0 I) W_k - r_k'W_k` over zero column sums. Applying G takes two passes over N, and
 
 .. math::
 
     W(\nu) = (I + (\nu - \nu_0) G)^{-1} v, \qquad v = W(\nu_0) = -G b.
 
-Krylov spaces of G do not change with :math:`\nu`: a Lanczos basis V of m steps, :math:`G V = V T + \text{remainder}`,
-gives *every* :math:`W(\nu)` at once. So the secular equation :math:`\|W(\nu)\| = D` is solved on the :math:`m \times m`
-tridiagonal T, and the remainder bounds the error of W. The error falls by about
-:math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2` a step; when steps become many, :math:`\nu_0` moves to :math:`\nu`
+Krylov spaces of G do not change with :math:`\nu`. One Lanczos basis V of m steps, :math:`G V = V T + \text{remainder}`,
+therefore gives *every* :math:`W(\nu)`. The secular equation :math:`\|W(\nu)\| = D` is solved on the :math:`m \times m`
+tridiagonal T, and the remainder bounds the error of W. Each step reduces the error by a factor of about
+:math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2`. When too many steps are needed, :math:`\nu_0` moves to :math:`\nu`
 (:math:`O(K d^3)`, rarely).
 """
 
@@ -84,11 +84,11 @@ far.
 
 
 class Scratch(NamedTuple):
-    r"""Scratch of one solve; rows are padded as those of `Programme`.
+    r"""Scratch arrays of one solve; rows are padded as those of `Programme`.
 
-    V (STEPS + 1, K, d): the Lanczos basis. alpha, beta (STEPS + 1,): diagonal and side diagonal of T.
-    y (STEPS + 1,): the solution in that basis; s, t (STEPS + 1,): its derivative, and the solver's quotients. x, mu, g
-    (d,), square (d, d).
+    V (STEPS + 1, K, d) is the Lanczos basis. alpha and beta (STEPS + 1,) are the diagonal and the side diagonal of T. y
+    (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients. x,
+    mu and g have the shape (d,), square has (d, d).
     """
 
     V: Floats
@@ -104,12 +104,12 @@ class Scratch(NamedTuple):
 
 
 class Programme(NamedTuple):
-    r"""The programme's data, its solution, its inverses, and scratch.
+    r"""The programme's data, its solution, its inverses, and scratch arrays.
 
-    C (K, S), packed, and b (K, d): the quadratics. W (K, d): the solution. N (K, S) and M (S,), packed, and h (K, d)
-    with :math:`h_k = N_k b_k`: at :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius: D,
-    infinite without a ball. :math:`\nu` (3,) and tally (6,): see their slots. low_C, low_N, low_M: of large problems,
-    which matrices are few rows yet.
+    C (K, S), packed, and b (K, d) are the quadratics. W (K, d) is the solution. N (K, S) and M (S,), packed, and h (K,
+    d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius is
+    D, or infinite without a ball. :math:`\nu` (3,) and tally (6,) are described at their slots. low_C, low_N and low_M
+    say, for large problems, which matrices still have the low-rank form.
     """
 
     C: Floats
@@ -127,7 +127,7 @@ class Programme(NamedTuple):
     low_M: LowRank | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer; a solve with one application takes 1 off the excess."""
+        """Return the range of every integer; a solve with one application reduces the excess by 1."""
         least = np.zeros(6, np.int64)
         least[EXCESS] = -COUNT[1]
         return {"tally": (least, COUNT[1])}
@@ -136,8 +136,9 @@ class Programme(NamedTuple):
 def programme_state(
     n_classes: int, n_features: int, ridge: float, radius: float, *, rows_first: bool = True
 ) -> Programme:
-    r"""Return the state for :math:`C_k = \text{ridge}\, I`, :math:`b = 0` and D the radius (math.inf: no ball); large
-    ones begin as rows, if they may.
+    r"""Return the state for :math:`C_k = \text{ridge}\, I`, :math:`b = 0` and the radius D (math.inf: no ball).
+
+    Large problems begin in the low-rank form if `rows_first` is set.
     """
     K, d, wide = n_classes, n_features, width(n_features)
     scratch = Scratch(
@@ -177,8 +178,9 @@ def programme_state(
 
 @njit
 def add(qp, i, x, weight, step):
-    r""":math:`C_i \mathrel{+}= \text{weight}\, x x'`, :math:`b_i \mathrel{+}= \text{step}\, x`; :math:`N_i` and M
-    follow by Sherman and Morrison, :math:`O(d^2)`.
+    r"""Add :math:`\text{weight}\, x x'` to :math:`C_i` and :math:`\text{step}\, x` to :math:`b_i`.
+
+    :math:`N_i` and M are updated by the formula of Sherman and Morrison, at a cost of :math:`O(d^2)`.
     """
     N_i, own = qp.N[i], qp.scratch.x
     pad(x, own)
@@ -190,8 +192,9 @@ def add(qp, i, x, weight, step):
 
 @inline
 def add_to_class(qp, i, weight):
-    r""":math:`C_i \mathrel{+}= \text{weight}\, x x'` for the x in scratch.x, and :math:`N_i` follows; scratch.mu is
-    :math:`u = N_i x`. Returns f of :math:`N_i - f u u'`, the new :math:`N_i`.
+    r"""Add :math:`\text{weight}\, x x'` to :math:`C_i` for the x in scratch.x, and update :math:`N_i`.
+
+    The vector :math:`u = N_i x` is written to scratch.mu. Returns f, where the new :math:`N_i` is :math:`N_i - f u u'`.
     """
     own, u = qp.scratch.x, qp.scratch.mu
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)
@@ -202,7 +205,7 @@ def add_to_class(qp, i, weight):
 
 @inline
 def add_to_sum(qp, f):
-    """Update M for :math:`N_i - f u u'`, u in scratch.mu; scratch.g gets the old :math:`M u`. Returns :math:`u'M u`."""
+    """Update M for the new :math:`N_i - f u u'`, u in scratch.mu. Writes the old M u to scratch.g and returns u'M u."""
     M, u, Mu = qp.M, qp.scratch.mu, qp.scratch.g
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
@@ -213,7 +216,7 @@ def add_to_sum(qp, f):
 
 @njit
 def inverse(C, nu, A, N):
-    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is scratch. The zeros in front of C stay zeros."""
+    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is scratch. The zeros in front of C remain zero."""
     D = A.shape[0]
     unpack(C, A)
     # A 1 on the diagonal of the padding, so that there is an inverse; 0 again in the end.
@@ -231,9 +234,7 @@ def inverse(C, nu, A, N):
 
 @njit
 def refactor(qp, nu0):
-    r"""Move the reference multiplier to :math:`\nu_0` and compute :math:`N_k = (C_k + \nu_0 I)^{-1}`, M and h from the
-    :math:`C_k`.
-    """
+    r"""Move the reference multiplier to :math:`\nu_0`, and compute N, M and h from the :math:`C_k`."""
     C, N, M, A = qp.C, qp.N, qp.M, qp.scratch.square
     all_whole(C, qp.low_C)
     none_as_rows(qp.low_N)
@@ -267,8 +268,10 @@ def add_up(rows, total):
 
 @njit
 def couple(qp, out, sign):
-    r""":math:`\text{out}_k` becomes :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with
-    :math:`\mu = M \sum_k \text{out}_k`: the step that makes the columns sum to zero.
+    r"""Set :math:`\text{out}_k` to :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with
+    :math:`\mu = M \sum_k \text{out}_k`.
+
+    After this step the columns sum to zero.
     """
     K, d = out.shape
     g, mu = qp.scratch.g, qp.scratch.mu
@@ -284,7 +287,7 @@ def couple(qp, out, sign):
 
 @njit
 def apply(qp, r, out):
-    r""":math:`\text{out} = G r`, two passes over N; r and out (K, d)."""
+    r"""Set :math:`\text{out} = G r` by two passes over N; r and out have the shape (K, d)."""
     for k in range(r.shape[0]):
         any_product(qp.N[k], qp.low_N, k, r[k], out[k])
     couple(qp, out, 1.0)
@@ -293,14 +296,14 @@ def apply(qp, r, out):
 
 @njit
 def slack_solution(qp, out):
-    r"""Write :math:`W(\nu_0) = -G b` into out (K, d): one pass over N because :math:`h_k = N_k b_k` is stored."""
+    r"""Write :math:`W(\nu_0) = -G b` into out (K, d), by one pass over N because :math:`h_k = N_k b_k` is stored."""
     fill(out, 1.0, qp.h)
     couple(qp, out, -1.0)
 
 
 @njit
 def reference_solution(qp):
-    r"""`V[0]` becomes :math:`W(\nu_0)`; returns its norm."""
+    r"""Write :math:`W(\nu_0)` into `V[0]` and return its norm."""
     V = qp.scratch.V[0]
     slack_solution(qp, V)
     return math.sqrt(inner(V, V))
@@ -311,8 +314,9 @@ def reference_solution(qp):
 
 @njit
 def shifted_solve(qp, m, shift, r, out):
-    r""":math:`\text{out} = (I + \text{shift}\, T)^{-1} r` for the leading :math:`m \times m` block of T, positive
-    definite for :math:`\nu_0 + \text{shift} \ge 0`.
+    r"""Set :math:`\text{out} = (I + \text{shift}\, T)^{-1} r` for the leading :math:`m \times m` block of T.
+
+    The block is positive definite if :math:`\nu_0 + \text{shift} \ge 0`.
     """
     a, e, c = qp.scratch.alpha, qp.scratch.beta, qp.scratch.t
     # Elimination down the diagonal (Thomas), no pivoting: the matrix is positive definite.
@@ -339,11 +343,11 @@ def short_dot(y, s, m):
 
 @njit
 def secular(qp, m, norm, shift):
-    r"""Return the shift, at least :math:`-\nu_0`, at which :math:`\|y\| = D`,
-    :math:`y = \text{norm}\, (I + \text{shift}\, T)^{-1} e_1`, or :math:`-\nu_0` if :math:`\|y\| \le D` there.
+    r"""Return the shift, at least :math:`-\nu_0`, at which :math:`\|y\| = D` for
+    :math:`y = \text{norm}\, (I + \text{shift}\, T)^{-1} e_1`.
 
-    :math:`1/\|y\|` is concave and increasing in the shift, so Newton on :math:`1/\|y\| = 1/D` climbs to the root from
-    its left.
+    If :math:`\|y\| \le D` at :math:`-\nu_0`, return :math:`-\nu_0`. The function :math:`1/\|y\|` is concave and
+    increasing in the shift, so that Newton's method on :math:`1/\|y\| = 1/D` increases to the root from its left.
     """
     D, y, s, rhs = qp.radius, qp.scratch.y, qp.scratch.s, qp.scratch.s
     a, e = qp.scratch.alpha, qp.scratch.beta
@@ -382,8 +386,9 @@ def secular(qp, m, norm, shift):
 
 @njit
 def lanczos(qp, norm):
-    r"""Write the solution into W and :math:`\nu` from :math:`W(\nu_0)` in `V[0]`, of this norm; False if STEPS were not
-    enough.
+    r"""Write the solution into W and :math:`\nu`; return False if STEPS steps were not enough.
+
+    The Lanczos basis begins at :math:`W(\nu_0)` in `V[0]`, which has the norm `norm`.
     """
     V, a, e, y, nu, D = qp.scratch.V, qp.scratch.alpha, qp.scratch.beta, qp.scratch.y, qp.nu, qp.radius
     fill(V[0], 1.0 / norm, V[0])
@@ -446,7 +451,7 @@ def solve(qp):
 
 @njit
 def centre(W, mean):
-    """Subtract the mean row: the columns sum to zero to rounding, whatever M has drifted."""
+    """Subtract the mean row from W, so that the columns sum to zero up to rounding even if M has drifted."""
     K, d = W.shape
     for j in range(d):
         mean[j] = 0.0
@@ -460,7 +465,8 @@ def centre(W, mean):
 
 @njit
 def check_drift(qp):
-    """Measure the error of W by a step of iterative refinement on the :math:`C_k`; recompute the inverses if it is large."""
+    """Measure the error of W by one step of iterative refinement on the :math:`C_k`; recompute the inverses if it is
+    large."""
     W, nu, V = qp.W, qp.nu, qp.scratch.V
     K, d = W.shape
     # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would correct W.

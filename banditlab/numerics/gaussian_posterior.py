@@ -1,5 +1,5 @@
-r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic loss
-(an EKF).
+r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic
+loss.
 
 Subproblem. With :math:`J = I_K \otimes x'` (so :math:`J\, \mathrm{vec}(W) = W x`), the step for weight w and label y
 goes to :math:`M_+` and :math:`C_+`,
@@ -11,25 +11,27 @@ goes to :math:`M_+` and :math:`C_+`,
     C_+^{-1} &= C^{-1} + w J' S J, \quad S = \mathrm{diag}(s) - s s',\; s = \mathrm{softmax}(M_+ x)
     && \text{(Laplace at the new mean)}
 
-Everything a round needs is K-dimensional. With :math:`\Sigma = J C J'` and :math:`V = C J'` (Kd, K), :math:`z = M_+ x`
-is the root of
+All quantities of a round are K-dimensional. With :math:`\Sigma = J C J'` and :math:`V = C J'` (Kd, K), the logits
+:math:`z = M_+ x` are the root of
 
 .. math::
 
     z = M x - w \Sigma (s(z) - e_y), \quad \text{and then} \quad M_+ = M - V w (s - e_y).
 
-The covariance follows with :math:`S = G G'`, G (K, K-1) in closed form:
+The covariance follows from :math:`S = G G'`, where G (K, K-1) has a closed form:
 
 .. math::
 
     C_+ &= C - V Q V', && Q = w G (I + w G' \Sigma G)^{-1} G' \\
     &= C - Y Y', && Y = V F,\; F = \sqrt{w}\, G (L')^{-1},\; L L' = I + w G' \Sigma G,
 
-Y (Kd, K-1). Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I`
-and :math:`\sum_k M_k = 0`. The last class need not be stored. Of the other :math:`n = K - 1` classes C is stored as a
-base minus :math:`Y Y'` of the last few steps. The base holds its upper block rows: row k has the blocks :math:`C_{kl}`,
-:math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. The waiting steps are subtracted together as matrix
-products, at the speed of those instead of the memory's. The numbers are those of the dense form up to rounding.
+with Y (Kd, K-1). Such an update is known as an extended Kalman filter (EKF).
+
+Storage. :math:`S \mathbf{1} = 0`, so that sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I` and
+:math:`\sum_k M_k = 0`. The last class is therefore not stored. For the other :math:`n = K - 1` classes, C is stored as
+a base minus :math:`Y Y'` of the last few steps. The base consists of its upper block rows: row k has the blocks
+:math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps are subtracted together as
+matrix products, which the processor limits and not its memory. The results are those of the dense form up to rounding.
 """
 
 from __future__ import annotations
@@ -56,12 +58,11 @@ ROOT_ERROR = 1e-10
 
 
 class LogitLaw(NamedTuple):
-    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the last context x (d,); :math:`n = K - 1`, r is
-    `DELAYED` times n.
+    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the last context x (d,).
 
-    z0 (K,), :math:`M x`. Sigma (K, K), :math:`J C J'`. Vt (K, nd), :math:`J C`, of which `logit_law`
-    writes the base's upper blocks and `cross_covariance` the rest. JY (n, r), :math:`J Y`. fresh (1,) is 1 while they
-    belong to x and the present posterior.
+    Here :math:`n = K - 1`, and r is `DELAYED` times n. z0 (K,) is :math:`M x`; Sigma (K, K) is :math:`J C J'`; JY (n,
+    r) is :math:`J Y`. Vt (K, nd) is :math:`J C`: `logit_law` writes the part of the base's upper blocks, and
+    `cross_covariance` the rest. fresh (1,) is 1 while these arrays belong to x and the present posterior.
     """
 
     x: Floats
@@ -72,16 +73,16 @@ class LogitLaw(NamedTuple):
     fresh: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"fresh": (0, 1)}
 
 
 class Scratch(NamedTuple):
-    r"""Scratch of one step; :math:`n = K - 1`.
+    r"""Scratch arrays of one step, with :math:`n = K - 1`.
 
-    z, g (K,), At, which is :math:`\Sigma` times the weight (K, K), root: the equation of the implicit step. G, SG (K,
-    n), L (n, n): the Laplace step's core. Ft (n, K), VF (n, nd): :math:`F'` and :math:`(V F)'`. wide (n n d,), tall (n
-    d d,): products on their way.
+    z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and root belong to the equation of the implicit
+    step. G, SG (K, n) and L (n, n) belong to the Laplace step. Ft (n, K) and VF (n, nd) are :math:`F'` and
+    :math:`(V F)'`. wide (n n d,) and tall (n d d,) store intermediate products.
     """
 
     z: Floats
@@ -98,10 +99,12 @@ class Scratch(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    r""":math:`N(M, C)` with :math:`n = K - 1` stored classes, the law at the last context, and scratch.
+    r"""The posterior :math:`N(M, C)` with :math:`n = K - 1` stored classes, the law at the last context, and scratch
+    arrays.
 
-    M (K, d). variance: :math:`\sigma^2` of the prior. rows (n(n+1)/2 d d,): the base's upper block rows, one after the
-    other. Y (nd, DELAYED n): what waits to be subtracted, unused columns 0. tally (2,): see WAITING and UNSOLVED.
+    M (K, d) is the mean, and variance is :math:`\sigma^2` of the prior. rows (n(n+1)/2 d d,) stores the base's upper
+    block rows, one after the other. Y (nd, DELAYED n) stores the columns that are not yet subtracted; unused columns
+    are 0. tally (2,) is described at WAITING and UNSOLVED.
     """
 
     M: Floats
@@ -113,14 +116,14 @@ class Posterior(NamedTuple):
     scratch: Scratch
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         # Y takes n columns at a time
         n = self.Y.shape[1] // DELAYED
         return {"tally": (np.zeros(2, np.int64), np.array([n * DELAYED, COUNT[1]]), np.array([n, 1]))}
 
 
 def posterior_state(n_classes: int, n_features: int, deviation: float) -> Posterior:
-    r"""Return :math:`N(0, \text{deviation}^2 I)`."""
+    r"""Return the state of :math:`N(0, \text{deviation}^2 I)`."""
     K, d = n_classes, n_features
     n = K - 1
     rows = np.zeros((n * K // 2) * d * d)
@@ -187,8 +190,9 @@ def block_row(rows, n, d, k):
 
 @njit(arrays="new")
 def logit_law(post, x):
-    r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the law :math:`N(z_0, \Sigma)` of the logits;
-    cached for the same x.
+    r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the law :math:`N(z_0, \Sigma)` of the logits.
+
+    The result is cached for the same x.
     """
     law = post.law
     own, Vt, JY = law.x, law.Vt, law.JY
@@ -242,7 +246,8 @@ def logit_covariance(law, waiting, variance):
 
 @njit(arrays="new")
 def cross_covariance(post):
-    """Complete Vt, :math:`J C` (K, nd), for the context of `logit_law`: lower blocks, waiting columns, the last class."""
+    """Complete Vt, :math:`J C` (K, nd), for the context of `logit_law`: lower blocks, pending columns and the last
+    class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
     K, d = post.M.shape
     n = K - 1
@@ -275,7 +280,8 @@ def cross_covariance(post):
 
 @njit
 def implicit_logits(post, w, y):
-    r"""Write z, the root of :math:`z = z_0 - w \Sigma (s(z) - e_y)`, and :math:`\mathrm{softmax}(z)` into root.s."""
+    r"""Write the root z of :math:`z = z_0 - w \Sigma (s(z) - e_y)` into z, and :math:`\mathrm{softmax}(z)` into
+    root.s."""
     law, scratch = post.law, post.scratch
     g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]
@@ -294,8 +300,9 @@ def implicit_logits(post, w, y):
 
 @njit
 def multinomial_factor(s, G):
-    r"""Write G (K, K-1), lower trapezoidal, with :math:`G G' = \mathrm{diag}(s) - s s'`: products and quotients only,
-    no cancellation.
+    r"""Write a lower trapezoidal G (K, K-1) with :math:`G G' = \mathrm{diag}(s) - s s'`.
+
+    It uses products and quotients only, so that nothing cancels.
     """
     K = s.shape[0]
     tail = s[K - 1]
@@ -313,7 +320,7 @@ def multinomial_factor(s, G):
 
 @njit
 def core(post, w):
-    r"""Write G for s, SG, :math:`\Sigma G`, and the Cholesky factor L of :math:`I + w G' \Sigma G`."""
+    r"""Write G for s, SG (:math:`\Sigma G`) and the Cholesky factor L of :math:`I + w G' \Sigma G`."""
     Sigma, G, L, SG = post.law.Sigma, post.scratch.G, post.scratch.L, post.scratch.SG
     K = Sigma.shape[0]
     multinomial_factor(post.scratch.root.s, G)
@@ -340,7 +347,7 @@ def core(post, w):
 
 @njit
 def learn_label(post, x, y, w):
-    """One implicit step with weight w in (0, 1] on label y at x (d,)."""
+    """Do one implicit step with weight w in (0, 1] for label y at x (d,)."""
     logit_law(post, x)
     implicit_logits(post, w, y)
     core(post, w)
@@ -354,7 +361,7 @@ def learn_label(post, x, y, w):
 
 @njit
 def move_mean(post, y, w):
-    r""":math:`M \mathrel{-}= V w (s - e_y)`; the last class's mean is what makes the classes sum to zero."""
+    r"""Set :math:`M \mathrel{-}= V w (s - e_y)`; the last class's mean is set such that the classes sum to zero."""
     M, Vt, s = post.M, post.law.Vt, post.scratch.root.s
     K, d = M.shape
     n = K - 1
@@ -372,7 +379,7 @@ def move_mean(post, y, w):
 
 @njit(arrays="new")
 def wait(post, w):
-    """Append the columns :math:`Y = V F` of the new covariance :math:`C - Y Y'` to the waiting ones."""
+    """Append the columns :math:`Y = V F` of the new covariance :math:`C - Y Y'` to the pending ones."""
     Ft, L, G, VF = post.scratch.Ft, post.scratch.L, post.scratch.G, post.scratch.VF
     K, d = post.M.shape
     n = K - 1

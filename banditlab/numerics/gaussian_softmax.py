@@ -1,7 +1,7 @@
-"""The mean of softmax over Gaussian logits: nodes for N(0, I), the symmetric root of a covariance, the average.
+"""The mean of softmax over Gaussian logits, by nodes for N(0, I) and the symmetric root of a covariance.
 
-The symmetric root commutes with a renaming of the classes, which a Cholesky factor does not: with nodes that are renamed
-too, the average is renamed and nothing else changes.
+The symmetric root commutes with a permutation of the classes, and a Cholesky factor does not. If the nodes are permuted
+too, the average is permuted and does not change otherwise.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ LEAST_MEAN = 1e-280
 
 
 class Nodes(NamedTuple):
-    """points (m, K) and weights (m,) stand for N(0, I); root (K, K), vectors (K, K), w (K,) and logs (m,) are scratch."""
+    """Quadrature nodes for N(0, I): points (m, K) and weights (m,).
+
+    root (K, K), vectors (K, K), w (K,) and logs (m,) are scratch arrays.
+    """
 
     points: NDArray[np.float64]
     weights: NDArray[np.float64]
@@ -35,15 +38,16 @@ class Nodes(NamedTuple):
 
 
 def cubature(K: int) -> Nodes:
-    r"""Return the :math:`2 K` points :math:`\pm \sqrt{K} e_k` with equal weights: exact for polynomials of degree 3,
-    closed under renaming.
+    r"""Return the :math:`2 K` points :math:`\pm \sqrt{K} e_k` with equal weights.
+
+    The rule is exact for polynomials of degree 3 and closed under permutations of the classes.
     """
     points = math.sqrt(K) * np.concatenate([np.eye(K), -np.eye(K)])
     return Nodes.of(points, np.full(2 * K, 0.5 / K))
 
 
 def gauss_hermite(K: int, per_axis: int) -> Nodes:
-    """Return the product rule on the K - 1 directions that softmax sees: exact for degree 2 per_axis - 1 in each."""
+    """Return the product rule on the K - 1 directions that change softmax, exact for degree 2 per_axis - 1 in each."""
     # The rule on K - 1 axes, every combination of the one-dimensional nodes ...
     t, v = np.polynomial.hermite_e.hermegauss(per_axis)
     axes = np.stack(np.meshgrid(*[t] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1)
@@ -55,7 +59,7 @@ def gauss_hermite(K: int, per_axis: int) -> Nodes:
 
 @njit
 def _rotate(C, V, i, j):
-    """One Jacobi rotation: make C[i, j] zero; V collects the rotations."""
+    """Do one Jacobi rotation that makes C[i, j] zero, and multiply it to V."""
     # The smaller angle with tan 2 theta = 2 C_ij / (C_jj - C_ii).
     tau = (C[j, j] - C[i, i]) / (2.0 * C[i, j])
     t = math.copysign(1.0, tau) / (abs(tau) + math.sqrt(1.0 + tau * tau))
@@ -78,7 +82,7 @@ def _rotate(C, V, i, j):
 def symmetric_root(C, V, root):
     """Write the symmetric positive semidefinite root of C (K, K) into `root`; C and V (K, K) are overwritten.
 
-    Cyclic Jacobi rotations, quadratically convergent: 4 to 7 sweeps.
+    The method is that of cyclic Jacobi rotations, which converges quadratically in 4 to 7 sweeps.
     """
     K = C.shape[0]
     V[:, :] = 0.0
@@ -109,10 +113,9 @@ def symmetric_root(C, V, root):
 
 @njit
 def log_mean_softmax(mean, C, nodes, mu, z):
-    r"""Write :math:`\ln((1 - \mu)\, \mathbb{E}[\mathrm{softmax}(\text{mean} + N(0, C))] + \mu/K)` into z (K,), the
-    expectation by the nodes; C is overwritten.
+    r"""Write :math:`\ln((1 - \mu)\, \mathbb{E}[\mathrm{softmax}(\text{mean} + N(0, C))] + \mu/K)` into z (K,).
 
-    Weights may be uneven but must be 0 or above.
+    The expectation is a weighted sum over the nodes; C is overwritten. The weights may differ but must not be negative.
     """
     points, weights, root, vectors, w, logs = nodes
     m, K = points.shape
@@ -140,7 +143,8 @@ def log_mean_softmax(mean, C, nodes, mu, z):
 
 @njit
 def _shifted(mean, root, point, w):
-    r"""Write :math:`\text{mean} + \text{root}\, \text{point}`, less its largest entry, into w (K,); return that entry."""
+    r"""Write :math:`\text{mean} + \text{root}\, \text{point}` minus its largest entry into w (K,); return that
+    entry."""
     K = w.shape[0]
     top = -math.inf
     for k in range(K):
@@ -156,7 +160,7 @@ def _shifted(mean, root, point, w):
 
 @njit
 def _log_mean(mean, nodes, k):
-    """Return ln E softmax_k relative to its largest term; nodes.logs holds each node's log-sum-exp."""
+    """Return ln E softmax_k relative to its largest term; nodes.logs has the log-sum-exp of each node."""
     points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
     m = points.shape[0]
     # ln sum_i weights_i e^{a_i}, its largest term taken out

@@ -1,19 +1,21 @@
-r"""A learner in the span of the contexts of its updates: coordinates there, from the contexts' Gram matrix.
+r"""Coordinates of a learner in the span of the contexts of its updates, from the contexts' Gram matrix.
 
-A learner that depends on the contexts through their inner products only, and whose A is :math:`\lambda I` outside the span
-of its updates, makes the same predictions in any orthonormal coordinates. With X (r, d) independent contexts and
-:math:`L L' = X X'` (Cholesky), the rows of :math:`Q = L^{-1} X` are such coordinates of their span, and a context has
+Some learners depend on the contexts through inner products only, and their A is :math:`\lambda I` outside the span of
+their updates. Such a learner makes the same predictions in any orthonormal coordinates. Let X (r, d) be independent
+contexts and :math:`L L' = X X'` (Cholesky). The rows of :math:`Q = L^{-1} X` span the same space, and a context has the
+coordinates
 
 .. math::
 
     \xi = Q x = L^{-1} X x, \quad \text{and one more, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
     \text{ orthogonal to the span.}
 
-The quadratic is then that of :math:`K (r + 1)` numbers, not of :math:`K d`. Nothing is approximated; Q itself is never
-formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition of X. So the coordinates of
-contexts in updates, and with them the rows of L, are corrected once by the residual (the corrected seminormal equations:
-Björck, Linear Algebra and its Applications 88/89, 1987). The learner's inner products then have an error of about 1e-11
-for contexts that differ by a relative 1e-6, and of about 1e-8 where such a difference is too small to be stored.
+The quadratic then has :math:`K (r + 1)` coordinates instead of :math:`K d`. Nothing is approximated. Q itself is never
+formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition number of X. The coordinates
+of contexts in updates, and with them the rows of L, are therefore corrected once by the residual (the corrected
+seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). The inner products then have an error of
+about 1e-11 for contexts that differ by a relative 1e-6. The error is about 1e-8 where such a difference is too small to
+be stored.
 """
 
 from __future__ import annotations
@@ -47,12 +49,11 @@ along the stored contexts. Below that, one correction is not accurate enough."""
 
 
 class Span(NamedTuple):
-    """rank (1,): r, below or at `capacity`: X, the contexts, (capacity, d) or `Stored`;
-    L (capacity, capacity); r rows of them count.
+    """The span of r contexts: rank (1,) is r, at most `capacity`; X has the contexts, (capacity, d) or `Stored`.
 
-    lost (1,) is the sum of the residual norms of contexts in updates that were left out. The others
-    are scratch: xi (capacity,) the last context's coordinates; w (capacity,), v (d,); W (capacity BATCH,), rest (BATCH,),
-    Xi (BATCH, capacity) for a batch.
+    L has the shape (capacity, capacity), and its first r rows are used. lost (1,) is the sum of the residual norms of
+    contexts in updates that were left out. The other arrays are scratch: xi (capacity,), the last context's
+    coordinates; w (capacity,); v (d,); and for a batch W (capacity BATCH,), rest (BATCH,), Xi (BATCH, capacity).
     """
 
     rank: NDArray[np.int64]
@@ -67,7 +68,7 @@ class Span(NamedTuple):
     Xi: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         found: Limits = {"rank": (0, self.capacity)}
         if isinstance(self.X, Stored):
             found = {**found, "X.places": (0, len(self.v) - 1), "X.length": (0, self.X.places.shape[1])}
@@ -75,7 +76,7 @@ class Span(NamedTuple):
 
     @classmethod
     def empty(cls, capacity: int, d: int, width: int | None = None) -> Span:
-        """Return an empty span; with a width, contexts are stored sparse, with up to `width` entries."""
+        """Return an empty span; if `width` is given, contexts are stored sparse with up to `width` entries."""
         xi, w = np.zeros((2, capacity))
         X = np.zeros((capacity, d)) if width is None else Stored.empty(capacity, width)
         batch = np.zeros(capacity * BATCH), np.zeros(BATCH), np.zeros((BATCH, capacity))
@@ -88,7 +89,7 @@ class Span(NamedTuple):
 
     @property
     def width(self) -> int | None:
-        """Largest number of entries of a sparse context; None where contexts are dense."""
+        """Largest number of entries of a sparse context; None if contexts are dense."""
         return self.X.places.shape[1] if isinstance(self.X, Stored) else None
 
     @staticmethod
@@ -97,13 +98,13 @@ class Span(NamedTuple):
         return 8 * (capacity * d if width is None else d + 2 * capacity * width) + 8 * capacity * (capacity + 2 * BATCH)
 
     def basis(self) -> NDArray[np.float64]:
-        """Return Q (r, d), of dense contexts."""
+        """Return Q (r, d) for dense contexts."""
         r = self.rank[0]
         Q: NDArray[np.float64] = solve_triangular(self.L[:r, :r], self.X[:r], lower=True)
         return Q
 
     def wider(self, capacity: int, width: int | None) -> Span:
-        """Return the same span with a larger capacity; with a width, dense contexts become sparse ones."""
+        """Return the same span with a larger capacity; if `width` is given, dense contexts become sparse."""
         r, wide = self.rank[0], Span.empty(capacity, len(self.v), width)
         wide.rank[0], wide.L[:r, :r], wide.lost[0] = r, self.L[:r, :r], self.lost[0]
         if width is None:
@@ -137,7 +138,7 @@ def solve_transposed(L, r, w):
 
 @njit(arrays="new")
 def locate(span, x):
-    r"""Write the coordinates of x (d,) into xi: those in the span, then the residual's norm; return :math:`\|x\|^2`."""
+    r"""Write the coordinates of x (d,) in the span and the residual's norm into xi; return :math:`\|x\|^2`."""
     L, xi, r = span.L, span.xi, span.rank[0]
     square = products(span.X, x, r, span.v, xi)
     solve(L, r, xi)
@@ -173,7 +174,7 @@ def locate_many(span, X, n):
 
 @njit
 def solve_row(l, i, W):
-    """Overwrite row i of W by that of :math:`L^{-1} W`, l the row of L; earlier rows are done."""
+    """Overwrite row i of W by row i of :math:`L^{-1} W`; l is row i of L, and earlier rows are already overwritten."""
     w = W[i]
     whole = i // 4 * 4
     for j in range(0, whole, 4):
@@ -189,7 +190,8 @@ def solve_row(l, i, W):
 
 @njit(arrays="new")
 def coordinates(span, x):
-    """Write the coordinates of x (d,) into xi, corrected once; return (whether x is outside the span, its residual's norm)."""
+    """Write the coordinates of x (d,), corrected once, into xi; return whether x is outside the span, and its
+    residual."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)
@@ -218,7 +220,7 @@ def coordinates(span, x):
 
 @njit(arrays="new")
 def extend(span, x):
-    """Write the coordinates of x (d,) into xi and add x to the span unless it lies there."""
+    """Write the coordinates of x (d,) into xi, and add x to the span if it lies outside."""
     span, x = borrow(span), borrow(x)
     new, outside = coordinates(span, x)
     if not new:

@@ -1,11 +1,11 @@
-"""Kernels that other kernels call: stored as LLVM code, without machine code or a wrapper for Python.
+"""Kernels that only other kernels call: stored as LLVM code, without machine code or a Python wrapper.
 
-A kernel contains the code of all that it calls. numba nevertheless compiles machine code and a Python wrapper for every called
-function: about a third of the compile time, for code that never runs. Here a function is compiled for the kernels that call
-it, and for Python only when Python calls it.
+A kernel contains the code of all functions that it calls. numba nevertheless compiles machine code and a Python wrapper
+for every called function. That takes about a third of the compile time, for code that never runs. With this module a
+function is compiled for the kernels that call it, and for Python only when Python calls it.
 
-This uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` are the versions it was tested with; under others
-functions are compiled by numba itself, which only takes longer.
+The module uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` lists the versions that it was tested
+with. Under other versions numba itself compiles the functions, which only takes longer.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ def known() -> bool:
 
 
 class _Code(JITCodeLibrary):
-    """A function's LLVM code, to be linked into its callers; no machine code is made from it."""
+    """A function's LLVM code, which is linked into its callers; it is not compiled to machine code."""
 
     def _optimize_final_module(self) -> None:
-        """Run numba's cheap passes only: all passes run on the kernel that will contain this code."""
+        """Run only numba's cheap passes; all passes run on the kernel that will contain this code."""
         generator = self._codegen
         passes, builder = generator._module_pass_manager(
             loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
@@ -55,7 +55,7 @@ class _Inner:
 
 
 class Kernel(CPUDispatcher):
-    """numba's dispatcher, which compiles LLVM code for callers in kernels, and machine code for callers in Python."""
+    """numba's dispatcher, which compiles LLVM code for callers in kernels and machine code for callers in Python."""
 
     _codes: Any = NullCache()
     """The cache of code for kernels."""
@@ -76,7 +76,7 @@ class Kernel(CPUDispatcher):
         return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a kernel's call, as numba's own method does, once the function is compiled for kernels."""
+        """Return the types of a kernel's call, as numba's own method does, after compiling the function for kernels."""
         pysig, args = self._compiler.fold_argument_types(args, kws)
         if self._can_compile:
             self._compile_code(tuple(args))
@@ -85,7 +85,7 @@ class Kernel(CPUDispatcher):
         return template, pysig, args, {}
 
     def compile(self, sig: Any) -> Any:
-        """Return the function compiled for Python, in place of code for kernels."""
+        """Return the function compiled for Python instead of the code for kernels."""
         args, _ = sigutils.normalize_signature(sig)
         with global_compiler_lock:
             found: Any = self.overloads.get(tuple(args))
@@ -99,7 +99,7 @@ class Kernel(CPUDispatcher):
         return compiled
 
     def add_overload(self, result: Any) -> None:
-        """Add a compiled version, once its use of arrays is checked."""
+        """Add a compiled version after checking its use of arrays."""
         _check_borrowing(self, result)
         super().add_overload(result)
 
@@ -141,9 +141,10 @@ class Kernel(CPUDispatcher):
 
 
 def _check_borrowing(kernel: Kernel, result: Any) -> None:
-    """Raise for a function that borrows its arrays, without counting references, but returns some or receives new ones.
+    """Raise an error for a function that borrows its arrays but returns arrays or receives new ones.
 
-    numba itself refuses one that allocates arrays; code read from disk was checked when it was written.
+    A borrowed array has no reference count. numba itself rejects a function that allocates arrays without one. Code
+    read from disk was checked when it was written.
     """
     if kernel.use_of_arrays != "used" or not result.fndesc.calltypes:
         return
@@ -155,18 +156,20 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
             called = _called(result.fndesc.typemap[call.func.name], signature.args)
             if getattr(called, "use_of_arrays", "views") == "new":
                 name = called.py_func.__qualname__
-                raise errors.TypingError(f"{where}: {name} gives it arrays that may be new: say arrays='new' here, too")
+                raise errors.TypingError(
+                    f"{where}: {name} passes it arrays that may be new: set arrays='new' here, too"
+                )
 
 
 def _holds_arrays(kind: Any) -> bool:
-    """Return whether a type is that of an array, or of a tuple that contains one."""
+    """Return whether a type is an array type, or a tuple type that contains one."""
     return isinstance(kind, types.Array) or (
         isinstance(kind, types.BaseTuple) and any(_holds_arrays(item) for item in kind.types)  # type: ignore[attr-defined]
     )
 
 
 def _called(kind: Any, args: Any) -> Any:
-    """Return the dispatcher of a call with arguments of these types, None for functions of other packages."""
+    """Return the dispatcher of a call with arguments of these types, or None for functions of other packages."""
     if isinstance(kind, types.Dispatcher):
         return kind.dispatcher
     choice: Any = getattr(kind, "typing_key", None)  # of `by_context`
@@ -174,13 +177,13 @@ def _called(kind: Any, args: Any) -> Any:
 
 
 def _set_environments(result: Any, context: Any) -> None:
-    """Set the environments of the inner kernels that a kernel contains, as numba does for one that it loads."""
+    """Set the environments of the inner kernels that a kernel contains, as numba does for kernels that it loads."""
     for environment in result._find_referenced_environments():
         context.codegen().set_env(environment.env_name, environment)
 
 
 class _CodePlaces(PrivatePlaces):
-    """Writes and reads code for kernels as bitcode, next to the compiled versions of the same function."""
+    """Write and read code for kernels as bitcode, next to the compiled versions of the same function."""
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         return f"{super().get_filename_base(fullname, abiflags)}.code"
@@ -222,13 +225,13 @@ class _CodePlaces(PrivatePlaces):
 
 
 class _CodeCache(SharedCache):
-    """The code of one function for kernels, on disk."""
+    """The cache on disk of one function's code for kernels."""
 
     _impl_class = _CodePlaces
 
 
 def kernel(dispatcher: Any, function: Callable[..., Any], sources: str, *, cache: bool) -> Any:
-    """Turn numba's dispatcher of a function into a `Kernel`, and return it."""
+    """Convert numba's dispatcher of a function to a `Kernel`, and return it."""
     dispatcher.__class__ = Kernel
     if cache:
         dispatcher._codes = _CodeCache(function, sources)

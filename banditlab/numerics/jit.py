@@ -1,7 +1,8 @@
-"""Compiling: `njit` with a disk cache that no edit makes stale, `reduction`, `bind`, which gives a loop template its kernels.
+"""Compilation: `njit` with a reliable disk cache, `reduction`, and `bind`, which inserts kernels into a loop template.
 
-Importing this module points numba's disk cache at a folder keyed by a digest of every kernel source, because numba stamps
-only the file that defines a function and would keep stale code when a helper in another file changes.
+numba compares the time stamp of the file that defines a function only, and would use stale code when a helper in
+another file changes. Importing this module therefore sets numba's disk cache to a folder whose name is a digest of
+every kernel source.
 """
 
 from __future__ import annotations
@@ -31,9 +32,10 @@ _IMPORT = re.compile(r"^\s*(?:from (banditlab[\w.]*) import (\([^)]*\)|[^\n]*)|i
 
 @cache
 def kernel_sources() -> tuple[Path, ...]:
-    """Return the files a kernel's code may depend on: those that compile something, and package modules that they import.
+    """Return the files that a kernel's code may depend on.
 
-    A kernel contains the code of others and the values of constants, from any of these files.
+    These are the files that compile something, and the package modules that they import. A kernel contains the code of
+    other kernels and the values of constants from any of these files.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
     # From the files that compile something, along their imports.
@@ -48,7 +50,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return the possible files of the package's modules that a source text imports."""
+    """Return the possible files of the package's modules that the source text imports."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
@@ -59,7 +61,7 @@ def _imported(text: str) -> set[Path]:
 
 @cache
 def source_digest() -> str:
-    """Return a short hash over every source file that a kernel's code may depend on."""
+    """Return a short hash of every source file that a kernel's code may depend on."""
     digest = hashlib.sha256()
     for file in kernel_sources():
         digest.update(str(file.relative_to(PACKAGE)).encode() + b"\0" + file.read_bytes() + b"\0")
@@ -91,19 +93,21 @@ from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
 def njit(
     function: Callable[..., Any] | None = None, *, cache: bool = True, arrays: str | None = None, **options: Any
 ) -> Any:
-    """`numba.njit` with this package's options: cached on disk, no fastmath, division as in C, no C callback.
+    """Compile with `numba.njit` and this package's options: cached on disk, no fastmath, division as in C, no C
+    callback.
 
     Parameters
     ----------
     arrays
-        What the function does with arrays: "used", it reads and writes its arguments, and returns none; "views", it returns
-        parts of them, as `borrow` does; "new", it allocates some, or calls a function that does. References to borrowed
-        arrays are not counted, see `borrow`. None: "used" for functions of this package, "new" for others.
+        How the function uses arrays. With "used", it reads and writes its arguments, and returns no array. With
+        "views", it returns parts of its arguments, as `borrow` does. With "new", it allocates arrays, or calls a
+        function that does. References to borrowed arrays are not counted (see `borrow`). Default: "used" for functions
+        of this package, "new" for others.
 
     Raises
     ------
     UsageError
-        `arrays` is none of these words.
+        `arrays` is not one of these words.
     """
     options = {"error_model": "numpy", "no_cfunc_wrapper": True, "fastmath": False, **options}
     if arrays is not None and arrays not in USES:
@@ -130,17 +134,17 @@ def njit(
 
 
 def _is_own(function: Callable[..., Any]) -> bool:
-    """Return whether a function stands in this package."""
+    """Return whether a function is defined in this package."""
     return Path(function.__code__.co_filename).is_relative_to(PACKAGE)
 
 
 def inline(function: Callable[..., Any] | None = None, *, arrays: str | None = None) -> Any:
-    """Compile a small helper that LLVM should always inline into the kernel that calls it; arrays: see `njit`."""
+    """Compile a small helper that LLVM always inlines into the calling kernel; for `arrays`, see `njit`."""
     return njit(function, forceinline=True, arrays=arrays)
 
 
 def _stand_alone(typingctx):
-    """Keep LLVM from inlining the function that calls this."""
+    """Prevent LLVM from inlining the function that calls this one."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         builder.function.attributes.add("noinline")
@@ -157,13 +161,14 @@ reduction = njit(forceinline=False, fastmath={"reassoc", "contract", "nsz", "arc
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
     """Return `template` compiled with the names in `kernels` bound to the given compiled functions.
 
-    numba's disk cache knows a function by its qualified name and byte code but not by the globals it calls, so the
-    owner, the digest of all sources and that of the kernels' own files (a lab's, a plug-in's) enter the name.
+    numba's disk cache identifies a function by its qualified name and byte code, but not by the globals that it calls.
+    The compiled name therefore contains the owner, the digest of all sources, and the digest of the kernels' own files
+    (a lab's or a plug-in's).
 
     Parameters
     ----------
     template
-        A plain function that calls, for instance, `act_kernel` and `learn_kernel` as globals.
+        A plain Python function that calls, for instance, `act_kernel` and `learn_kernel` as globals.
     owner
         A name unique to this binding, for instance the class's module and name.
     """
@@ -180,10 +185,10 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
 
 
 def _file_digest(kernel: Any) -> str:
-    """Return a hash of the file that defines a kernel, "" for this package's own, which `source_digest` covers.
+    """Return a hash of the file that defines a kernel, or "" for this package's kernels, which `source_digest` covers.
 
-    Of a lab's file, the hash at loading counts: it may have been edited since. A kernel that was bound itself has its files
-    in its name.
+    For a lab's file the hash at loading time is used, because the file may have been edited since. The name of a kernel
+    that was bound itself already contains the hashes of its files.
     """
     function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:
@@ -202,7 +207,7 @@ def _file_digest(kernel: Any) -> str:
 
 
 def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
-    """Return a compiled array, or nested tuple of arrays, with its reference counter set to NULL."""
+    """Return a compiled array, or a nested tuple of arrays, with its reference counter set to NULL."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
         # No owner, no counting.
@@ -216,10 +221,11 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 
 
 def _borrow(typingctx, arrays):
-    """Return the same arrays without reference counting: the Python caller of a loop keeps them alive.
+    """Return the same arrays without reference counting; the Python caller of a loop keeps them alive.
 
-    numba counts references with atomic instructions, which it cannot drop from a kernel that branches: about 15 ns for
-    every array of the state on every call, more than the arithmetic of a first-order agent. A NULL counter is free.
+    numba counts references with atomic instructions, which it cannot remove from a kernel with branches. They take
+    about 15 ns for every array of the state on every call, longer than the arithmetic of a first-order agent. A NULL
+    counter costs nothing.
     """
     return arrays(arrays), lambda context, builder, signature, args: _without_owner(context, builder, arrays, args[0])
 
@@ -228,7 +234,7 @@ borrow: Any = intrinsic(_borrow)
 
 
 def _read_only(typingctx, array):
-    """Return the same array, borrowed, typed as contexts are: a kernel takes it without being compiled once more."""
+    """Return the same array, borrowed and typed as contexts are, so that a kernel is not compiled once more for it."""
     kind = array.copy(readonly=True)
     return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
 

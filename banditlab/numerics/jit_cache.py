@@ -1,15 +1,15 @@
-"""Compiled kernels on disk, one file each, that any number of processes read and write at once.
+"""Compiled kernels on disk, one file each, which any number of processes may read and write at once.
 
-numba keeps one index file per function, which names numbered data files. Two processes that save at once both read the
-index, add their entry and write it back: one entry is lost, and the one that is left may name a file that holds the
-other's code. Here an entry is one file that contains its key and is put in place in one step, so no lock is needed on any
-operating system.
+numba stores one index file per function, which lists numbered data files. Two processes that save at the same time both
+read the index, add their entry and write it back. One entry is lost, and the other may name the wrong file. Here an
+entry is one file that contains its key, and the file is put in place in one step. No lock is needed on any operating
+system.
 
-Entries are pickles, which can run code: folders and files that others own or may write are not used, and new ones are for this
-user only, whatever the umask.
+Entries are pickles, and a pickle can run code. Folders and files that other users own or may write are therefore not
+used. New ones are readable and writable by this user only, whatever the umask.
 
-Only numba's cache file object is replaced; what is cached, when it is stale, and the folder are numba's.
-Imported by `banditlab.numerics.jit` alone, once numba's folder is set.
+Only numba's cache file object is replaced. numba still decides what is cached and when it is stale, and chooses the
+folder. Only `banditlab.numerics.jit` imports this module, after it has set numba's folder.
 """
 
 from __future__ import annotations
@@ -36,16 +36,17 @@ SLOTS = 8  # entries whose keys have the same text; a script's own classes are n
 
 
 class EntryFiles:
-    """The compiled versions of one function, each in `NAME.HASH.SLOT.nbe`: the hash is that of its signature's text.
+    """The compiled versions of one function, each in `NAME.HASH.SLOT.nbe`; HASH is a hash of the signature's text.
 
-    Two signatures may share a text (named tuples of one name in two modules), hence the key in the file, and the slots.
+    Two signatures may share a text (named tuples of one name in two modules), so that a file contains the key and a
+    hash has several slots.
     """
 
     def __init__(self, folder: str, name: str, stamp: Any) -> None:
         self.folder, self.name, self.stamp = Path(folder), name, stamp
 
     def load(self, key: Any) -> Any:
-        """Return what was saved under the key by these sources and this numba, or None."""
+        """Return the entry that these sources and this numba saved under the key, or None."""
         for file in self._slots(key):
             found = self._read(file)
             if found is None:  # slots fill from the first on
@@ -55,9 +56,10 @@ class EntryFiles:
         return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Write an entry: over the one of the same key, of other sources or of another numba, or into a free slot.
+        """Write an entry over a file with the same key, of other sources or of another numba, or into a free slot.
 
-        Where no slot is free the last is overwritten. Nothing is stored on a full or read-only disk: that costs time only.
+        If no slot is free, the last slot is overwritten. On a full or read-only disk nothing is stored, which only
+        costs time.
         """
         for file in self._slots(key):
             found = self._read(file)
@@ -87,8 +89,8 @@ class EntryFiles:
     def _read(self, file: Path) -> Any:
         """Return (stamp, key, data), or None where the file does not exist or cannot be read.
 
-        It may be another numba's, truncated by a power failure, or name types of a lab that is not open here. A file that
-        others own or may write is not read.
+        The file may come from another numba version, be truncated by a power failure, or name types of a lab that is
+        not loaded here. A file that other users own or may write is not read.
         """
         try:
             with open(file, "rb") as opened:
@@ -106,10 +108,10 @@ def _for_this_user(path: str, flags: int) -> int:
 
 
 class _Private:
-    """A place for a cache that is made for this user, and not used where others may write it."""
+    """A cache folder that is created for this user, and is not used if others may write it."""
 
     def ensure_cache_path(self) -> None:
-        """Make the folder, or raise an OSError: numba then asks for the next place."""
+        """Create the folder, or raise an OSError, so that numba tries the next folder."""
         folder = Path(self.get_cache_path())  # type: ignore[attr-defined]
         if reason := _exposed(folder):
             _report_once(reason)
@@ -124,7 +126,7 @@ def _exposed(folder: Path) -> str:
 
 
 def _report_once(reason: str) -> None:
-    """Print why a folder is not used: once, in this process and those it starts."""
+    """Print once why a folder is not used, in this process and those that it starts."""
     if _REPORTED not in os.environ:
         os.environ[_REPORTED] = "1"
         line = f"banditlab: kernels are not saved in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
@@ -142,11 +144,11 @@ class PrivatePlaces(CompileResultCacheImpl):
 
 
 class SharedCache(FunctionCache):
-    """numba's cache of one function, its entries in `EntryFiles`; off where no folder can be written.
+    """numba's cache of one function, with its entries in `EntryFiles`; disabled if no folder can be written.
 
-    numba treats an entry as stale when the function's own file changed. A kernel contains code of others, so here it is stale
-    when `sources`, the digest of them all, differs: the folder may be that of other sources, as a child process inherits its
-    parent's.
+    numba treats an entry as stale when the function's own file has changed. A kernel contains the code of other
+    functions, so that here an entry is stale when `sources`, the digest of all sources, differs. A child process
+    inherits the folder of its parent, which may belong to other sources.
     """
 
     _impl_class = PrivatePlaces
@@ -164,7 +166,7 @@ class SharedCache(FunctionCache):
 
     @property
     def cache_path(self) -> Any:
-        """The folder, None where there is none."""
+        """The folder, or None if there is none."""
         return None if self._off else super().cache_path
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -172,12 +174,12 @@ class SharedCache(FunctionCache):
         return None if self._off else super().load_overload(sig, target_context)
 
     def save_overload(self, sig: Any, data: Any) -> None:
-        """Store a compiled version, where there is a folder that can be written."""
+        """Store a compiled version if there is a folder that can be written."""
         with contextlib.suppress(OSError):
             if not self._off:
                 super().save_overload(sig, data)
 
     def flush(self) -> None:
-        """Forget every entry of the function."""
+        """Remove every entry of the function."""
         if not self._off:
             super().flush()

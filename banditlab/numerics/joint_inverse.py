@@ -1,13 +1,13 @@
-r"""The inverse of a :math:`K d \times K d` matrix :math:`A = \lambda I + c (H_1 + \dots + H_t)`,
-:math:`H_s = S_s \otimes x_s x_s'`, stored as :math:`d \times d` blocks.
+r"""The inverse of a :math:`K d \times K d` matrix A, stored as :math:`d \times d` blocks.
 
-Learners on quadratic surrogates of the multiclass logistic loss share it. Block (l, k) of the symmetric :math:`A^{-1}`
-is the transpose of block (k, l), so the :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row by row; the
-blocks off the diagonal are not symmetric themselves.
+Learners on quadratic surrogates of the multiclass logistic loss share the matrix
+:math:`A = \lambda I + c (H_1 + \dots + H_t)` with :math:`H_s = S_s \otimes x_s x_s'`. Block (l, k) of the symmetric
+:math:`A^{-1}` is the transpose of block (k, l). The :math:`K (K + 1) / 2` blocks with :math:`k \le l` are stored, row
+by row. The blocks off the diagonal are not symmetric themselves.
 
 A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
-:math:`A^{-1} = M - F'F`, until their arrays are full, and are then subtracted in one set of matrix products: an update
-costs the same arithmetic, limited by the processor instead of its memory.
+:math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products. An update
+costs the same arithmetic as a direct one, but the processor limits its speed instead of the memory.
 """
 
 from __future__ import annotations
@@ -33,15 +33,16 @@ ERROR_FACTOR = 4.0
 
 
 class Blocks(NamedTuple):
-    """M, F and rows are the state, the others are scratch.
+    """The inverse: M, F and rows are the state, the other arrays are scratch.
 
-    M (K(K+1)/2, d, d): the blocks; F (K, capacity K, d): rows[0] pending rows f, `F[k, i]` is block k of :math:`f_i`;
-    capacity is how many updates wait. At (K, K), :math:`(1/2) x' (A^{-1})_{kl} x`, and V (K, K, d), `V[k, l]` is
-    :math:`(A^{-1})_{kl} x`, at the last context; Fx (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K), `Fx`
-    transposed times `Fx`. seen (d,), at (1,): the context that At, the upper half of V and Fx belong to, 1 if there is
-    one. f (capacity K,), C (K, d), D (d, d): one column of Fx, one row of blocks of :math:`F'` times `Fx`, one block of
-    :math:`F'F`. T (K, K): an update's rows f as combinations of those of V. Xt, MXt (d BATCH,), FX (K, K BATCH), Ats
-    (K(K+1)/2, BATCH): a batch's contexts as columns, a block times them, one update's rows times them, their At.
+    M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
+    :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
+    :math:`(1/2) x' (A^{-1})_{kl} x` at the last context, and V (K, K, d) has `V[k, l]`, :math:`(A^{-1})_{kl} x`. In Fx
+    (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K) is the transposed `Fx` times `Fx`. seen (d,) is the
+    context of At, of the upper half of V and of Fx; at (1,) is 1 if there is one. f (capacity K,), C (K, d) and D (d,
+    d) are one column of Fx, one row of blocks of :math:`F'` times `Fx`, and one block of :math:`F'F`. T (K, K) has an
+    update's rows f as combinations of those of V. For a batch, Xt has the contexts as columns, MXt (d BATCH,) has a
+    block times them, FX (K, K BATCH) has one update's rows times them, and Ats (K(K+1)/2, BATCH) has their At.
     """
 
     M: NDArray[np.float64]
@@ -63,7 +64,7 @@ class Blocks(NamedTuple):
     Ats: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         # an update takes K rows, and the one that fills the arrays clears them; a stack has an axis more
         K, capacity = self.F.shape[-3:-1]
         return {"rows": (0, capacity - K, K), "at": (0, 1)}
@@ -102,7 +103,8 @@ class Blocks(NamedTuple):
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:
-        r"""Return the same with coordinates to d added, in which :math:`A = \lambda I` still; no rows are pending."""
+        r"""Return the same inverse with coordinates up to d added, in which A is still :math:`\lambda I`; no rows are
+        pending."""
         flush(self)
         K, _, n = self.F.shape
         wide = Blocks.initial(K, d, regularization)
@@ -110,7 +112,7 @@ class Blocks(NamedTuple):
         return wide
 
     def rotated(self, Q: NDArray[np.float64], regularization: float) -> Blocks:
-        """Return :math:`A^{-1}` in the space that holds the first r coordinates as the rows of Q (r, d), orthonormal."""
+        """Return :math:`A^{-1}` in the space whose first r coordinates are the rows of Q (r, d), orthonormal."""
         flush(self)
         K, (r, d) = self.F.shape[0], Q.shape
         whole = Blocks.initial(K, d, regularization)
@@ -132,7 +134,8 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
 
 @njit(arrays="new")
 def form(blocks, x):
-    r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At and the upper half of V without pending rows, x (d,)."""
+    r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At, and the upper half of V without pending rows, x
+    (d,)."""
     M, At, V = blocks.M, blocks.At, blocks.V
     K = At.shape[0]
     p = 0
@@ -168,7 +171,7 @@ def form_pending(blocks, x):
 
 @njit(arrays="new")
 def form_and_complete(blocks, x):
-    """Write At and all of V at x (d,); what `form` has left there for the same x is not computed again."""
+    """Write At and all of V at x (d,); results of `form` for the same x are not computed again."""
     M, At, V, seen = blocks.M, blocks.At, blocks.V, blocks.seen
     K = At.shape[0]
     known = blocks.at[0] == 1
@@ -196,7 +199,7 @@ def form_and_complete(blocks, x):
 
 @njit
 def subtract(A, D):
-    """A -= D, two matrices."""
+    """Subtract the matrix D from the matrix A."""
     for i in range(A.shape[0]):
         a, b = A[i], D[i]
         for j in range(A.shape[1]):
@@ -205,7 +208,8 @@ def subtract(A, D):
 
 @njit(arrays="new")
 def form_many(blocks, X):
-    """Write :math:`(1/2) x_t' (A^{-1})_p x_t` into `Ats[p, t]` for every block p and context X (n, d), n at most `BATCH`."""
+    """Write :math:`(1/2) x_t' (A^{-1})_p x_t` into `Ats[p, t]` for every block p and context X (n, d), n at most
+    `BATCH`."""
     M, Ats = blocks.M, blocks.Ats
     n, d = X.shape
     Xt, MXt = blocks.Xt[: d * n].reshape(d, n), blocks.MXt[: d * n].reshape(d, n)
@@ -230,8 +234,9 @@ def form_many(blocks, X):
 
 @njit
 def add_products(A, B, factor, sums):
-    r"""Add :math:`\text{factor} \sum_i A_{it} B_{it}` to `sums[t]`: contexts innermost, whose sums are independent and
-    vectorise.
+    r"""Add :math:`\text{factor} \sum_i A_{it} B_{it}` to `sums[t]`.
+
+    The innermost loop is over contexts, whose sums are independent, so that it vectorises.
     """
     for i in range(A.shape[0]):
         a, b = A[i], B[i]
@@ -254,10 +259,11 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""A += c H at the context and the root that At, V, root.s and root.a belong to; leaves root.L, the core's factor.
+    r"""Add c H to A at the context and the root of At, V, root.s and root.a; leave the factor of the core in root.L.
 
-    :math:`A^{-1} \mathrel{-}= V Q_c V'` (Woodbury), :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`: a sum of squares
-    :math:`f f'`, the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
+    The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
+    This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
+    :math:`L L' = I + 2c\, Y'\tilde{A} Y`.
     """
     V, F, rows, T = blocks.V, blocks.F, blocks.rows, blocks.T
     K = blocks.At.shape[0]
@@ -272,13 +278,14 @@ def add_hessian(blocks, c, root):
 
 @njit
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
-    r"""Return by how much a round's term T of a certificate (`forecasters.soft_labels.surrogate_term`) may be wrong.
+    r"""Return a bound on the rounding error of a round's term T of a certificate
+    (`forecasters.soft_labels.surrogate_term`).
 
-    In the direction common to all classes A is always :math:`\lambda I`, so
-    :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`: how far :math:`\tilde{A}` is from that is what
-    rounding has done to :math:`A^{-1}` at x, and its other entries are assumed to be wrong by `ERROR_FACTOR` times as much. T
-    changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`, u (K,) the round's coefficients of
-    h, r the root's residual.
+    In the direction common to all classes A is always :math:`\lambda I`, so that
+    :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
+    identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
+    `ERROR_FACTOR` times as large. T changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`,
+    where u (K,) has the round's coefficients of h, and r is the root's residual.
 
     Parameters
     ----------
@@ -287,7 +294,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     residual
         :math:`\max_k |r_k|`.
     terms
-        The sum of the sizes of what T was summed from.
+        The sum of the absolute values of the terms of T.
     """
     K = u.shape[0]
     known = 0.5 * np.dot(x, x) / lam
@@ -305,7 +312,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
 
 @njit(arrays="new")
 def flush(blocks):
-    r""":math:`M \mathrel{-}= F'F`; no rows are pending then."""
+    r"""Set :math:`M \mathrel{-}= F'F`; no rows are pending afterwards."""
     M, F, rows = blocks.M, blocks.F, blocks.rows
     K = F.shape[0]
     p = 0
@@ -319,7 +326,7 @@ def flush(blocks):
 
 @njit
 def half_root(s, q, L, scale, T):
-    r"""Write :math:`\text{scale}\, L^{-1} Y'` into T (K, K): the column solves of `half_solve`, all of them at once."""
+    r"""Write :math:`\text{scale}\, L^{-1} Y'` into T (K, K): all the column solves of `half_solve` at once."""
     K = T.shape[0]
     for i in range(K):
         weight = scale * q[i]

@@ -1,7 +1,7 @@
 r"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix, which grows with the updates.
 
-:math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, :math:`\phi_s` the feature
-of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, G the Gram matrix and
+The quadratic is :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, where
+:math:`\phi_s` is the feature of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, the Gram matrix G and
 :math:`L L' = D^{1/2} G D^{1/2} + \lambda I`,
 
 .. math::
@@ -9,8 +9,8 @@ of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, G the Gram m
     a = L^{-1} D^{1/2} k_x, \quad \phi' A^{-1} \phi = (k(x, x) - a'a)/\lambda, \quad
     \phi' A^{-1} b = (k_x' \beta - a'r)/\lambda,
 
-:math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and what completes it, and moves
-r by a :math:`\beta_t`: one triangular solve per round and no matrix but L.
+with :math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and its diagonal entry, and
+changes r by a multiple of :math:`\beta_t`. It costs one triangular solve and stores no matrix but L.
 """
 
 from __future__ import annotations
@@ -35,9 +35,9 @@ r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2
 class Dual(NamedTuple):
     r"""The quadratic in its dual form, for at most `capacity` rounds.
 
-    n (1,): rounds in it. X (capacity, d): their contexts; s, :math:`\sqrt{\kappa}`, :math:`\beta`, r (capacity,); L
-    packed by rows. kernel and parameter: see `kernel_value`. regularization: :math:`\lambda`. k, a (capacity,) are
-    scratch.
+    n (1,) is the number of rounds. X (capacity, d) has their contexts; s (:math:`\sqrt{\kappa}`), :math:`\beta` and r
+    have the shape (capacity,). L is packed by rows. For kernel and parameter, see `kernel_value`. regularization is
+    :math:`\lambda`. k and a (capacity,) are scratch.
     """
 
     n: NDArray[np.int64]
@@ -53,7 +53,7 @@ class Dual(NamedTuple):
     a: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"n": (0, len(self.s))}
 
     @classmethod
@@ -66,7 +66,7 @@ class Dual(NamedTuple):
         return cls(np.zeros(1, np.int64), X, s, beta, r, L, kernel, parameter, regularization, k, a)
 
     def grown(self) -> Dual:
-        """Return the same for at least one more round: itself, or a copy of twice the capacity."""
+        """Return a quadratic with space for at least one more round: itself, or a copy of twice the capacity."""
         capacity = len(self.s)
         if self.n[0] < capacity:
             return self
@@ -82,8 +82,9 @@ class Dual(NamedTuple):
 
 @njit
 def kernel_value(x, y, kernel, parameter):
-    """Return :math:`k(x, y)` for x, y (d,): LINEAR, GAUSSIAN with the bandwidth as its parameter, or POLYNOMIAL with
-    the degree.
+    """Return :math:`k(x, y)` for x, y (d,).
+
+    The parameter of GAUSSIAN is the bandwidth, that of POLYNOMIAL is the degree; LINEAR has none.
     """
     if kernel == GAUSSIAN:
         square = 0.0
@@ -97,7 +98,8 @@ def kernel_value(x, y, kernel, parameter):
 
 @njit
 def dual_form(dual, x):
-    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,); leaves :math:`k_x` and a in the scratch."""
+    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,), with :math:`k_x` and a left in
+    scratch."""
     dual, x = borrow(dual), borrow(x)
     k, a, s, L = dual.k, dual.a, dual.s, dual.L
     lam, kernel, parameter = dual.regularization, dual.kernel, dual.parameter
@@ -116,8 +118,9 @@ def dual_form(dual, x):
 
 @njit
 def dual_add(dual, x, q, kappa, beta):
-    r""":math:`A \mathrel{+}= \kappa \phi \phi'`, :math:`b \mathrel{+}= \beta \phi` for the x (d,) that `dual_form` has
-    just been given, q its second answer.
+    r"""Add :math:`\kappa \phi \phi'` to A and :math:`\beta \phi` to b, for the x (d,) of the last `dual_form`.
+
+    q is the second result of that call.
     """
     dual, x = borrow(dual), borrow(x)
     n, k, a, r = dual.n[0], dual.k, dual.a, dual.r

@@ -1,20 +1,20 @@
-r"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, its prior uniform on the row ball or Gaussian.
+r"""MALA: Metropolis-adjusted Langevin chains on the logistic posterior, with a uniform or a Gaussian prior.
 
-The target is :math:`\exp(-U(W))` on :math:`\{W : \|W_k\| \le B\}`. U is the sum of the losses so far (weighted, where
-the counts are sums of weights) plus :math:`(\text{ridge}/2) \|W\|^2`. With B infinite that is the Gaussian prior
-:math:`N(0, I/\text{ridge})`. One step of size e:
+The target is :math:`\exp(-U(W))` on :math:`\{W : \|W_k\| \le B\}`. U is the sum of the losses so far plus
+:math:`(\text{ridge}/2) \|W\|^2`. The losses are weighted if the counts are sums of weights. With B infinite the ridge
+term is the Gaussian prior :math:`N(0, I/\text{ridge})`. In one step of size e the proposal
 
 .. math::
 
     V = W - e \nabla U(W) + \sqrt{2 e}\, \text{noise}
 
-is proposed and accepted with probability
+is accepted with probability
 
 .. math::
 
     \min(1, e^{U(W) - U(V)} q(W \mid V)/q(V \mid W)), \qquad -\ln q(V \mid W) = \|V - W + e \nabla U(W)\|^2/(4 e).
 
-A proposal outside the ball is rejected, which keeps the target exact. Nothing is clipped.
+A proposal outside the ball is rejected, so that the target stays exact. Nothing is clipped.
 """
 
 from __future__ import annotations
@@ -43,10 +43,10 @@ PROPOSALS, ACCEPTANCES = range(2)
 
 
 class Chains(NamedTuple):
-    """W (c, K, d) positions; U (c,) potentials and G (c, K, d) their gradients there.
+    """The chains: positions W (c, K, d), with their potentials U (c,) and gradients G (c, K, d).
 
-    samples (S, c, K, d): positions after each of the last round's S steps. step (1,): e. tally (2,): PROPOSALS and
-    ACCEPTANCES. V, H (K, d) and z (K,) are scratch: a proposal, its gradient, the logits of a context.
+    samples (S, c, K, d) has the positions after each of the last round's S steps. step (1,) is e. tally (2,) has
+    PROPOSALS and ACCEPTANCES. V, H (K, d) and z (K,) are scratch: a proposal, its gradient, the logits of a context.
     """
 
     W: NDArray[np.float64]
@@ -60,7 +60,7 @@ class Chains(NamedTuple):
     z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"tally": COUNT}
 
 
@@ -127,7 +127,7 @@ def mala_step(chains, c, X, C, B, noise, u, ridge):
 
 @njit
 def advance(chains, X, C, B, noise, u, rounds, ridge):
-    """Move every chain by S steps, noise (S, c, K, d), u (S, c), on the posterior after `rounds` rounds."""
+    """Move every chain by S steps on the posterior after `rounds` rounds; noise (S, c, K, d), u (S, c)."""
     accepted = 0
     for c in range(chains.W.shape[0]):
         # The posterior has changed since the last round: potential and gradient anew.
@@ -147,8 +147,8 @@ def advance(chains, X, C, B, noise, u, rounds, ridge):
 def effective_sample_size(draws: NDArray[np.float64]) -> float:
     """Return the effective number of independent draws of a scalar, from draws (S steps, c chains).
 
-    Autocovariances pooled over chains against the variance within and between them (Gelman et al., Bayesian Data
-    Analysis, Section 11.5), summed over Geyer's initial positive pairs.
+    The estimate compares autocovariances pooled over chains with the variance within and between them (Gelman et al.,
+    Bayesian Data Analysis, Section 11.5). It sums them over Geyer's initial positive pairs.
     """
     S, c = draws.shape
     within = draws.var(axis=0, ddof=1).mean() if S > 1 else 0.0
@@ -169,7 +169,7 @@ def effective_sample_size(draws: NDArray[np.float64]) -> float:
 
 
 def worst_effective_sample_size(samples: NDArray[np.float64]) -> float:
-    """Return the least `effective_sample_size` over the coordinates of W less its mean row; samples (S, c, K, d)."""
+    """Return the least `effective_sample_size` over the coordinates of W minus its mean row; samples (S, c, K, d)."""
     centred = samples - samples.mean(axis=2, keepdims=True)
     columns = centred.reshape(*samples.shape[:2], -1)
     return min(effective_sample_size(columns[:, :, i]) for i in range(columns.shape[2]))

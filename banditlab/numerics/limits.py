@@ -1,11 +1,12 @@
 """Ranges of a state's integers, which compiled code uses as indices without a check.
 
-A named tuple that kernels read says in which range each of its integer arrays lies:
+A named tuple that kernels read has a method that returns the allowed range of each of its integer arrays:
 
     def limits(self) -> Limits:
         return {"place": (0, len(self.value) - 1), "rounds": COUNT}
 
-A saved state outside of them is refused (see `banditlab.players.saved`); what kernels leave behind always lies within.
+A saved state with an integer outside its range is rejected (see `banditlab.players.saved`). Kernels never leave a
+range.
 """
 
 from __future__ import annotations
@@ -22,5 +23,5 @@ WORD = (-(2**63), 2**63 - 1)
 
 
 def constant(value: Any) -> tuple[Any, Any]:
-    """Return the limits of an array that the settings fix."""
+    """Return the limits of an array whose values the settings determine."""
     return value.copy(), value.copy()

@@ -1,9 +1,9 @@
 r"""The aggregating algorithm at learning rate 1: forecasts mixed with weights proportional to :math:`e^{-\text{loss}}`.
 
-With members' logits Z (N, K) and log weights w (N,), :math:`\sum_i e^{w_i} = 1`, the mixture predicts
-:math:`z_k = \ln \sum_i e^{w_i} \mathrm{softmax}(Z_i)_k`. Its loss is :math:`-\ln \sum_i e^{w_i - \mathrm{loss}_i}`: the
-logarithmic loss is 1-mixable, with equality. The members are any forecasters, whose log softmax `mix` takes, or
-matrices, whose logits `mix_linear` computes.
+Let Z (N, K) be the members' logits and w (N,) the log weights, :math:`\sum_i e^{w_i} = 1`. The mixture predicts
+:math:`z_k = \ln \sum_i e^{w_i} \mathrm{softmax}(Z_i)_k`. Its loss is :math:`-\ln \sum_i e^{w_i - \mathrm{loss}_i}`,
+because the logarithmic loss is 1-mixable with equality. The members are any forecasters, whose log softmax `mix`
+takes, or matrices, whose logits `mix_linear` computes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def mix_linear(M, w, x, Z, z):
     r"""Write :math:`\ln \sum_i e^{w_i} \mathrm{softmax}(M_i x)` into z (K,), and each
     :math:`\ln \mathrm{softmax}(M_i x)` into Z (N, K).
 
-    M (N, K, d) are the members, w (N,) their log weights, x (d,) is the context.
+    M (N, K, d) has the members, w (N,) their log weights, and x (d,) is the context.
     """
     N, K = Z.shape
     for i in range(N):
@@ -47,7 +47,7 @@ def mix_linear(M, w, x, Z, z):
 
 @njit
 def reweigh(w, Z, y):
-    """Add the members' Z[:, y] to the log weights w (N,), then normalise them."""
+    """Add the members' `Z[:, y]` to the log weights w (N,), then normalise the weights."""
     # w_i <- w_i - loss_i
     top = -math.inf
     for i in range(w.shape[0]):

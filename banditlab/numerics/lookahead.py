@@ -1,57 +1,58 @@
-r"""A stretch of contexts prefetched together: packed matrices :math:`P_i` and vectors :math:`h_i` read once for m
-rounds, not once per round.
+r"""Prefetch of a block of contexts: packed matrices :math:`P_i` and vectors :math:`h_i` are read once for m rounds.
 
 Problem. Models :math:`i = 1, \dots, M` store :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
-reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all of them, and updates a few: with :math:`v = P_i x_t`
+reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all models, and updates some of them. With
+:math:`v = P_i x_t` an update is
 
 .. math::
 
     h_i \leftarrow h_i + \text{step}\, v, \qquad P_i \leftarrow P_i - s v v', \quad s \ge 0. \tag{1}
 
-Where the :math:`M d^2/2` numbers exceed the near caches, a round takes as long as reading them from memory. The next
-:math:`n \le m` contexts, the columns of X (d, n), are known, and nothing in these rounds leaves their span. What is read and
-updated is
+If the :math:`M d^2/2` numbers exceed the processor's caches, a round takes as long as reading them from memory. The
+next :math:`n \le m` contexts, the columns of X (d, n), are known, and nothing in these rounds leaves their span. The
+rounds read and update only
 
 .. math::
 
     G_i = X'P_i X \quad (n \times n), \qquad g_i = X'h_i. \tag{2}
 
-Column t of :math:`G_i` is :math:`c = X'v`. So round t reads :math:`q_i = (G_i)_{tt}` and :math:`m_i = (g_i)_t`.
-Multiplied by :math:`X'` from the left and X from the right, (1) has no :math:`d \times d` matrix in it:
+Column t of :math:`G_i` is :math:`c = X'v`. So round t reads :math:`q_i = (G_i)_{tt}` and :math:`m_i = (g_i)_t`. The
+product of (1) with :math:`X'` from the left and X from the right has no :math:`d \times d` matrix:
 
 .. math::
 
     g_i \leftarrow g_i + \text{step}\, c, \qquad G_i \leftarrow G_i - s c c'. \tag{3}
 
-Only later rounds need it: row t stays as it was in round t. After the stretch, model i, which was updated in
-the rounds :math:`t_1 < \dots < t_r`, is brought up to date. The :math:`v_a` of (1) follow from the :math:`P_i` of
-the beginning,
+Only later rounds need (3), so that row t stays as it was in round t. After the block, every model is brought up to
+date. Let model i have updates in the rounds :math:`t_1 < \dots < t_r`. The :math:`v_a` of (1) follow from the
+:math:`P_i` at the beginning of the block:
 
 .. math::
 
     v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad
     (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ as it was in round } t_b, \tag{4}
 
-a product with r contexts at once. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
+This is one product with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
 :math:`f_a = \sqrt{s_a} v_a`,
 
 .. math::
 
     P_i \leftarrow P_i - \sum_a f_a f_a', \tag{5}
 
-eight rows of :math:`P_i` at a time, which the next stretch's (2) reads while they are near. With L the lower block
-triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4): of :math:`P x = L x + L'x`
-the second half is left to do.
+with eight rows of :math:`P_i` at a time. While these rows are in the cache, the next block's (2) reads them. With L the
+lower block triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4), so that of
+:math:`P x = L x + L'x` only the second term is computed later.
 
-A model with few updates is stored as rows, :math:`P_i = p I - F'F` (see `low_rank`):
-:math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is a product with F twice, and (5) appends the rows :math:`f_a`.
+A model with few updates has the low-rank form :math:`P_i = p I - F'F` (see `low_rank`). Then
+:math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is two products with F, and (5) appends the rows :math:`f_a`.
 
-Exact up to rounding. q is a difference: where a context is repeated it falls from :math:`\|x\|^2/\lambda` to about 1,
-in (3) as in :math:`x'P x` with P from (1). Either way the error is a few units of rounding of the q it fell from.
+Rounding. The results are exact up to rounding. q is a difference: if a context is repeated, q falls from
+:math:`\|x\|^2/\lambda` to about 1, both in (3) and in :math:`x'P x` with P from (1). In both cases the error is a few
+units of rounding of the former q.
 
-Cost of a round: :math:`d^2 + 2 n d` operations a model for (2), as a matrix product, and :math:`2 d^2` a model that
-is updated. Of memory, :math:`P_i` is read once in n rounds, once more for every sixteen contexts of its updates (or
-one or two left over), and written once.
+Cost per round: :math:`d^2 + 2 n d` operations per model for (2), as a matrix product, and :math:`2 d^2` per updated
+model. :math:`P_i` is read from memory once in n rounds, once more for every sixteen contexts of its updates (or the one
+or two that remain), and written once.
 """
 
 from __future__ import annotations
@@ -91,13 +92,13 @@ r"""Rows of `Ahead.terms[i]`: :math:`g_i`; the :math:`\text{step}_a` and the :ma
 
 
 class Ahead(NamedTuple):
-    r"""What is known of M models in a stretch of up to m contexts.
+    r"""The arrays of M models for a block of up to m contexts.
 
-    place (4,) and terms (M, 3, m): see their slots. rounds (M, 1 + m): r and :math:`t_1, \dots, t_r` of every model. G
-    (M, m, m): of row t what stands right of column t is (3), the rest of no use. X (2, m/16, D, 16): contexts as
-    columns, sixteen after sixteen, of the last stretch and, in the other half, of the one before. LX (M, D, m):
-    :math:`L X` of every model that is whole. Scratch: V (m, D), the :math:`v_a`, then the :math:`f_a`, of one model;
-    scratch, for any use; pair (2 D 16,), contexts as columns and their products.
+    place (4,) and terms (M, 3, m) are described at their slots. rounds (M, 1 + m) has r and :math:`t_1, \dots, t_r` of
+    every model. In G (M, m, m), row t has (3) to the right of column t; its other entries are not used. X (2, m/16, D,
+    16) has contexts as columns, in groups of sixteen: those of the last block and, in the other half, those of the
+    block before. LX (M, D, m) has :math:`L X` of every whole model. Scratch arrays: V (m, D), the :math:`v_a` and then
+    the :math:`f_a` of one model; scratch, for any use; pair (2 D 16,), contexts as columns and their products.
     """
 
     place: NDArray[np.int64]
@@ -111,7 +112,7 @@ class Ahead(NamedTuple):
     pair: Floats | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer at rest: no stretch is under way, and nothing waits."""
+        """Return the range of every integer between blocks, when no update is pending."""
         place, m = np.zeros(4, np.int64), self.G.shape[1]
         place[HALF] = 1
         rounds = np.full(1 + m, m - 1)
@@ -120,7 +121,7 @@ class Ahead(NamedTuple):
 
 
 def ahead(M: int, d: int, m: int) -> Ahead:
-    """Return the arrays for stretches of m contexts, a multiple of sixteen."""
+    """Return the arrays for blocks of m contexts, a multiple of sixteen."""
     D = width(d)
     return Ahead(
         place=np.zeros(4, np.int64),
@@ -140,9 +141,7 @@ def ahead(M: int, d: int, m: int) -> Ahead:
 
 @inline
 def read_ahead(ahead, m, q):
-    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of the current round, if it was prefetched, and return whether
-    it was.
-    """
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` if the current round was prefetched; return whether it was."""
     if ahead is None:  # known when the kernel is compiled: small models have none
         return False
     if ahead.place[ACTIVE] == 0:
@@ -178,7 +177,7 @@ def update_ahead(ahead, i, step, s):
 
 @njit
 def update_stretch(ahead, i, step, s):
-    """Apply (3) to the later rounds of the stretch; (1) is applied at its end."""
+    """Apply (3) to the later rounds of the block; (1) is applied at the end of the block."""
     t, n = ahead.place[POSITION], ahead.place[LENGTH]
     rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
     c, m = borrow(G[t]), G.shape[0]
@@ -199,7 +198,11 @@ def update_stretch(ahead, i, step, s):
 
 @njit
 def next_stretch(P, low, H, ahead, X, behind):
-    """Bring P (M, S) and H (M, D) up to date, then look at the contexts X (n, d - e), `behind` (e,) under each; n may be 0."""
+    """Bring P (M, S) and H (M, D) up to date, then prefetch the contexts X (n, d - e), with `behind` (e,) appended to
+    each.
+
+    n may be 0.
+    """
     P, H, ahead = borrow(P), borrow(H), borrow(ahead)
     n, half = X.shape[0], ahead.place[HALF]
     # The old contexts are still needed, for (4): the new ones take the other half.
@@ -221,7 +224,7 @@ def next_stretch(P, low, H, ahead, X, behind):
 
 @njit
 def pad_contexts(own, X, behind):
-    """Copy X (n, d - e) into the columns of own (m/16, D, 16), its zeros in front included, `behind` (e,) under each."""
+    """Copy X (n, d - e), with `behind` (e,) appended, into the columns of own (m/16, D, 16), after its zeros."""
     n, d = X.shape
     first = own.shape[1] - d - behind.shape[0]
     for tile in range(-(-n // TILE)):
@@ -236,7 +239,7 @@ def pad_contexts(own, X, behind):
 
 @njit
 def append_and_read(P, low, X, ahead, i, n):
-    """Take (5) off model i's P, of few updates, as rows of their own, and write (2) for n contexts, X (m/16, D, 16)."""
+    """Append the rows of (5) to model i's P, which has few updates, and write (2) for n contexts X (m/16, D, 16)."""
     for a in range(ahead.rounds[i, 0]):
         append(P, low, i, 1.0, ahead.V[a])
     m = ahead.G.shape[1]
@@ -245,8 +248,9 @@ def append_and_read(P, low, X, ahead, i, n):
 
 @njit
 def complete(P, low, h, X, ahead, i):
-    """Write the :math:`f_a` of model i, (4) and (5), into V, padded with rows of zeros to a multiple of four, and
-    update h (D,).
+    """Write the :math:`f_a` of model i from (4) and (5) into V, and update h (D,).
+
+    V is padded with rows of zeros to a multiple of four.
     """
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
@@ -280,7 +284,7 @@ def scale(v, factor):
 
 @njit
 def clear(v):
-    """Write zeros into v (D,), also where another model left what is no number."""
+    """Write zeros into v (D,), even over NaN that another model left there."""
     for j in range(v.shape[0]):
         v[j] = 0.0
 
@@ -294,7 +298,7 @@ def column(X, t, x):
 
 @njit
 def products(P, low, i, X, LX, rounds, pair, V):
-    """Write :math:`P x_t` for the contexts of up to sixteen `rounds` into as many rows of V (m, D), P model i's."""
+    """Write :math:`P x_t` for the contexts of up to sixteen `rounds` into rows of V (m, D); P belongs to model i."""
     if low.ranks[i] == WHOLE:
         whole_products(P, X, LX, rounds, pair, V)
         return
@@ -306,7 +310,10 @@ def products(P, low, i, X, LX, rounds, pair, V):
 
 @njit(arrays="views")
 def as_lanes(X, rounds, wide, pair, D):
-    """Return the contexts of some `rounds` as columns of (D, wide), then zeros, and scratch of that shape, from `pair`."""
+    """Return the contexts of some `rounds` as columns of (D, wide), padded with zeros, and scratch of that shape.
+
+    Both are parts of `pair`.
+    """
     pair = borrow(pair)
     few, out = pair[: D * wide].reshape(D, wide), pair[D * wide : 2 * D * wide].reshape(D, wide)
     for j in range(D):
@@ -325,8 +332,9 @@ def from_lanes(columns, n, V):
 
 @njit
 def whole_products(P, X, LX, rounds, pair, V):
-    """Write :math:`L x_t + L'x_t`, of which :math:`L x_t` stands in LX (D, m), for a whole P: up to eight contexts side
-    by side, or sixteen.
+    """Write :math:`L x_t + L'x_t` for a whole P, for up to eight or up to sixteen contexts at a time.
+
+    The first term, :math:`L x_t`, is already in LX (D, m).
     """
     wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
     few, out = as_lanes(X, rounds, wide, pair, V.shape[1])
@@ -339,8 +347,9 @@ def whole_products(P, X, LX, rounds, pair, V):
 
 @njit
 def add_other_half(P, X, out):
-    """Add :math:`L'X` to out for P (S,), X and out (D, wide): a block row of L at a time takes rows I of X to all
-    before them.
+    """Add :math:`L'X` to out for P (S,), X and out (D, wide).
+
+    Each block row of L adds its rows I of X to all rows before them.
     """
     P, X, out = borrow(P), borrow(X), borrow(out)
     i, wide = 0, X.shape[1]
@@ -355,8 +364,9 @@ def add_other_half(P, X, out):
 
 @njit
 def subtract_and_read(P, X, ahead, i, n):
-    """Take (5) off P, model i's, write (2) and :math:`L X` for n contexts, X (m/16, D, 16): one pass over P, eight rows
-    after eight.
+    """Subtract (5) from model i's P, and write (2) and :math:`L X` for n contexts X (m/16, D, 16).
+
+    It takes one pass over P, with eight rows at a time.
     """
     P, X, ahead = borrow(P), borrow(X), borrow(ahead)
     V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]

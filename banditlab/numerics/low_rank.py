@@ -8,23 +8,24 @@ updates
     P = p I - F'F, \quad \text{row } a \text{ of } F \text{ being } f_a = \sqrt{s_a} v_a; \quad
     P \leftarrow P - s v v' \text{ appends a row.} \tag{1}
 
-(Of a matrix A that grows by :math:`w x x'` the same holds with the other sign, :math:`A = p I + F'F`.)
+(For a matrix A that grows by :math:`w x x'` the sign is the other one: :math:`A = p I + F'F`.)
 
-Exact, with as many operations as r rows have, for any r; fewer than with P whole until r is about :math:`D/2`:
+The form is exact for any r. It takes fewer operations than a whole P until r is about :math:`D/2`:
 
 .. math::
 
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
-So of many classes, or of many features, a class with few updates costs in proportion to them. :math:`x'P x` is a
-difference; the same one that (1) makes of P entry by entry, so its rounding is that of :math:`p \|x\|^2` either way.
+With many classes or many features, the cost of a class with few updates is therefore proportional to their number.
+:math:`x'P x` is a difference, as each entry of P in (1) is, so that its rounding is that of :math:`p \|x\|^2` in both
+forms.
 
-Place. The rows stand where the whole matrix will: `capacity` of them fill it, and then the matrix is made whole
-(`make_whole`, :math:`O(r D^2)`, once). They lie in blocks of eight, each by columns (see `row_tiles`); rows from r on
-are zeros.
+Storage. The rows are stored where the whole matrix will be stored. When `capacity` rows fill this space, the matrix is
+made whole (`make_whole`, :math:`O(r D^2)`, once). The rows are stored in blocks of eight, each by columns (see
+`row_tiles`); rows from r on are zeros.
 
-Cost: :math:`2 r D` operations for :math:`x'P x`, :math:`4 r D` for :math:`x'P y` and for a product; :math:`r D` numbers
-are read, and memory that no row has reached is not touched.
+Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` and for a product. :math:`r D` numbers
+are read, and the rest of the memory is not touched.
 """
 
 from __future__ import annotations
@@ -58,10 +59,10 @@ WHOLE = -1
 
 
 class LowRank(NamedTuple):
-    """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, of which D is the next multiple of eight.
+    """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, with D the next multiple of eight.
 
-    sign: -1, or 1 for :math:`p I + F'F`. Functions that are given None for it have whole matrices before them.
-    Scratch: gram (m, m), :math:`X'X` of the m contexts of a stretch, what stands on and right of the diagonal.
+    sign is -1, or 1 for :math:`p I + F'F`. Functions that receive None instead of this object take all matrices as
+    whole. gram (m, m) is scratch: :math:`X'X` of the m contexts of a block, on and to the right of the diagonal.
     """
 
     scales: Floats
@@ -71,29 +72,29 @@ class LowRank(NamedTuple):
     gram: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         D = width(self.d)
         return {"ranks": (WHOLE, size_of(D) // (WIDTH * D) * WIDTH)}
 
 
 def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -1.0) -> LowRank:
-    r"""Return :math:`P_i = \text{scales}_i I`, for stretches of m contexts."""
+    r"""Return :math:`P_i = \text{scales}_i I`, for blocks of m contexts."""
     return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, sign, zeros(m, m))
 
 
 def whole(low: LowRank) -> LowRank:
-    """Return the same, all matrices stored whole."""
+    """Return the same object with all matrices marked as whole."""
     return low._replace(ranks=np.full(len(low.ranks), WHOLE))
 
 
 @inline
 def capacity(D):
-    """Return how many rows of length D fit into the storage of a D x D matrix."""
+    """Return the number of rows of length D that fit into the storage of a D x D matrix."""
     return (D + WIDTH) // (2 * WIDTH) * WIDTH
 
 
 def rows(low: LowRank, P: Floats, i: int) -> Floats:
-    """Return the rows F (r, D) of the i-th of P (M, S), which is not whole."""
+    """Return the rows F (r, D) of the i-th matrix of P (M, S), which must not be whole."""
     r, D = int(low.ranks[i]), width(low.d)
     blocks = P[i, : capacity(D) * D].reshape(-1, D, WIDTH)
     return np.ascontiguousarray(blocks.transpose(0, 2, 1).reshape(-1, D)[:r])
@@ -104,7 +105,7 @@ def rows(low: LowRank, P: Floats, i: int) -> Floats:
 
 @njit
 def all_forms(P, low, point, q):
-    """Write :math:`q_i = x'P_i x` into q (M,) for P (M, S), however each is stored."""
+    """Write :math:`q_i = x'P_i x` into q (M,) for P (M, S) in any form."""
     if low is None:  # known when a kernel is compiled
         forms(P, point, q)
         return
@@ -146,7 +147,7 @@ def squares(P, r, point):
 
 @njit
 def any_product(P, low, i, x, out):
-    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored."""
+    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) in any form, and x (D,)."""
     if low is None:
         product(P, x, out)
         return
@@ -158,7 +159,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) and x (D,), however it is stored; scratch (D,)."""
+    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) in any form, and x (D,); scratch (D,)."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -195,7 +196,7 @@ def rows_step(P, r, scale, sign, x, out):
 
 @inline
 def add_back(P, i, y, out):
-    """Add :math:`F'y` to out (D,) for the eight rows F that begin at i, y in lanes: eight columns at a time."""
+    """Add :math:`F'y` to out (D,) for the eight rows F that begin at i, with y in lanes: eight columns at a time."""
     for J in range(0, out.shape[0], WIDTH):
         o = i + WIDTH * J
         p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
@@ -205,8 +206,9 @@ def add_back(P, i, y, out):
 
 @njit
 def any_downdate(P, low, i, v, s):
-    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,): a row more, where its rank is below the largest; s has not
-    the sign of `low`.
+    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,).
+
+    A matrix whose rank is below the largest one gets a row more. s does not contain the sign of `low`.
     """
     if low is None:
         downdate(P, v, s)
@@ -258,7 +260,7 @@ def make_whole(P, low, i):
 
 @njit
 def all_whole(P, low):
-    """Convert matrices P (M, S) stored as rows to whole ones."""
+    """Convert matrices P (M, S) in the low-rank form to whole matrices."""
     if low is None:
         return
     for i in range(P.shape[0]):
@@ -294,9 +296,7 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts, X (m/16, D, 16), into low.gram, if a matrix is there that
-    asks for them.
-    """
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into low.gram, if some matrix needs them."""
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE
@@ -314,8 +314,9 @@ def products_of_contexts(low, X, n):
 
 @njit
 def rows_read(P, low, i, X, G, strip, n):
-    r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts, X (m/16, D, 16), into G (m, m) for :math:`P_i` as P
-    (S,); strip (8, m) is scratch.
+    r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into G (m, m).
+
+    P (S,) is :math:`P_i`, and strip (8, m) is scratch.
     """
     P, X, G, gram, strip = borrow(P), borrow(X), borrow(G), borrow(low.gram), borrow(strip)
     D, m, r, scale = X.shape[1], G.shape[1], low.ranks[i], low.scales[i]

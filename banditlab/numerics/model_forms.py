@@ -1,8 +1,8 @@
-"""An array of models :math:`P_i = A_i^{-1}` and :math:`h_i`, in any form: whole matrices, diagonals, or blocks in a
-sketch, shared or their own.
+"""An array of models :math:`P_i = A_i^{-1}` and :math:`h_i` in any form: whole matrices, diagonals or sketches.
 
-`read`, `read_one`, `update_one` and `reset` choose their form by the type of `inverses` when a kernel is compiled. Their x is
-the context (d,); for `SketchedInverses`, whose sketch is shared, it is the sketch with its current context.
+When a kernel is compiled, the type of `inverses` determines which form `read`, `read_one`, `update_one` and `reset`
+run. Their x is the context (d,). For `SketchedInverses`, which share a sketch, x is the sketch with its current
+context.
 """
 
 from __future__ import annotations
@@ -18,8 +18,10 @@ from banditlab.numerics.sketched_inverses import SketchedInverses
 
 @inline
 def _update_whole(inverses, x, i, step, weight, down):
-    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    at the x of `read_one`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and add :math:`\text{weight}\, x x'` to
+    :math:`A_i`.
+
+    x is the context of the last `read_one`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
     class_inverses.update_one(inverses, i, step, weight * down)
 

@@ -1,7 +1,8 @@
 """An array of models over their own sketch: the functions of `class_inverses` for an agent with one set of models.
 
-`read` may be called at any x. `read_one` and `update_one` belong together, at one x, once per round. Where several models are
-updated at one x, call `begin_context` first, then `sketched_inverses`' `read_one` and `update_one` of each, then `close`.
+`read` may be called at any x. `read_one` and `update_one` must be called as a pair, at one x, once per round. To update
+several models at one x, call `begin_context` first, then `read_one` and `update_one` of `sketched_inverses` for each
+model, then `close`.
 """
 
 from __future__ import annotations
@@ -30,7 +31,9 @@ class OwnSketch(NamedTuple):
 
 
 def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
-    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`, over an empty sketch of m rows."""
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over an empty sketch of m
+    rows.
+    """
     return OwnSketch(directions(d, m), sketched_inverses(scales, d, m))
 
 
@@ -43,7 +46,7 @@ def read(inverses, x, m, q):
 
 @njit
 def begin_context(inverses, x):
-    """Make x the current context of the next updates; the basis gets its direction while it has fewer than m rows."""
+    """Make x the current context of the next updates; add its direction to a basis with fewer than m rows."""
     project(inverses.sketch, x)
     if widen_basis(inverses.sketch):
         widen(inverses.inverses, inverses.sketch)
@@ -51,7 +54,7 @@ def begin_context(inverses, x):
 
 @njit
 def close(inverses):
-    """Update the sketch with the context of `begin_context`; where the basis rotates, rotate the models."""
+    """Update the sketch with the context of `begin_context`; if the basis rotates, rotate the models."""
     sketch = inverses.sketch
     if count_context(sketch):
         shrink(sketch)
@@ -61,15 +64,16 @@ def close(inverses):
 
 @njit
 def reset(inverses, scales):
-    r"""Reset sketch and models to :math:`P_i = \text{scales}_i I`."""
+    r"""Reset the sketch, and the models to :math:`P_i = \text{scales}_i I`."""
     reset_sketch(inverses.sketch)
     reset_models(inverses.inverses, scales)
 
 
 @njit
 def read_one(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same x, whose direction the basis gets while it has
-    fewer than m rows.
+    """Return :math:`m_i` and :math:`q_i` at x, and prepare `update_one` at the same x.
+
+    While the basis has fewer than m rows, the direction of x is added to it.
     """
     begin_context(inverses, x)
     return read_in_sketch(inverses.inverses, inverses.sketch, i)
@@ -77,8 +81,10 @@ def read_one(inverses, x, i):
 
 @njit
 def update_one(inverses, x, i, step, weight, down):
-    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    in the sketch's family; update the sketch with x.
+    r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and :math:`A_i` by
+    :math:`\text{weight}\, x x'`, and update the sketch with x.
+
+    The update stays in the family of matrices that the sketch represents.
     """
     update_in_sketch(inverses.inverses, inverses.sketch, i, step, weight, down)
     close(inverses)

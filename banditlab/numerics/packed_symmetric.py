@@ -1,16 +1,16 @@
-r"""Packed symmetric matrices, in an order for eight numbers at a time (see `simd`).
+r"""Packed symmetric matrices, in an order that suits eight numbers at a time (see `simd`).
 
-A :math:`d \times d` matrix is padded in front to :math:`D \times D`, D the next multiple of eight. Stored are its
-:math:`8 \times 8` blocks up to the diagonal, one block row after the other, each block by columns, so that a column of
-a block is eight numbers in a row. For :math:`D = 24`:
+A :math:`d \times d` matrix is padded in front to :math:`D \times D`, with D the next multiple of eight. The
+:math:`8 \times 8` blocks up to the diagonal are stored, one block row after the other. Each block is stored by columns,
+so that a column of a block is eight consecutive numbers. For :math:`D = 24`:
 
     block 0                   rows 0 ... 7
     block 1   block 2         rows 8 ... 15
     block 3   block 4   block 5
 
-Diagonal blocks are stored halved. So with L the lower block triangle, :math:`A = L + L'`, and :math:`x'A x = 2 x'L x` is
-one sweep. A sweep reads only the columns in which the context is not zero, and no block row in which it is zero
-throughout.
+Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so that :math:`x'A x = 2 x'L x`
+takes one pass. A pass reads only the columns in which the context is not zero, and skips the block rows in which it is
+zero everywhere.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def width(d: int) -> int:
 
 
 def zeros(*shape: int) -> Floats:
-    """Return zeros that start on a cache line, so that no eight numbers lie across two."""
+    """Return zeros that start on a cache line, so that no group of eight numbers crosses a cache line."""
     size = int(np.prod(shape))
     # Eight numbers more than needed, of which those before the first cache line are left out.
     scratch = np.zeros(size + WIDTH)
@@ -43,17 +43,17 @@ def zeros(*shape: int) -> Floats:
 
 
 def single_zeros(*shape: int) -> NDArray[np.float32]:
-    """Return the same in float32, an even number of them: half the memory; `eight` reads them as float64."""
+    """Return an even number of float32 zeros that start on a cache line; `eight` reads them as float64."""
     return zeros(int(np.prod(shape)) // 2).view(np.float32).reshape(shape)
 
 
 def size_of(D: int) -> int:
-    """Return S, the number of entries stored of a D x D matrix, D a multiple of eight."""
+    """Return S, the number of stored entries of a D x D matrix, D a multiple of eight."""
     return D * (D + WIDTH) // 2
 
 
 def diagonal(d: int) -> NDArray[np.int64]:
-    """Return where the entries (j, j) of a d x d matrix are stored, (d,), halved."""
+    """Return the positions (d,) of the entries (j, j) of a d x d matrix, which are stored halved."""
     j = np.arange(width(d) - d, width(d))
     block_row = j // WIDTH
     return BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH
@@ -104,10 +104,10 @@ def pack(A, P):
 
 
 class Point(NamedTuple):
-    """A context as sweeps read it: x (D,), its zeros in front included.
+    """A context in the form that passes over a matrix read: x (D,), with its zeros in front.
 
-    value, place (D,): its nonzero entries, and eight times where in x they stand. upto (D/8,): how many of them stand before
-    the end of each eight.
+    value and place (D,) have the nonzero entries and eight times their positions in x. upto (D/8,) has the number of
+    nonzero entries before the end of each group of eight.
     """
 
     x: Floats
@@ -116,7 +116,7 @@ class Point(NamedTuple):
     upto: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         D = len(self.value)
         return {"place": (0, WIDTH * (D - 1)), "upto": (0, D)}
 
@@ -158,7 +158,7 @@ def set_point(point, x):
 
 @njit
 def forms(P, point, q):
-    """Write :math:`q_k = x'A_k x` for all of P (K, S): four matrices at a time, so that x is read once for four."""
+    """Write :math:`q_k = x'A_k x` for all of P (K, S), with four matrices at a time, so that x is read once for four."""
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape
@@ -175,7 +175,7 @@ def forms(P, point, q):
 
 @inline
 def _four_sweeps(P, i, S, point):
-    """Return :math:`x'L x`, summed by lanes, of the four matrices from entry i on, S entries each."""
+    """Return :math:`x'L x`, summed by lanes, of the four matrices that begin at entry i, with S entries each."""
     zero = all_lanes(0.0)
     qa = qb = qc = qe = zero
     start = 0
@@ -200,7 +200,10 @@ def _four_sweeps(P, i, S, point):
 
 @inline
 def _two_sweeps(P, i, k, point):
-    """Return :math:`x'L x`, summed by lanes, of the matrices from the entries i and k on; even columns apart from odd ones."""
+    """Return :math:`x'L x`, summed by lanes, of the matrices that begin at the entries i and k.
+
+    Even columns and odd columns have separate sums.
+    """
     zero = all_lanes(0.0)
     qa = qb = zero
     start = 0
@@ -233,7 +236,7 @@ def _two_sweeps(P, i, k, point):
 
 @njit
 def product(P, x, out):
-    """Write A x into out for P (S,), x and out (D,), two arrays: one sweep, each block both ways."""
+    """Write A x into out for P (S,), and two different arrays x and out (D,), in one pass that uses each block twice."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     i = 0
     for I in range(0, x.shape[0], WIDTH):

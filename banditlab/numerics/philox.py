@@ -1,7 +1,7 @@
 """Standard normals as a function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011).
 
-A generator without its own state: an agent that asks twice with the same counter gets the same numbers, so a pickle
-needs nothing more than the counter, and both paths agree.
+The generator has no state of its own: the same counter always gives the same numbers. A pickle needs only the counter,
+and compiled and Python code draw the same numbers.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _FIVE, _SIX, _SHIFT = np.uint64(5), np.uint64(6), np.uint64(29)
 
 @inline
 def philox(c0, c1, c2, c3, k0, k1):
-    """Return four 32-bit words for a counter of four and a key of two, each word in a uint64."""
+    """Return four 32-bit words, each in a uint64, for a counter of four words and a key of two."""
     for _ in range(10):
         # A round: two 32 x 32 bit products, their halves crossed with the other words and the key.
         p0, p1 = _M0 * c0, _M1 * c2
@@ -67,9 +67,9 @@ def normals(key, round_, word, out):
 
 @njit
 def gamma(shape, key, round_, place):
-    r"""Return a draw of :math:`\mathrm{Gamma}(\text{shape})`, shape at least 1, a function of the key, the round and the place.
+    r"""Return a draw of :math:`\mathrm{Gamma}(\text{shape})`, shape at least 1, from the key, the round and the place.
 
-    A normal n is accepted with a uniform u by Marsaglia's and Tsang's test (ACM Trans. Math. Software 26, 2000).
+    A normal n is accepted with a uniform u by the test of Marsaglia and Tsang (ACM Trans. Math. Software 26, 2000).
     """
     k, t = np.uint64(key), np.uint64(round_)
     d = shape - 1.0 / 3.0

@@ -1,6 +1,6 @@
 """Private folders and files, because stored code is executed when it is loaded.
 
-On systems without owners and modes (Windows) nothing can be checked, and everything counts as private.
+Systems without owners and modes (Windows) allow no check, and every folder counts as private there.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def make_private(folder: Path) -> None:
-    """Make a folder, and those above it that are missing, for this user only, whatever the umask; an OSError if that fails."""
+    """Create a folder and its missing parents for this user only, whatever the umask; raise an OSError if that fails."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)
@@ -28,10 +28,10 @@ def make_private(folder: Path) -> None:
 
 
 def exposed(folder: Path) -> str:
-    """Return who else may write a folder, or put another in its place, in a few words; "" if nobody may.
+    """Return who else may write a folder, or replace it, in a few words; return "" if nobody may.
 
-    Asked of the folder and of those above it, as far as they exist: in one that others may write, all but the sticky ones,
-    they may rename it.
+    The check covers the folder and its parents, as far as they exist. Users who may write a parent without a sticky bit
+    may rename the folder.
     """
     path = Path(os.path.realpath(folder))
     for each in (path, *path.parents):
@@ -47,22 +47,23 @@ def exposed(folder: Path) -> str:
 
 
 def is_private_file(descriptor: int) -> bool:
-    """Return whether an open file is a plain one of this user, or of root, that nobody else may write."""
+    """Return whether an open file is a regular file of this user, or of root, that nobody else may write."""
     found = os.fstat(descriptor)
     return stat.S_ISREG(found.st_mode) and not open_to_others(found, descriptor)
 
 
 def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = False) -> str:
-    """Return who else may write a file or folder, in a few words; "" if nobody may.
+    """Return who else may write a file or folder, in a few words; return "" if nobody may.
 
     Parameters
     ----------
     found
-        What `os.stat` or `os.lstat` says of it.
+        The result of `os.stat` or `os.lstat`.
     path
         Its path or descriptor, for its access control list.
     above
-        Whether it is a folder above what is asked about: in a sticky one, such as /tmp, others rename only what is theirs.
+        Whether it is a parent of the folder in question. In a sticky parent such as /tmp, users rename only their own
+        files.
     """
     if not hasattr(os, "geteuid"):
         return ""
@@ -78,7 +79,7 @@ def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = Fal
 
 @cache
 def _own_group(group: int) -> bool:
-    """Return whether a group is this user's private one, which has the user's name and no other member."""
+    """Return whether a group is this user's private group, which has the user's name and no other member."""
     import grp
     import pwd
 
@@ -91,7 +92,7 @@ def _own_group(group: int) -> bool:
 
 
 def _has_list(path: Path | int) -> bool:
-    """Return whether a file has an access control list of Linux: the mode's group bits are then what it allows at most."""
+    """Return whether a file has a Linux access control list; the mode's group bits are then an upper limit."""
     if not hasattr(os, "listxattr"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Which actions are right in the rounds of a block: y (n,) int64 holds labels, or y (n, K) bool holds the bit of every action.
+"""The right actions in the rounds of a block: y is (n,) int64 with labels, or (n, K) bool with the bit of every action.
 
 Compiled code contains only the form that the type of y needs.
 """
@@ -34,10 +34,10 @@ def probability_right(y, t, p):
 
 
 def are_right(y: NDArray[Any], actions: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return which of the rounds' actions (n,) are right, (n,)."""
+    """Return which of the rounds' actions (n,) are right, as a boolean array (n,)."""
     return actions == y if y.ndim == 1 else y[np.arange(len(y)), actions]
 
 
 def times_right(y: NDArray[Any], n_actions: int) -> NDArray[np.int64]:
-    """Return in how many rounds each action is right, (K,)."""
+    """Return the number of rounds in which each action is right, (K,)."""
     return np.bincount(y, minlength=n_actions) if y.ndim == 1 else y.sum(axis=0)

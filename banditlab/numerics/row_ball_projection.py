@@ -5,19 +5,19 @@ r"""The projection behind Online Newton Step: onto the product of K row balls, i
     \text{minimise } (W - V)'A (W - V) \text{ over } W \in \mathbb{R}^{K \times d} \text{ with } \|W_k\| \le B
     \text{ for every } k
 
-Subproblem solved here with :math:`P = A^{-1}` (Kd, Kd) at hand. With multipliers :math:`\nu_k \ge 0`,
+The subproblem is solved with :math:`P = A^{-1}` (Kd, Kd), which is available. With multipliers :math:`\nu_k \ge 0`,
 :math:`N = \mathrm{diag}(\nu) \otimes I_d` and :math:`r = \sqrt{\nu}`, the minimiser of the Lagrangian is
 
 .. math::
 
     W(\nu) = (A + N)^{-1} A V = V - P r C^{-1} r V, \qquad C = I + r P r \tag{W}
 
-and :math:`\nu` maximises the concave dual :math:`D(\nu) = (1/2) \sum_k \nu_k (W_k'V_k - B^2)`, whose gradient is
-:math:`(\|W_k\|^2 - B^2)/2` and whose Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. Newton's
-method on :math:`1/B - 1/\|W_k\| = 0`, nearly linear in :math:`\nu`, takes some 4 to 7 steps; they are halved until D
-rises or the residual halves, and where that fails or hardly helps each row moves by its own step, along which D always
-rises. Rows strictly inside (:math:`\nu_k = 0`) drop out: a step costs a Cholesky factor of order :math:`|F| d`, F the
-rows on the sphere.
+:math:`\nu` maximises the concave dual :math:`D(\nu) = (1/2) \sum_k \nu_k (W_k'V_k - B^2)`. Its gradient is
+:math:`(\|W_k\|^2 - B^2)/2` and its Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. The equations
+:math:`1/B - 1/\|W_k\| = 0` are nearly linear in :math:`\nu`, and Newton's method solves them in 4 to 7 steps. A step is
+halved until D rises or the residual halves. If that fails or hardly helps, each row moves by its own step, along which
+D always rises. Rows strictly inside (:math:`\nu_k = 0`) drop out: a step costs a Cholesky factor of order
+:math:`|F| d`, where F is the set of rows on the sphere.
 """
 
 from __future__ import annotations
@@ -53,11 +53,12 @@ BOUND, NEWTON, STALLS = range(3)
 
 
 class MetricBall(NamedTuple):
-    r""":math:`\nu` (K,) is the warm start, tally (3,) counts; the rest is scratch.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; the others are scratch.
 
-    V (Kd,) the point to project, W (Kd,) as in (W), C (Kd, Kd) a Cholesky factor, free (K,) the rows in F, norm, old,
-    move, alone, pinned (K,), H, L (K, K), scale (K,) the mean diagonal of P's blocks, u (Kd,), Y (K, Kd), left (Kd Kd,)
-    and product (Kd PANEL,) for the factor, empty where it has one panel.
+    V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and free (K,) has the rows
+    in F. norm, old, move, alone and pinned have the shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). scale (K,) is the
+    mean diagonal of P's blocks. left (Kd Kd,) and product (Kd PANEL,) serve the factor, and are empty if it has one
+    panel.
     """
 
     nu: NDArray[np.float64]
@@ -80,7 +81,7 @@ class MetricBall(NamedTuple):
     product: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"tally": COUNT, "free": (0, len(self.nu) - 1), "pinned": (0, 1)}
 
     @classmethod
@@ -120,7 +121,7 @@ def cholesky(C, m):
 
 @njit(arrays="new")
 def cholesky_by_panels(C, m, left, product):
-    """As `cholesky`, most of it in matrix products; left (m m,) and product (m PANEL,) or longer are scratch."""
+    """Compute the result of `cholesky` mostly by matrix products; left (m m,) and product (m PANEL,) are scratch."""
     for first in range(0, m, PANEL):
         last = min(first + PANEL, m)
         rows, width = m - first, last - first
@@ -157,7 +158,7 @@ def backward(C, m, v):
 
 @njit
 def active_rows(ball, B):
-    """Write F, the rows with a multiplier or outside the ball, into ball.free; return how many and if F changed."""
+    """Write F, the rows with a multiplier or outside the ball, into ball.free; return its size and whether F changed."""
     count, changed = 0, False
     for k in range(ball.nu.shape[0]):
         if ball.nu[k] > 0.0 or ball.norm[k] > B:
@@ -202,8 +203,9 @@ def row_norms(ball, B, d):
 
 @njit(arrays="new")
 def evaluate(ball, P, B, count, d):
-    r"""Write :math:`W(\nu)` of (W), :math:`\nu` zero outside F; return (the residual, the dual value). Leaves C's
-    factor on F.
+    r"""Write :math:`W(\nu)` of (W), with :math:`\nu` zero outside F; return (the residual, the dual value).
+
+    It leaves the factor of C on F in `ball.C`.
     """
     n = ball.V.shape[0]
     factor(ball, P, count, d)
@@ -246,9 +248,9 @@ def curvature(ball, P, count, d):
 
 @njit
 def newton_direction(ball, P, B, count, d):
-    """Write the secular Newton step on F into ball.move, and each row's step were it alone into ball.alone.
+    """Write the secular Newton step on F into ball.move, and each row's separate step into ball.alone.
 
-    A row whose multiplier would fall below 0 goes to 0 exactly, and the others' step is computed again.
+    A row whose multiplier would fall below 0 goes to 0 exactly, and the step of the other rows is computed again.
     """
     curvature(ball, P, count, d)
     for a in range(count):
@@ -267,8 +269,10 @@ def newton_direction(ball, P, B, count, d):
 
 @njit
 def solve_unpinned(ball, B, count):
-    r"""Solve :math:`H\, \text{move} = \text{rhs}` for the rows not pinned, whose own moves are :math:`-\nu`;
+    r"""Solve :math:`H\, \text{move} = \text{rhs}` for the rows that are not pinned, where
     :math:`\text{rhs}_k = \|W_k\|^2 (\|W_k\|/B - 1)`.
+
+    Pinned rows move by :math:`-\nu`.
     """
     H, L, move = ball.H, ball.L, ball.move
     for a in range(count):
@@ -293,8 +297,9 @@ def solve_unpinned(ball, B, count):
 
 @njit
 def rows_alone(ball, count):
-    r"""Make ball.move each row's own step: always a direction in which D rises. A hopelessly large :math:`\nu` goes
-    back to 0.
+    r"""Set ball.move to each row's separate step, along which D always rises.
+
+    A :math:`\nu` that is far too large goes back to 0.
     """
     for a in range(count):
         k = ball.free[a]

@@ -1,6 +1,6 @@
 """Products of matrices stored by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
 
-Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that no row needs an end of its own.
+Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that loops need no remainder.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ def scale(y, factor):
 
 @njit
 def orthonormalize(Q, n):
-    """Make the first n rows of Q (m, D), nearly orthonormal ones, orthonormal: Gram and Schmidt's way, row after row."""
+    """Orthonormalise the first n rows of Q (m, D), which are nearly orthonormal, by Gram-Schmidt, row after row."""
     Q = borrow(Q)
     D = Q.shape[1]
     for i in range(n):

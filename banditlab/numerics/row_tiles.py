@@ -1,7 +1,8 @@
 """Eight rows by eight or sixteen columns in registers: the inner loops of matrix products over `simd`'s lanes.
 
-Contexts to come are columns, sixteen after sixteen: X (m/16, D, 16). Rows lie in blocks of eight, each block by columns, so
-that a column of a block is eight numbers in a row: a block row of `packed_symmetric`, or eight rows of `low_rank`.
+The next contexts are columns in groups of sixteen: X (m/16, D, 16). Rows are stored in blocks of eight, each by
+columns, so that a column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of
+`low_rank`.
 """
 
 from __future__ import annotations
@@ -32,14 +33,16 @@ def eight_rows(A, i, step):
 
 @inline
 def put_rows(A, i, step, rows):
-    """Write what `eight_rows` would return."""
+    """Write `rows` to the entries that `eight_rows` reads."""
     for r in range(WIDTH):
         put(A, i + r * step, rows[r])
 
 
 @inline
 def strip_times(P, i, columns, X, tile, strip):
-    """Write a block of eight rows, which begins at i of P, times sixteen contexts into their place in strip (8, m)."""
+    """Multiply the block of eight rows that begins at i of P by sixteen contexts, and write the result into strip (8,
+    m).
+    """
     m = strip.shape[1]
     # Eight rows by two times eight contexts in registers, one column of P after the other.
     a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
@@ -53,8 +56,9 @@ def strip_times(P, i, columns, X, tile, strip):
 
 @inline
 def subtract_rows_of(P, i, I, V, a):
-    """Subtract four :math:`f f'`, the rows from a on of V (m, D), from the rows I to :math:`I + 7` of a packed P, which
-    begin at i.
+    """Subtract four :math:`f f'` from the rows I to :math:`I + 7` of a packed P, which begin at i.
+
+    The four f are the rows of V (m, D) from a on.
     """
     D = V.shape[1]
     o = a * D + I

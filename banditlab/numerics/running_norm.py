@@ -1,9 +1,9 @@
-r"""Norms of weights that updates keep up to date, so that a projection onto a ball costs one number.
+r"""Norms of weights, updated with the weights, so that a projection onto a ball changes one number only.
 
-:math:`W = \text{scale}\, V`: a projection changes the scale, an update the entries of V and :math:`\|V\|^2`, by what
-these entries' squares gain. Rounding gathers in that gain. So :math:`\|V\|^2` is measured anew after as many updates as
-there are features, or once it has fallen to a small part of what it was: :math:`O(K)` per round in the mean. There is one
-ball for all of W, or one for each row.
+:math:`W = \text{scale}\, V`. A projection changes the scale; an update changes the entries of V, and
+:math:`\|V\|^2` by the change of these entries' squares. Rounding errors accumulate in :math:`\|V\|^2`. It is therefore
+computed again after as many updates as there are features, or once it has fallen to a small part of its largest value.
+That costs :math:`O(K)` per round on average. There is one ball for all of W, or one for each row.
 """
 
 from __future__ import annotations
@@ -24,7 +24,10 @@ LEAST_SCALE = 1e-9
 
 
 class Norms(NamedTuple):
-    r"""Of each ball (n,): the scale, :math:`\|V\|^2`, its largest value and the updates since it was measured; n is 1 or K."""
+    r"""For each ball (n,): the scale, :math:`\|V\|^2`, its largest value, and the updates since its computation.
+
+    n is 1 or K.
+    """
 
     scale: NDArray[np.float64]
     square: NDArray[np.float64]
@@ -33,13 +36,13 @@ class Norms(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> Norms:
-        """Return the norms of n balls around :math:`V = 0`, scale 1."""
+        """Return the norms of n balls at :math:`V = 0` with scale 1."""
         return cls(np.ones(n), np.zeros(n), np.zeros(n), np.zeros(n))
 
 
 @reduction
 def measure(V, norms):
-    """Multiply the scales into V and measure its norms."""
+    """Multiply V by the scales and compute its norms again."""
     stand_alone()
     n = norms.scale.shape[0]
     rows = V.shape[0] // n
@@ -54,7 +57,7 @@ def measure(V, norms):
 
 @njit
 def add_gains(V, norms, gains):
-    r"""Add what an update of V adds to each :math:`\|V_k\|^2`."""
+    r"""Add the change of each :math:`\|V_k\|^2` in an update of V."""
     n, worn = norms.scale.shape[0], False
     rows = gains.shape[0] // n
     for i in range(n):
@@ -71,8 +74,9 @@ def add_gains(V, norms, gains):
 
 @njit
 def descend_in_balls(V, x, r, norms, radius, gains):
-    r""":math:`W \mathrel{-}= r x'`, then each ball's rows are rescaled to the radius where they are longer; r and gains
-    end as anything.
+    r"""Subtract :math:`r x'` from W, then rescale the rows of each ball to the radius if they are longer.
+
+    r and gains are overwritten.
     """
     n = norms.scale.shape[0]
     rows = r.shape[0] // n

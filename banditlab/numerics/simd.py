@@ -1,16 +1,17 @@
-"""Eight numbers at a time, for kernels: `eight(A, i)` and + - * / on what it returns, lane by lane.
+"""Eight numbers at a time, for kernels: `eight(A, i)`, and + - * / on its results, lane by lane.
 
-A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do, in
-an order that the source fixes. A lane is an ordinary float64 sum, rounded alike on every processor, and nothing is fused
-but what `fma`, `plus_outer` and `combined` fuse. LLVM splits the eight where registers are narrower. Arrays are of float64;
-`eight` and `put` take float32 ones too, whose entries are float64 once they are read.
+A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do
+vectorise, in an order that the source determines. A lane is an ordinary float64 sum, rounded alike on every processor.
+Only `fma`, `plus_outer` and `combined` use fused operations. LLVM splits the eight numbers where registers are
+narrower. Arrays are of float64. `eight` and `put` also take float32 arrays, whose entries become float64 when they are
+read.
 
     eight, first, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first                      back to memory
     total, totals, how_many, how_many_below, lane, second  a number from lanes
     smaller, larger, only, unless_below, any_above     choices, lane by lane
     plus_outer, combined                               matrix products of eight rows
-    fma, power_of_two  what `simd_math` is made of
+    fma, power_of_two  building blocks of `simd_math`
 
 Every intrinsic below is a pair: the types it takes and returns, and `generate`, which emits its LLVM instructions.
 """
@@ -63,13 +64,13 @@ def _pick(builder: Any, v: Any, w: Any, places: list[int]) -> Any:
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
-    """Return the address of entry i of an array, counted flat, as that of eight numbers."""
+    """Return the address of entry i of an array, counted flat, as the address of eight numbers."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
 
 
 def _eight(typingctx, A, i):
-    """Return entries i to :math:`i + 7` of a C-contiguous array, counted flat; nothing checks that they exist."""
+    """Return entries i to :math:`i + 7` of a C-contiguous array, counted flat, without a check that they exist."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -81,7 +82,7 @@ def _eight(typingctx, A, i):
 
 
 def _put(typingctx, A, i, v):
-    """Write v into entries i to :math:`i + 7` of A, as `eight` counts them; rounded where A is of float32."""
+    """Write v into entries i to :math:`i + 7` of A, counted flat; the numbers are rounded if A is of float32."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -141,7 +142,7 @@ def _only(typingctx, v, n, rest):
 
 
 def _unless_below(typingctx, v, w, u):
-    """Return u, but zeros in the lanes where :math:`v < w`."""
+    """Return u with zeros in the lanes where :math:`v < w`."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(builder.fcmp_ordered("<", *args[:2]), _ZERO, args[2])
@@ -151,7 +152,7 @@ def _unless_below(typingctx, v, w, u):
 
 def _count(relation: str) -> Any:
     def count(typingctx, v, x):
-        """Return how many lanes are in the relation to x."""
+        """Return the number of lanes that have the relation to x."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = ir.IntType(WIDTH)
@@ -211,14 +212,14 @@ def _total(typingctx, v):
 
 
 def _halve(builder: Any, v: Any, w: Any, run: int) -> Any:
-    """Add every second run of lanes to the one before it; v's and w's sums take turns, run by run."""
+    """Add every second run of lanes to the run before it; sums of v and w alternate, run by run."""
     order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
     return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
 
 def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
     def totals(typingctx, a, b, c, e, f, g, h, k):
-        """Return in lane i the sum of the lanes of the i-th argument: a transposition and seven additions of eight."""
+        """Return in lane i the sum of the lanes of the i-th argument, by a transposition and seven additions."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             # Eight rows become four, two, one: sums of one run of lanes and the next.
@@ -260,8 +261,9 @@ def _plus_outer(typingctx, a, A, i, v):
 
 
 def _combined(typingctx, a, A, i, step):
-    r"""Return the sum of :math:`A_{i + r\, \text{step}}\, a_r` over rows :math:`a_r`, two, four or eight of them: of
-    the even, plus that of the odd.
+    r"""Return the sum of :math:`A_{i + r\, \text{step}}\, a_r` over two, four or eight rows :math:`a_r`.
+
+    The sums over even and odd rows are computed separately and then added.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -280,7 +282,7 @@ def _combined(typingctx, a, A, i, step):
 
 def _selected(sign: str) -> Any:
     def choose(typingctx, v, w):
-        """Return, lane by lane, v where the comparison v, w holds, else w."""
+        """Return, lane by lane, v where the comparison of v with w holds, and w elsewhere."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             return builder.select(builder.fcmp_ordered(sign, *args), *args)
@@ -291,7 +293,7 @@ def _selected(sign: str) -> Any:
 
 
 def _any_above(typingctx, v, w):
-    """Whether :math:`v > w` in some lane."""
+    """Return whether :math:`v > w` in some lane."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         bits = builder.bitcast(builder.fcmp_ordered(">", *args), ir.IntType(WIDTH))
@@ -307,7 +309,7 @@ integer.
 
 
 def _power_of_two(typingctx, v):
-    """Return :math:`2^n` for v, n plus `ROUNDER`, n from -1022 to 1023 an integer."""
+    """Return :math:`2^n` for :math:`v = n +` `ROUNDER`, with an integer n from -1022 to 1023."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = ir.VectorType(_I64, WIDTH)
@@ -323,13 +325,13 @@ def _power_of_two(typingctx, v):
 
 
 def _either(*kinds: Any) -> tuple[Any, list[Any]]:
-    """Return the type of a result, and of its arguments: lanes where one of them is, numbers stay numbers."""
+    """Return the type of a result and of its arguments: lanes if one argument is lanes, otherwise numbers."""
     taken = [LANES if kind == LANES else nbtypes.float64 for kind in kinds]
     return (LANES if LANES in taken else nbtypes.float64), taken
 
 
 def _fma(typingctx, a, b, c):
-    """Return :math:`a b + c` rounded once; a processor without that instruction gets the same bits, slowly."""
+    """Return :math:`a b + c` rounded once; a processor without that instruction computes the same bits, slowly."""
     kind, taken = _either(a, b, c)
     shape = _VECTOR if kind == LANES else ir.DoubleType()
 
@@ -365,7 +367,7 @@ fma: Any = intrinsic(_fma)
 
 
 def _define(symbol: Callable[[Any, Any], Any], instruction: str) -> None:
-    """Give a sign its meaning: lanes with lanes, and lanes with a number on the right."""
+    """Define an operator for lanes with lanes, and for lanes with a number on the right."""
 
     @type_callable(symbol)
     def type_of(context):

@@ -1,7 +1,7 @@
-"""Functions of eight numbers at a time (see `simd`): with the same bits on every processor, as no libm is called.
+"""Functions of eight numbers at a time (see `simd`), with the same bits on every processor because no libm is called.
 
-* expm1, near_exp, exp, exponentials: by reduction to a short interval and a polynomial.
-* cosine, sine: of turns, by their series over half a turn to either side.
+* expm1, near_exp, exp, exponentials: reduction to a short interval, then a polynomial.
+* cosine, sine: functions of turns, by their series over half a turn on either side.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ r"""Coefficients :math:`c_n`, :math:`s_n`: :math:`\cos 2 \pi t = \sum_n c_n t^{2
 
 @inline
 def expm1(z):
-    r"""Return :math:`e^z - 1` of lanes :math:`|z| \le 700`, to a few units in the last place for z of either sign and
-    however small.
+    r"""Return :math:`e^z - 1` of lanes :math:`|z| \le 700`, to a few units in the last place.
+
+    The accuracy holds for z of either sign, however small.
     """
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
@@ -78,21 +79,22 @@ def near_exp(z):
 
 @inline
 def exp(z):
-    r"""Return :math:`e^z` of lanes :math:`z \le 700`, to a unit or two in the last place; 0 below LEAST_EXPONENT, NaN
-    where z is.
+    r"""Return :math:`e^z` of lanes :math:`z \le 700`, to a unit or two in the last place.
+
+    The result is 0 below LEAST_EXPONENT, and NaN where z is NaN.
     """
     return unless_below(z, all_lanes(LEAST_EXPONENT), near_exp(larger(all_lanes(LEAST_EXPONENT), z)))
 
 
 @inline
 def turn_fraction(t):
-    r"""Return t less the integer next to it, of lanes :math:`|t| \le 2^{50}`: the part of a turn, in [-1/2, 1/2]."""
+    r"""Return t minus the nearest integer, of lanes :math:`|t| \le 2^{50}`: the part of a turn, in [-1/2, 1/2]."""
     return t - ((t + all_lanes(ROUNDER)) - all_lanes(ROUNDER))
 
 
 @inline
 def cosine(t):
-    r"""Return :math:`\cos 2 \pi t` of lanes :math:`|t| \le 1/2`, to 1e-14 absolutely."""
+    r"""Return :math:`\cos 2 \pi t` of lanes :math:`|t| \le 1/2`, with an absolute error of 1e-14."""
     square, sums = t * t, all_lanes(_COSINE[14])
     for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
         sums = fma(sums, square, _COSINE[n])
@@ -101,7 +103,7 @@ def cosine(t):
 
 @inline
 def sine(t):
-    r"""Return :math:`\sin 2 \pi t` of lanes :math:`|t| \le 1/2`, to 1e-14 absolutely."""
+    r"""Return :math:`\sin 2 \pi t` of lanes :math:`|t| \le 1/2`, with an absolute error of 1e-14."""
     square, sums = t * t, all_lanes(_SINE[14])
     for n in (13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0):
         sums = fma(sums, square, _SINE[n])
@@ -110,8 +112,9 @@ def sine(t):
 
 @inline
 def exponentials(z, scale, top, K, e):
-    r"""Write :math:`e^{\text{scale} (z_k - \text{top})}` into :math:`e_k`, :math:`k = 0, \dots, K-1`, for
-    :math:`\text{scale} (z_k - \text{top}) \le 0`, and return their sum.
+    r"""Write :math:`e^{\text{scale} (z_k - \text{top})}` into :math:`e_k`, :math:`k = 0, \dots, K-1`; return their sum.
+
+    The exponents :math:`\text{scale} (z_k - \text{top})` must be at most 0.
     """
     z, e, sums = borrow(z), borrow(e), all_lanes(0.0)
     for k in range(0, K - K % WIDTH, WIDTH):

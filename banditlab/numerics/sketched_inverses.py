@@ -1,21 +1,20 @@
-r"""An array of models as in `class_inverses`, :math:`P_i = A_i^{-1}` and :math:`h_i`, but over a sketch of the
-contexts of all of them.
+r"""An array of models as in `class_inverses`, but over a sketch of the contexts of all models.
 
-Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers and as many multiplications a
-round. Where contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), nearly all of what :math:`P_i`
-holds is in these. So :math:`P_i` is approximated within the family
+Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers of memory and as many
+multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), these
+directions contain nearly all the information of :math:`P_i`. So :math:`P_i` is approximated within the family
 
 .. math::
 
     P_i = Q'B_i Q + p_i (I - Q'Q), \qquad B_i \in \mathbb{R}^{m \times m} \text{ symmetric}, \; p_i \in \mathbb{R}. \tag{1}
 
-Read. At a context of coordinates :math:`a = Q x`, with the squared norm `rest` of what is left,
+Read. For a context with coordinates :math:`a = Q x` and a remainder of squared norm `rest`,
 
 .. math::
 
     x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
-Learn. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
+Update. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
 which is outside the family. Its block in Q is stored exactly. Outside Q, :math:`w x x'` adds
 :math:`w\, \text{rest}` to the trace of :math:`A_i`, and every direction gets the mean:
 
@@ -23,29 +22,30 @@ which is outside the family. Its block in Q is stored exactly. Outside Q, :math:
 
     B_i \leftarrow B_i - s u u', \; u = B_i a, \qquad 1/p_i \leftarrow 1/p_i + w\, \text{rest}/(d - m). \tag{3}
 
-When the basis rotates, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new one is stored, and the trace of
-:math:`P_i`:
+When the basis rotates, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new basis and the trace of :math:`P_i`
+are stored:
 
 .. math::
 
     B_i^{\text{new}} = R B_i R' + p_i (I - R R'), \qquad
     p_i^{\text{new}} = (\mathrm{tr}(B_i) + p_i (d - m) - \mathrm{tr}(B_i^{\text{new}}))/(d - m). \tag{4}
 
-While contexts span at most m directions rest is 0, and all of this is exact: the models of `class_inverses`.
+While contexts span at most m directions, rest is 0, and the result is exactly that of `class_inverses`.
 
-:math:`h_i` is stored whole, as :math:`H_i + Q'E_i`: :math:`h_i \mathrel{+}= \text{step}\, v` is
-:math:`H_i \mathrel{+}= \text{step}\, p_i x` and :math:`E_i \mathrel{+}= \text{step} (u - p_i a)`, :math:`O(d)` instead
-of :math:`O(m d)`; before the basis rotates :math:`E_i` is brought into :math:`H_i`.
+:math:`h_i` is stored in full as :math:`H_i + Q'E_i`. The update :math:`h_i \mathrel{+}= \text{step}\, v` becomes
+:math:`H_i \mathrel{+}= \text{step}\, p_i x` and :math:`E_i \mathrel{+}= \text{step} (u - p_i a)`, which costs
+:math:`O(d)` instead of :math:`O(m d)`. Before the basis rotates, :math:`Q'E_i` is added to :math:`H_i`.
 
-What the literature does instead: sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and
-adds a constant to the diagonal, robust frequent directions (Luo et al. 2019) half of what a shrink took off. With a
-matrix a class that takes M sketches, whose :math:`M m d` numbers alone are more than a core's cache: here one sketch,
-of the contexts, serves all, and the diagonal gets the mean of what lies outside instead of half of its largest. On
-streams of low rank and noise (3) made fewer mistakes than the other consistent choice, the trace of :math:`P_i` at
-every update.
+Related work. Sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and adds a constant to
+the diagonal. Robust frequent directions (Luo et al. 2019) adds half of the eigenvalue that a shrink subtracts. With one
+matrix per class, either method needs M sketches, whose :math:`M m d` numbers alone exceed a core's cache. Here all
+models share one sketch of the contexts, and the diagonal gets the mean over the directions outside it. The other
+consistent choice preserves the trace of :math:`P_i` at every update; on streams of low rank with noise, (3) made fewer
+mistakes.
 
-Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for one that learns, and
-:math:`M (d + m)` per round in the mean for (4), besides the sketch's own; :math:`M (d + m^2/2)` numbers.
+Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for an updated model, and
+:math:`M (d + m)` per round on average for (4), in addition to the sketch's own cost. Memory: :math:`M (d + m^2/2)`
+numbers.
 
 References
 ----------
@@ -81,10 +81,10 @@ from banditlab.numerics.row_products import add_product, clear, times
 
 
 class SketchedInverses(NamedTuple):
-    """B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp): :math:`h_i`; places (mp,), where a packed B keeps
-    its diagonal.
+    """The models: B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp), whose rows determine :math:`h_i`.
 
-    Scratch: u (mp,), :math:`B_i a`; square, turned (mp, mp).
+    places (mp,) has the positions of the diagonal in a packed B. Scratch arrays: u (mp,), :math:`B_i a`; square and
+    turned (mp, mp).
     """
 
     B: Floats
@@ -97,13 +97,15 @@ class SketchedInverses(NamedTuple):
     turned: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer: the places follow from the size."""
+        """Return the range of every integer; the size determines the places."""
         return {"places": constant(self.places)}
 
 
 def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedInverses:
-    r"""Return models :math:`P_i = \text{scales}_i I` of size d, :math:`h_i = 0`, over a sketch of m rows at most that
-    has none yet.
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over a sketch of at most m
+    rows.
+
+    The sketch must be empty.
     """
     M, mp = len(scales), width(min(m, d))
     return SketchedInverses(
@@ -120,7 +122,7 @@ def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedIn
 
 @njit
 def reset(inverses, scales):
-    r"""Reset all models to :math:`P_i = \text{scales}_i I`, :math:`h_i = 0`, for an empty sketch."""
+    r"""Reset all models to :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, for an empty sketch."""
     clear(inverses.B)
     clear(inverses.H)
     clear(inverses.E)
@@ -130,7 +132,7 @@ def reset(inverses, scales):
 
 @njit
 def read(inverses, sketch, m, q):
-    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models, x the current context of the sketch."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models, with x the current context of the sketch."""
     times(inverses.H, sketch.x, m)
     forms(inverses.B, sketch.point, q)
     rest = sketch.numbers[REST]
@@ -141,7 +143,7 @@ def read(inverses, sketch, m, q):
 
 @njit
 def read_one(inverses, sketch, i):
-    """Return :math:`m_i` and :math:`q_i`, ready for `update_one` at the same context."""
+    """Return :math:`m_i` and :math:`q_i`, and prepare `update_one` at the same context."""
     product(inverses.B[i], sketch.point.x, inverses.u)
     m = inner(sketch.x, inverses.H[i]) + inner(sketch.a, inverses.E[i])
     return m, inner(sketch.a, inverses.u) + inverses.p[i] * sketch.numbers[REST]
@@ -149,10 +151,10 @@ def read_one(inverses, sketch, i):
 
 @njit
 def update_one(inverses, sketch, i, step, weight, down):
-    r""":math:`h_i \mathrel{+}= \text{step}\, v`, :math:`v = P_i x`, and :math:`A_i \mathrel{+}= \text{weight}\, x x'`
-    in the family (1), at the context of `read_one`.
+    r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and :math:`A_i` by
+    :math:`\text{weight}\, x x'` within the family (1).
 
-    down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    x is the context of the last `read_one`, and down is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
     p, rest = inverses.p[i], sketch.numbers[REST]
     step_along(inverses.E[i], step, inverses.u)
@@ -165,7 +167,7 @@ def update_one(inverses, sketch, i, step, weight, down):
 
 @njit
 def widen(inverses, sketch):
-    """Add a direction that the sketch has just added."""
+    """Add to the models a direction that the sketch has just added."""
     place = inverses.places[sketch.counts[ROWS] - 1]
     for i in range(inverses.p.shape[0]):
         inverses.B[i, place] = 0.5 * inverses.p[i]  # diagonal blocks are stored halved
@@ -173,7 +175,7 @@ def widen(inverses, sketch):
 
 @njit
 def rotate(inverses, sketch):
-    """Rotate the models with the basis, between the sketch's `shrink` and `replace_basis`."""
+    """Rotate the models with the basis; call it between the sketch's `shrink` and `replace_basis`."""
     R, lost, square, turned = sketch.scratch.R, sketch.scratch.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)

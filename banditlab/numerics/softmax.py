@@ -42,7 +42,7 @@ def log_softmax(z):
 
 @njit
 def add_softmax(z, n, sign, v, total):
-    r""":math:`\text{total} \mathrel{+}= \mathrm{softmax}(z + \text{sign}\, n)`, (K,) each; v is overwritten."""
+    r"""Add :math:`\mathrm{softmax}(z + \text{sign}\, n)` to total, all of shape (K,); v is overwritten."""
     K = z.shape[0]
     # v = z + sign n
     top = -math.inf

@@ -1,10 +1,9 @@
-r"""The K-dimensional algebra of a FOLKLORE round: the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)`, the core
-of its Woodbury update.
+r"""The root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` in K dimensions, and the core of FOLKLORE's update.
 
-With :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s' = Y Y'`,
-:math:`Y = \mathrm{diag}(\sqrt{s}) - s \sqrt{s}'`, every matrix to be inverted is :math:`I + a \tilde{A} S`, and
-:math:`(I + a \tilde{A} S)^{-1} = I - a \tilde{A} Y (I + a Y'\tilde{A} Y)^{-1} Y'` needs one Cholesky factor of a
-:math:`K \times K` matrix. `At` is :math:`\tilde{A}`.
+Let :math:`s = \mathrm{softmax}(z)` and :math:`S = \mathrm{diag}(s) - s s' = Y Y'` with
+:math:`Y = \mathrm{diag}(\sqrt{s}) - s \sqrt{s}'`. Every matrix to be inverted is :math:`I + a \tilde{A} S`. The
+identity :math:`(I + a \tilde{A} S)^{-1} = I - a \tilde{A} Y (I + a Y'\tilde{A} Y)^{-1} Y'` needs one Cholesky factor of
+a :math:`K \times K` matrix. The code writes `At` for :math:`\tilde{A}`.
 """
 
 from __future__ import annotations
@@ -26,7 +25,9 @@ Newton's method.
 
 
 class RootScratch(NamedTuple):
-    r"""Scratch for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K) as `core_factor` leaves it."""
+    r"""Scratch arrays for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K), written by
+    `core_factor`.
+    """
 
     s: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -44,8 +45,9 @@ class RootScratch(NamedTuple):
 
 @njit
 def residual(z, g, At, s, a, r):
-    r"""Write :math:`s = \mathrm{softmax}(z)`, :math:`a = \tilde{A} s`, :math:`r = z - g + a` (all (K,)) and return
-    :math:`\max |r|`, NaN where one is NaN.
+    r"""Write :math:`s = \mathrm{softmax}(z)`, :math:`a = \tilde{A} s` and :math:`r = z - g + a`, all (K,).
+
+    Returns :math:`\max |r|`, or NaN if an entry is NaN.
     """
     K = z.shape[0]
     softmax_into(z, s)
@@ -63,8 +65,9 @@ def residual(z, g, At, s, a, r):
 
 @njit
 def core_factor(At, s, a, scale, q, L):
-    r"""Write :math:`q = \sqrt{s}` and the Cholesky factor L (K, K) of :math:`I + \text{scale}\, Y'\tilde{A} Y`,
-    :math:`a = \tilde{A} s`; `L[i, i]` holds its inverse.
+    r"""Write :math:`q = \sqrt{s}` and the Cholesky factor L (K, K) of :math:`I + \text{scale}\, Y'\tilde{A} Y`.
+
+    a is :math:`\tilde{A} s`. `L[i, i]` is the inverse of the factor's diagonal entry.
     """
     K = s.shape[0]
     mean = 0.0
@@ -85,7 +88,7 @@ def core_factor(At, s, a, scale, q, L):
 
 @njit
 def half_solve(L, v):
-    """Overwrite v (K,) with :math:`L^{-1} v`, L from `core_factor`."""
+    """Overwrite v (K,) with :math:`L^{-1} v`, with L from `core_factor`."""
     for i in range(v.shape[0]):
         total = v[i]
         for k in range(i):
@@ -95,7 +98,7 @@ def half_solve(L, v):
 
 @njit
 def half_solve_transposed(L, v):
-    """Overwrite v (K,) with :math:`(L')^{-1} v`, L from `core_factor`."""
+    """Overwrite v (K,) with :math:`(L')^{-1} v`, with L from `core_factor`."""
     K = v.shape[0]
     for i in range(K - 1, -1, -1):
         total = v[i]
@@ -106,7 +109,7 @@ def half_solve_transposed(L, v):
 
 @njit
 def times_Yt(s, q, v):
-    r"""Overwrite v (K,) with :math:`Y'v = q (v - s'v)`, :math:`q = \sqrt{s}`."""
+    r"""Overwrite v (K,) with :math:`Y'v = q (v - s'v)`, where :math:`q = \sqrt{s}`."""
     mean = 0.0
     for i in range(s.shape[0]):
         mean += s[i] * v[i]
@@ -116,7 +119,7 @@ def times_Yt(s, q, v):
 
 @njit
 def times_Y(s, q, v):
-    r"""Overwrite v (K,) with :math:`Y v = q v - s q'v`, :math:`q = \sqrt{s}`."""
+    r"""Overwrite v (K,) with :math:`Y v = q v - s q'v`, where :math:`q = \sqrt{s}`."""
     mean = 0.0
     for i in range(s.shape[0]):
         v[i] *= q[i]
@@ -127,8 +130,10 @@ def times_Y(s, q, v):
 
 @njit
 def newton_step(At, s, q, a, r, step, L):
-    r"""Write :math:`-(I + \tilde{A} S)^{-1} r` into step (K,): Newton's step on
-    :math:`z - g + \tilde{A}\, \mathrm{softmax}(z)`.
+    r"""Write the Newton step :math:`-(I + \tilde{A} S)^{-1} r` for :math:`z - g + \tilde{A}\, \mathrm{softmax}(z)` into
+    step.
+
+    step has the shape (K,).
     """
     K = s.shape[0]
     core_factor(At, s, a, 1.0, q, L)
@@ -148,15 +153,17 @@ def newton_step(At, s, q, a, r, step, L):
 
 @njit
 def root(g, At, z, scratch):
-    r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), :math:`\tilde{A}` symmetric
-    positive semidefinite: Newton, halving steps.
+    r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), by Newton's method with step
+    halving.
 
-    Undamped, Newton's method cycles for large B or small :math:`\lambda`. The start :math:`z = 0` makes the first step
-    the solution with the softmax linearised at the uniform distribution; from the last round's root it takes more steps
-    (3.9 to 6.3 on nine streams of contexts at :math:`K = 10`, where 0 takes 3.4 to 5.2), and the answer would depend on
-    what was asked before. On return scratch.s is :math:`\mathrm{softmax}(z)` and scratch.a is :math:`\tilde{A} s`.
-    Returns the relative residual, at most TOLERANCE unless rounding or 200 steps came first; z is NaN where
-    :math:`\tilde{A}` or g is not finite.
+    :math:`\tilde{A}` is symmetric positive semidefinite. Undamped, Newton's method cycles for large B or small
+    :math:`\lambda`. The start :math:`z = 0` makes the first step the solution with the softmax linearised at the
+    uniform distribution. It takes 3.4 to 5.2 steps on nine streams of contexts at :math:`K = 10`. A start at the last
+    round's root takes 3.9 to 6.3 steps, and the result would depend on earlier calls.
+
+    On return scratch.s is :math:`\mathrm{softmax}(z)` and scratch.a is :math:`\tilde{A} s`. Returns the relative
+    residual, which is at most TOLERANCE unless rounding or the limit of 200 steps prevents it. If :math:`\tilde{A}` or
+    g is not finite, z is NaN.
     """
     s, q, r, a, step, trial, L = scratch
     K = z.shape[0]

@@ -1,7 +1,7 @@
 """Sparse contexts: rows in CSR form, checked once, for compiled loops. Rows are made dense only on request.
 
-A kernel that takes both kinds of contexts is written once: it touches x only through functions made by
-`banditlab.numerics.contexts.by_context`. They run one form where x is an array and another where it is a `SparseRow`.
+A kernel that takes both kinds of contexts is written once. It reads x only through functions made by
+`banditlab.numerics.contexts.by_context`. They have one form for arrays and one for a `SparseRow`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_DENSE = 8192
 
 
 class SparseRow(NamedTuple):
-    """One context in a kernel: the places of its entries, increasing, and their values; d is known from the state."""
+    """One context in a kernel: the columns of its entries, increasing, and their values; the state determines d."""
 
     indices: NDArray[np.uint32]
     values: Floats
@@ -41,9 +41,9 @@ class CSR(NamedTuple):
 
 
 class SparseRows:
-    """Contexts (n, d) in CSR form that hold what compiled loops rely on; slices of rows are views.
+    """Contexts (n, d) in CSR form that satisfy the assumptions of compiled loops; slices of rows are views.
 
-    In every row the places increase strictly and lie in 0 ... d-1; every value is finite. `csr` is what kernels take.
+    In every row the column indices increase strictly and lie in 0 ... d-1; every value is finite. Kernels take `csr`.
     """
 
     __slots__ = ("csr", "shape")
@@ -55,14 +55,14 @@ class SparseRows:
 
     @classmethod
     def of(cls, contexts: Any, whose: str = "the contexts") -> Self:
-        """Return the sparse contexts, a scipy.sparse array or already `SparseRows`, checked and without a copy.
+        """Return the sparse contexts after a check, without a copy; the input is a scipy.sparse array or `SparseRows`.
 
         Rows whose column indices are unsorted or duplicated are sorted and summed in a copy.
 
         Raises
         ------
         UsageError
-            Places outside 0 ... d-1, values that are not finite, or pointers that are none.
+            Column indices outside 0 ... d-1, values that are not finite, or invalid row pointers.
         """
         if isinstance(contexts, cls):
             return contexts
@@ -89,7 +89,7 @@ class SparseRows:
     def __getitem__(self, rows: slice) -> SparseRows:
         start, stop, step = rows.indices(self.shape[0])
         if step != 1:
-            raise UsageError(f"sparse rows are cut in one piece, got a step of {step}")
+            raise UsageError(f"sparse rows can be sliced only with a step of 1, got a step of {step}")
         csr = self.csr._replace(indptr=self.csr.indptr[start : max(start, stop) + 1])
         return SparseRows(csr, self.shape[1])
 
@@ -102,7 +102,7 @@ class SparseRows:
         return dense
 
     def made_dense(self) -> Floats:
-        """Return the rows as a dense array for kernels that take nothing else.
+        """Return the rows as a dense array for kernels that take dense contexts only.
 
         Raises
         ------
@@ -114,30 +114,30 @@ class SparseRows:
 
 
 def is_sparse(contexts: Any) -> bool:
-    """Return whether contexts come in a sparse form: scipy.sparse, or `SparseRows`."""
+    """Return whether contexts are sparse: a scipy.sparse array, or `SparseRows`."""
     return isinstance(contexts, SparseRows) or hasattr(contexts, "tocsr")
 
 
 def n_rows(X: Floats | CSR) -> int:
-    """Return n, the number of contexts in what kernels take (whose `len` is 3 where it is a `CSR`)."""
+    """Return n, the number of contexts in a kernel's argument (the `len` of a `CSR` is 3)."""
     return len(X.indptr) - 1 if isinstance(X, CSR) else len(X)
 
 
 def rows_of(X: Floats | CSR, part: slice) -> Floats | CSR:
-    """Return the contexts part.start ... part.stop - 1 of what kernels take, outside of them."""
+    """Return the contexts part.start ... part.stop - 1 of a kernel's argument, outside kernels."""
     return X._replace(indptr=X.indptr[part.start : part.stop + 1]) if isinstance(X, CSR) else X[part]
 
 
 def refuse_dense(d: int) -> None:
-    """Raise an IncompatibleError where sparse contexts of d features are too long to be made dense."""
+    """Raise an IncompatibleError if sparse contexts of d features are too long for a dense array."""
     if d > MOST_DENSE:
         raise IncompatibleError(
-            f"no kernels for sparse contexts, and rows of d = {d:,} are too long to be made dense (at most {MOST_DENSE:,})"
+            f"no kernels for sparse contexts, and a dense row of d = {d:,} numbers is too long (at most {MOST_DENSE:,})"
         )
 
 
 def _as_csr(found: Any, d: int) -> CSR | None:
-    """Return a scipy.sparse CSR array as kernels take it, None where an entry lies outside its shape."""
+    """Return a scipy.sparse CSR array in the form that kernels take, or None if an entry lies outside its shape."""
     indptr = np.asarray(found.indptr, dtype=np.int64)
     # Pointers that rise from row to row and stay within the arrays.
     whole = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(found.data), len(found.indices))
@@ -154,7 +154,7 @@ def _as_csr(found: Any, d: int) -> CSR | None:
 
 
 def _is_ordered(csr: CSR) -> bool:
-    """Return whether the places of every row increase strictly."""
+    """Return whether the column indices of every row increase strictly."""
     first, last = csr.indptr[0], csr.indptr[-1]
     used = csr.indices[first:last]
     # Between two neighbours of one row the place must rise; where a row begins it may fall.

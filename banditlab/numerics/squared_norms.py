@@ -8,7 +8,7 @@ from banditlab.numerics.vectors import squared_norm
 
 @njit
 def first_beyond(X, limit):
-    """Return the first row of X (n, d) whose squared norm is not within the limit, n where all are; NaN is not within."""
+    """Return the first row of X (n, d) whose squared norm exceeds the limit or is NaN, or n if there is none."""
     for t in range(X.shape[0]):
         if not squared_norm(X[t]) <= limit:
             return t

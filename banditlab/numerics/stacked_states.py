@@ -1,8 +1,8 @@
-"""Equal states of several learners as one state whose arrays have a leading axis: one compilation for any number.
+"""Equal states of several learners as one state whose arrays have a leading axis, so that one compilation serves all.
 
-`stack` and `member` work on the states as they are, whatever their fields. A learner's kernels run on `member(s, i)` as they
-run on its own state, and change the stack's arrays in place. Numbers of a state never change: a stack holds them as a
-vector.
+`stack` and `member` accept any state, whatever its fields. A learner's kernels run on `member(s, i)` as on the
+learner's own state, and change the stack's arrays in place. Numbers of a state never change, and a stack stores them as
+a vector.
 """
 
 from __future__ import annotations
@@ -18,21 +18,21 @@ from numba.np import arrayobj
 
 
 def stack(states: Sequence[Any]) -> Any:
-    """Return equal nested named tuples of arrays and numbers as one, every field with a leading axis over the states."""
+    """Return equal nested named tuples as one, in which every array or number has a leading axis over the states."""
     if isinstance(states[0], np.ndarray | float | int):
         return np.stack(states)
     return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))
 
 
 def view(stacked: Any, i: int) -> Any:
-    """Return state i of a stack; its arrays are views, its numbers copies."""
+    """Return state i of a stack; its arrays are views, and its numbers are copies."""
     if isinstance(stacked, np.ndarray):
         return stacked[i] if stacked.ndim > 1 else stacked[i].item()
     return type(stacked)(*(view(field, i) for field in stacked))
 
 
 def _type_of_member(kind: Any) -> Any:
-    """Return the type of one state of a stack: named tuples alike, an axis less for arrays, numbers of vectors."""
+    """Return the type of one state of a stack: the same named tuples, with one axis less."""
     if isinstance(kind, nbtypes.Array):
         return nbtypes.Array(kind.dtype, kind.ndim - 1, "C") if kind.ndim > 1 else kind.dtype
     fields = tuple(map(_type_of_member, kind.types))
@@ -64,7 +64,7 @@ def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i
 
 
 def _member(typingctx, stacked, i):
-    """Return state i of a stack inside a kernel: arrays counted by nobody (see `borrow`), no bounds checked."""
+    """Return state i of a stack inside a kernel, without reference counts (see `borrow`) and without a check of bounds."""
     result = _type_of_member(stacked)
 
     def codegen(context, builder, signature, args):

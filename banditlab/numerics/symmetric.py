@@ -1,10 +1,10 @@
 """Symmetric matrices P (d, d) stored whole: :math:`P x`, :math:`P - s v v'`, and :math:`x'y`.
 
-The inner loops vectorise without fastmath: four rows at a time are added into a row of scratch.
+The inner loops vectorise without fastmath: they add four rows at a time into a row of scratch.
 
-Where contexts have zeros, a round lists the other entries once, `n = support(x, index)`. The functions named ..._on take
-that list and read what it names only; where it is long they go over to the dense forms. Which way they go depends on n and
-d alone, so whoever calls them at the same context gets the same bits.
+For a context with zeros, a round lists the nonzero entries once: `n = support(x, index)`. The functions named ..._on
+take that list and read only the entries that it names. If the list is long they switch to the dense forms. The choice
+depends on n and d alone, so that every caller gets the same bits at the same context.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def _add_four_rows(a, b, c, e, p0, p1, p2, p3, out):
 
 @inline
 def dot(x, y):
-    """Return :math:`x'y` for x, y (d,), in four partial sums so that the additions need not wait for each other."""
+    """Return :math:`x'y` for x, y (d,), in four partial sums so that the additions are independent of each other."""
     d = x.shape[0]
     whole = d // 4 * 4
     # Sums over j = 0, 1, 2, 3 modulo 4; the one to three entries left over join the first.
@@ -37,7 +37,7 @@ def dot(x, y):
 
 @njit
 def symmetric_matvec(P, x, out):
-    """Write P x into out (d,) for a symmetric P (d, d), x (d,): rows stand in for columns."""
+    """Write P x into out (d,) for a symmetric P (d, d) and x (d,); rows are used as columns."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     d = x.shape[0]
     whole = d // 4 * 4
@@ -57,8 +57,9 @@ def symmetric_matvec(P, x, out):
 
 @njit
 def support(x, index):
-    r"""Write the j with :math:`x_j \ne 0` in increasing order into index (d,) int64 and return how many there are, for
-    x (d,).
+    r"""Write the indices j with :math:`x_j \ne 0`, in increasing order, into index (d,) int64, and return their number.
+
+    x has the shape (d,).
     """
     n = 0
     for j in range(x.shape[0]):
@@ -69,7 +70,7 @@ def support(x, index):
 
 @njit
 def symmetric_matvec_on(P, x, index, n, out):
-    """Write :math:`P x` into out (d,) for a symmetric P (d, d), n what `support(x, index)` returned."""
+    """Write :math:`P x` into out (d,) for a symmetric P (d, d), where n is the result of `support(x, index)`."""
     P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
     if 4 * n > 3 * x.shape[0]:  # reading all rows in order is faster than most of them by a list
         symmetric_matvec(P, x, out)
@@ -95,8 +96,9 @@ def _add_rows(P, x, index, start, stop, first, out):
 
 @njit
 def rank_one_downdate(P, v, s):
-    """Subtract :math:`s v v'` from P (d, d), v (d,). :math:`(v_i v_j) s` rounds alike on both sides, so P stays exactly
-    symmetric.
+    """Subtract :math:`s v v'` from P (d, d), for v (d,).
+
+    :math:`(v_i v_j) s` has the same rounding on both sides of the diagonal, so that P stays exactly symmetric.
     """
     P, v = borrow(P), borrow(v)
     d = v.shape[0]

@@ -1,7 +1,7 @@
-r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, AIOLI's forecast of one margin: a number at a time, or eight, or
-with its sigmoids.
+r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, AIOLI's forecast of one margin, in three versions.
 
-The three agree to rounding, not to the last bit, so a caller must always use the same one.
+The versions solve for one number, for eight numbers, and for one number with its sigmoids. They agree up to rounding,
+not to the last bit, so that a caller must always use the same version.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from banditlab.numerics.simd_math import exp, expm1, near_exp
 def aioli_root(m: float, q: float, w: float) -> float:
     r"""Return the root of :math:`z = m - (w/2) q \tanh(z/2)` for :math:`q \ge 0` and :math:`w \ge 0`.
 
-    Newton from :math:`m / (1 + w q / 4)`, which lies between 0 and the root because :math:`\tanh(z/2) \le z/2` for
-    :math:`z \ge 0`. The function is concave there, so every step stays on the same side of the root (monotone, no
-    damping); and half its second derivative is at most half its first, so a step s leaves an error of at most
-    :math:`s^2/2`.
+    Newton's method begins at :math:`m / (1 + w q / 4)`, which lies between 0 and the root because
+    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so that every step stays on the same
+    side of the root (monotone, without damping). Half its second derivative is at most half its first, so that a step s
+    leaves an error of at most :math:`s^2/2`.
     """
     # The equation is odd in (z, m): solve for |m|, give the root m's sign.
     half = 0.5 * w * q
@@ -42,13 +42,12 @@ def aioli_root(m: float, q: float, w: float) -> float:
 
 @njit
 def aioli_roots(m, q, w, z):
-    r"""Write into :math:`z_k` the root of :math:`z = m_k - (w/2) q_k \tanh(z/2)`, :math:`q_k` below 0 taken for 0; all
-    (n,), n a multiple of eight.
+    r"""Write the root of :math:`z = m_k - (w/2) q_k \tanh(z/2)` into :math:`z_k`; a negative :math:`q_k` counts as 0.
 
-    Newton as in `aioli_root`, which says why it is monotone. With :math:`u = e^z - 1` we have
-    :math:`\tanh(z/2) = u/(u + 2)` and :math:`1 - \tanh^2(z/2) = 4 (u + 1)/(u + 2)^2`, which leaves one division a step.
-    The root lies within :math:`(w/2) q_k` of :math:`m_k`, because :math:`|\tanh| \le 1`. The root of an infinite
-    :math:`m_k`, or of one that overflows on the way, is :math:`m_k` itself.
+    All arrays are (n,), with n a multiple of eight. Newton's method is monotone for the reason given in `aioli_root`.
+    With :math:`u = e^z - 1` we have :math:`\tanh(z/2) = u/(u + 2)` and :math:`1 - \tanh^2(z/2) = 4 (u + 1)/(u + 2)^2`,
+    so that a step has one division only. The root lies within :math:`(w/2) q_k` of :math:`m_k`, because
+    :math:`|\tanh| \le 1`. If :math:`m_k` is infinite or the iteration overflows, the result is :math:`m_k` itself.
     """
     m, q, z = borrow(m), borrow(q), borrow(z)
     zero, one, two, top = all_lanes(0.0), all_lanes(1.0), all_lanes(2.0), all_lanes(40.0)
@@ -73,8 +72,9 @@ def aioli_roots(m, q, w, z):
 
 @inline
 def nearly_root(z, goal, half):
-    r"""Return the root of :math:`z + \text{half} \tanh(z/2) = \text{goal}` to some 1e-3, z being near it: a step of
-    Newton's, tanh a fraction :math:`n/d`.
+    r"""Return the root of :math:`z + \text{half} \tanh(z/2) = \text{goal}` with an error of about 1e-3.
+
+    It takes one Newton step from a z near the root, with tanh approximated by a fraction :math:`n/d`.
     """
     x = 0.25 * z * z
     d = 945.0 + x * (420.0 + x * 15.0)
@@ -84,12 +84,12 @@ def nearly_root(z, goal, half):
 
 @inline
 def aioli_root_and_sigmoids(m, q, w):
-    r"""Return the root t of :math:`t = m - (w/2) q \tanh(t/2)`, as `aioli_root`; :math:`\mathrm{sigmoid}(|t|)` and
-    :math:`\mathrm{sigmoid}(-|t|)`.
+    r"""Return the root t of `aioli_root`, with :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`.
 
-    It costs one exponential, that of some z near :math:`|t|`. :math:`\tanh(z/2)` and its derivatives are polynomials in
-    it, so that :math:`|t| - z` is a series in Newton's step, and the sigmoids' change one in :math:`|t| - z`. Where
-    four terms of the series are too few, Newton's step itself is taken, and z is nearer.
+    The function computes one exponential, at some z near :math:`|t|`. :math:`\tanh(z/2)` and its derivatives are
+    polynomials in this exponential, so that :math:`|t| - z` is a power series in the Newton step. The change of the
+    sigmoids is a power series in :math:`|t| - z`. If four terms of the series are not accurate enough, the function
+    takes the Newton step itself to a nearer z.
     """
     half, goal = 0.5 * w * q, abs(m)
     z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1, and z/2: the root lies above

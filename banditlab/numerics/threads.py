@@ -1,4 +1,4 @@
-"""One thread per task: limit numba's and BLAS's pools during a task."""
+"""One thread per task: limits on the thread pools of numba and BLAS during a task."""
 
 from __future__ import annotations
 

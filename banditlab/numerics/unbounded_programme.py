@@ -1,15 +1,14 @@
-r"""The programme of `frobenius_programme` without a ball: W follows each update.
+r"""The programme of `frobenius_programme` without a ball: the minimiser W is updated directly.
 
-:math:`\nu = \nu_0 = 0`. After an update :math:`(w/2) (x'W_i)^2 + s x'W_i`, with :math:`N_k` and M as the update leaves
-them,
+Here :math:`\nu = \nu_0 = 0`. After the update :math:`(w/2) (x'W_i)^2 + s x'W_i`, with the updated :math:`N_k` and M,
 
 .. math::
 
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
-one application of G to the update's gradient. :math:`N_i x` and v are at hand from the inverses' own updates: one
-pass over the :math:`N_k` is left. What rounding adds up to ends with the next check of the inverses: in that round, and
-in the one after it, W is solved for anew.
+which is one application of G to the update's gradient. :math:`N_i x` and v are known from the updates of the inverses,
+so that one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error: in
+that round and the one after it, W is solved for again.
 """
 
 from __future__ import annotations
@@ -40,7 +39,9 @@ def scores(qp, x, z):
 
 @inline
 def learn(qp, i, x, weight, step):
-    r"""Add :math:`(\text{weight}/2) (x'W_i)^2 + \text{step}\, x'W_i` and write the minimiser into W; any ball is met."""
+    r"""Add :math:`(\text{weight}/2) (x'W_i)^2 + \text{step}\, x'W_i` and write the minimiser into W, with or without a
+    ball.
+    """
     if (qp.tally[ROUNDS] + 1) % CHECK <= 1 or qp.radius < math.inf or qp.nu[REFERENCE] > 0.0:
         add(qp, i, x, weight, step)
         solve(qp)
@@ -50,7 +51,7 @@ def learn(qp, i, x, weight, step):
 
 @njit
 def follow(qp, i, x, weight, step):
-    """Apply (1): update the minimiser."""
+    """Update the minimiser by (1)."""
     qp = borrow(qp)
     W, own, u, v = qp.W, qp.scratch.x, qp.scratch.mu, qp.scratch.g
     pad(x, own)

@@ -1,11 +1,11 @@
-"""Kernels of linear learners, in plain loops: sums and steps along a context, dense or sparse, and along a row of
-numbers.
+"""Kernels of linear learners, in plain loops: sums and steps along a context or along a row of numbers.
 
-A loop over a context x goes over its `size(x)` entries; `entry(x, i)` is the place of one and its value. So a kernel is
-written once for both kinds of contexts. Weights W (K, d) are as `matrix` makes them; z, r (K,) hold a number a class.
+A loop over a context x runs over its `size(x)` entries; `entry(x, i)` is the position and the value of one of them. A
+kernel is therefore written once for dense and sparse contexts. Weights W (K, d) come from `matrix`; z, r (K,) have one
+number per class.
 
-The compiler chooses the order of a `reduction`'s sums by what the processor can do, and inlines it nowhere: on one machine a
-sum has the same bits wherever it is taken, in blocks as in single rounds.
+The compiler chooses the order of a `reduction`'s sums by the features of the processor, and never inlines it. On one
+machine a sum therefore has the same bits in blocks as in single rounds.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ MOST_BY_ROWS = 1024
 
 
 def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.float64]:
-    """Return W (K, d), each entry `value`; with many features in column order, so that a sparse context reads little memory."""
+    """Return W (K, d), each entry `value`; with many features W is in column order, so that a sparse context reads
+    little.
+    """
     W = zeros(n_classes, n_features) if n_features <= MOST_BY_ROWS else zeros(n_features, n_classes).T
     W[:] = value
     return W
@@ -32,7 +34,7 @@ def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.fl
 
 
 def _size(x):
-    """Return how many entries of a context a loop goes over."""
+    """Return the number of entries of a context that a loop runs over."""
     return x.shape[0]
 
 
@@ -41,7 +43,7 @@ def _sparse_size(x):
 
 
 def _entry(x, i):
-    """Return the place of entry i and its value."""
+    """Return the position and the value of entry i."""
     return i, x[i]
 
 
@@ -69,7 +71,7 @@ def squared_norm(x):
 
 @reduction
 def scores(W, x, z):
-    """:math:`z = W x`."""
+    """Write :math:`W x` into z."""
     stand_alone()
     K = z.shape[0]
     if K < 4:
@@ -97,7 +99,7 @@ def scores(W, x, z):
 
 @njit
 def add(W, k, c, x):
-    r""":math:`W_k \mathrel{+}= c x`."""
+    r"""Add :math:`c x` to :math:`W_k`."""
     for i in range(size(x)):
         j, xj = entry(x, i)
         W[k, j] += c * xj
@@ -105,7 +107,7 @@ def add(W, k, c, x):
 
 @reduction
 def descend(W, x, r, gains):
-    r""":math:`W \mathrel{-}= r x'`; :math:`\text{gains}_k` is what that adds to :math:`\|W_k\|^2`."""
+    r"""Subtract :math:`r x'` from W, and write the resulting change of :math:`\|W_k\|^2` into :math:`\text{gains}_k`."""
     stand_alone()
     for k in range(r.shape[0]):
         gain = 0.0

@@ -1,4 +1,4 @@
-"""The contracts of agents, references and forecasters, and what they share: settings, saved states, checked inputs, rounds.
+"""Base classes of agents, references and forecasters, with their settings, saved states, checked inputs and rounds.
 
-No algorithm is defined here: these are in `agents`, `forecasters` and `boosting`.
+Algorithms are defined in `agents`, `forecasters` and `boosting`, not here.
 """

@@ -1,7 +1,7 @@
-"""Players that choose an action for a context: what bandit agents and full-information agents share.
+"""Players that choose an action for a context: the common base of bandit agents and full-information agents.
 
-`Actor` is the contract. `RoundActor` adds what every implementation needs around its two methods: it checks the callers'
-input, draws the round's two uniforms, plays blocks and reports an invalid decision. `KernelActor` has compiled methods.
+`Actor` is the interface. `RoundActor` implements the parts around its two methods: it checks the callers' input, draws
+the round's two uniforms, plays blocks and reports an invalid decision. `KernelActor` has compiled methods.
 """
 
 from __future__ import annotations
@@ -25,11 +25,11 @@ Floats = NDArray[np.float64]
 
 
 class Trace(NamedTuple):
-    """The record of a block of rounds; each array of shape (n,).
+    """The record of a block of rounds, with arrays of shape (n,).
 
-    `action` is the chosen class, `correct` whether it was right, `explored` whether the exploration coin chose it.
-    `p_true` is the probability that the agent gave to the hidden label, or to all actions that are right: one minus it is
-    the round's expected mistake.
+    `action` is the chosen class, `correct` whether it was right, and `explored` whether it was an exploration. `p_true`
+    is the agent's probability of the hidden label, or of all actions that are right: one minus it is the expected
+    mistake of the round.
     """
 
     action: NDArray[np.int64]
@@ -51,7 +51,7 @@ class Trace(NamedTuple):
         shapes = [column.shape for column in self]
         if shapes != [(n,)] * 4:
             raise UsageError(
-                f"the trace must have room for {n} rounds, Trace.empty({n}), got columns of shapes {shapes}"
+                f"the trace must have arrays for {n} rounds, as Trace.empty({n}) returns, got columns of shapes {shapes}"
             )
         return self
 
@@ -64,10 +64,10 @@ class Trace(NamedTuple):
 
 
 def checked(decision: Decision, K: int, agent: Player) -> Decision:
-    """Return the decision, or raise a PlayerError that names the agent and what it returned.
+    """Return the decision, or raise a PlayerError that names the agent and the invalid value.
 
-    The result is a plain Decision with a copy of the probabilities, whatever type `act` returned. So the agent cannot change
-    it later, and no object of the agent's observes which entry, the label's, is read.
+    The result is a plain Decision with a copy of the probabilities, whatever type `act` returned. The agent can then
+    neither change it later nor observe which entry, the label's, is read.
     """
     name = agent.id or type(agent).__name__
     try:
@@ -110,11 +110,11 @@ class Actor(Player, ABC):
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, outcome: Any, /) -> None:
-        """Update with the feedback on `decision`, taken at `context` (d,)."""
+        """Update with the feedback on `decision`, which was made at `context` (d,)."""
 
     @abstractmethod
     def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> Any:
-        """Return the feedback on round t of a block, whose action was `correct`, that `learn` receives."""
+        """Return the feedback on round t of a block, whose action was `correct`, in the form that `learn` receives."""
 
 
 def _read_only(decision: Decision) -> Decision:
@@ -130,11 +130,12 @@ def _read_only(decision: Decision) -> Decision:
 class RoundActor(Actor):
     """An actor written as two methods, which receive checked input only.
 
-    * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin, draw);
+    * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin flip, draw);
     * `_receive(view, decision, outcome)`: the decision's arrays are of the shapes (K,) and (payload_size,).
 
-    `view` is what the two methods read of a context: the context itself (d,), unless `view` returns something else.
-    Blocks are played round by round with the same two methods; a subclass with its own loop overrides `_play`.
+    `view` is the form in which the two methods read a context: the context itself (d,), unless the method `view`
+    returns something else. Blocks are played round by round with the same two methods; a subclass with its own loop
+    overrides `_play`.
     """
 
     payload_size: int = 0
@@ -148,7 +149,7 @@ class RoundActor(Actor):
         """Update with the feedback on a decision."""
 
     def view(self, x: Floats) -> Any:
-        """Return what the two methods read of a context (d,)."""
+        """Return the form in which the two methods read a context (d,)."""
         return x
 
     def act(self, context: Floats) -> Decision:
@@ -159,7 +160,7 @@ class RoundActor(Actor):
         Raises
         ------
         UsageError
-            A context of another shape, not finite, or of a norm beyond R. Nothing is drawn then.
+            A context has another shape, is not finite, or has a norm beyond R. Nothing is drawn then.
         """
         x = as_context(context, self.problem)
         return _read_only(self._decide(self.view(x), self.rng.random(2)))
@@ -174,17 +175,18 @@ class RoundActor(Actor):
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
-        """Play n rounds: X (n, d), dense or CSR, labels y (n,) or, of an `Agent`, bits (n, K) bool; fills `trace`, each (n,).
+        """Play n rounds with contexts X (n, d), dense or CSR, and fill `trace`, each (n,).
 
-        In each round `_receive` gets the feedback that `learn` would get, once the action is taken, and never the label.
+        y has labels (n,), or, for an `Agent`, may have bits (n, K) bool. In each round `_receive` gets the feedback
+        that `learn` would get, after the action, and never the label.
 
         Raises
         ------
         UsageError
-            Contexts, labels or a trace of other shapes, contexts that are not finite or of a norm beyond R, or labels out
-            of range. Nothing is played then.
+            Contexts, labels or the trace have other shapes, contexts are not finite or have a norm beyond R, or labels
+            are out of range. Nothing is played then.
         PlayerError
-            An action out of range or probabilities that are not a distribution.
+            An action is out of range, or probabilities are not a distribution.
         """
         K, several = self.problem.n_classes, self.feedback == "bit"
         X, y = as_block(X, y, self.problem, K, sparse=self.sparse, several=several)
@@ -204,7 +206,7 @@ class RoundActor(Actor):
         self._receive(view, decision, self._outcome(correct, y, t))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
-        """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) holds that round's probabilities."""
+        """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) has that round's probabilities."""
         if played < len(trace.action):
             checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
 
@@ -218,14 +220,14 @@ class KernelActor(RoundActor):
     plays_blocks = True
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return (act_kernel, learn_kernel) for this object; a wrapper's depend on what it wraps."""
+        """Return (act_kernel, learn_kernel) for this object; the kernels of a wrapper depend on the wrapped player."""
         return type(self).act_kernel, type(self).learn_kernel
 
     def prefetch(self) -> Any:
-        """Return the kernel `prefetch(state, X, t)` for this object's blocks, `no_prefetch` where there is none.
+        """Return the kernel `prefetch(state, X, t)` for this object's blocks, or `no_prefetch` if there is none.
 
-        It is called before each round t of a block X and once at the end with :math:`t = n`. There it clears what it
-        prepared for rounds to come, so that the state is the one that rounds played singly would leave.
+        It is called before each round t of a block X, and once at the end with :math:`t = n`. The last call discards
+        prepared results for later rounds, so that the state equals the state after single rounds.
         """
         return no_prefetch
 
@@ -247,11 +249,11 @@ class KernelActor(RoundActor):
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
 
     def act_at(self, x: Floats) -> Decision:
-        """Do as `act` without checks, at a context (d,) that is read-only, finite and of norm at most R."""
+        """Choose as `act` does, without checks, at a context (d,) that is read-only, finite and of norm at most R."""
         return self._decide(x, self.rng.random(2))
 
     def learn_at(self, x: Floats, decision: Decision, outcome: Any) -> None:
-        """Do as `learn` without checks, with a decision that `act_at` returned at x (d,); the arguments stay unchanged."""
+        """Update as `learn` does, without checks, with a decision of `act_at` at x (d,); the arguments do not change."""
         action, p, explored, payload = decision
         self._receive(x, Decision(action, p.copy(), explored, payload.copy()), outcome)
 
@@ -266,12 +268,13 @@ class KernelActor(RoundActor):
 def play_kernels(
     player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace, more: tuple[Any, ...] = ()
 ) -> None:
-    """Play a checked block by a compiled loop, which takes `more` before the trace; no method of the player is called.
+    """Play a checked block by a compiled loop with the arguments `more` before the trace; no method of the player is
+    called.
 
     Raises
     ------
     PlayerError
-        An action out of range or probabilities that are not a distribution.
+        An action is out of range, or probabilities are not a distribution.
     """
     p, payload = np.zeros(player.problem.n_classes), np.zeros(player.payload_size)
     played = loop(player.state, X, y, U, p, payload, *more, *trace)

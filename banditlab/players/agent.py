@@ -1,4 +1,4 @@
-"""The agents' contract: `Agent` for any Python class, `KernelAgent` for algorithms whose two methods are compiled."""
+"""Base classes of agents: `Agent` for any Python class, `KernelAgent` for algorithms whose two methods are compiled."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ __all__ = ["Agent", "Floats", "KernelAgent", "RoundAgent", "Trace", "checked"]
 class Agent(Actor):
     """An agent with bandit feedback: it observes one bit, whether the action was right.
 
-    `learn` uses its arguments and the agent's state only, so feedback may come late or never, and replacing the labels
-    of wrong rounds by other wrong labels, or the bits of other actions, leaves every action identical.
+    `learn` uses its arguments and the agent's state only, so that feedback may be late or missing. A replacement of the
+    labels of wrong rounds by other wrong labels, or of the bits of other actions, does not change any action.
     """
 
     feedback = "bit"
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Update with the bit of the decision taken at `context` (d,)."""
+        """Update with the bit of the decision that was made at `context` (d,)."""
 
     def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> bool:
         return correct
 
 
 class RoundAgent(RoundActor, Agent):
-    """An agent written as two methods: see `RoundActor`; the outcome that `_receive` gets is a bool."""
+    """An agent written as two methods (see `RoundActor`); the outcome that `_receive` gets is a bool."""
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Update with the bit of the decision taken at `context` (d,).
+        """Update with the bit of the decision that was made at `context` (d,).
 
         Raises
         ------
         UsageError
-            A context of another shape, not finite or of a norm beyond R, feedback that is not a bit, or a decision whose
-            action, probabilities or payload cannot be this agent's. The state is unchanged then.
+            The context has another shape, is not finite or has a norm beyond R; the feedback is not a bit; or the
+            decision's action, probabilities or payload cannot come from this agent. The state does not change then.
         """
         self._learn(context, decision, as_bit(correct))
 
@@ -54,20 +54,20 @@ class KernelAgent(KernelActor, RoundAgent):
 
     A subclass sets `state` in its constructor, and
 
-    * `act_kernel(state, x, u, p, payload) -> (action, explored)`: u (2,) are the round's uniforms (coin, draw); writes
-      the action's distribution into p (K,) and what the update needs into payload (payload_size,);
+    * `act_kernel(state, x, u, p, payload) -> (action, explored)`: u (2,) are the round's uniforms (coin flip, draw). It
+      writes the action's distribution into p (K,) and the input of the update into payload (payload_size,).
     * `learn_kernel(state, x, action, p, payload, correct)`: updates the state with the bit `correct`.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. Where they read x
-    through functions made by `banditlab.kernels.by_context` only, the class sets `sparse = True`: blocks of sparse contexts
-    then go through the same kernels, x a `banditlab.kernels.SparseRow`.
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`, and do not allocate memory. If they read
+    x only through functions made by `banditlab.kernels.by_context`, the class sets `sparse = True`. Blocks of sparse
+    contexts then use the same kernels, with x a `banditlab.kernels.SparseRow`.
     """
 
     def _loop(self) -> Any:
         return _bound(*self.kernels(), self.prefetch(), self.kernel_owner())
 
     def _late_loop(self) -> Any:
-        """Return `play_rounds_late` with these kernels bound into it."""
+        """Return `play_rounds_late` with these kernels bound to it."""
         return _bound_late(*self.kernels(), self.kernel_owner())
 
 

@@ -1,4 +1,4 @@
-"""The forecasters' contract: Initialize / Predict / Update of the bandit reduction, the label revealed."""
+"""Base classes of forecasters: Initialize / Predict / Update of the bandit reduction, with the label revealed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,9 @@ class Forecaster(Player, ABC):
     feedback = "label"
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set `plays_blocks` for a class that defines `forecast_block`; where a setting decides, the constructor sets it."""
+        """Set `plays_blocks` for a class that defines `forecast_block`; if a setting determines it, the constructor
+        sets it.
+        """
         super().__init_subclass__(**options)
         if not {"forecast_block", "_forecast_block"}.isdisjoint(vars(cls)):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
@@ -45,7 +47,7 @@ class Forecaster(Player, ABC):
         """Return the logits (K,) for `context` (d,). The state does not change."""
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), the state held fixed."""
+        """Return the logits (n, K) for `contexts` (n, d) without a change of the state."""
         return np.stack([self.predict(context) for context in contexts])
 
     @abstractmethod
@@ -53,13 +55,15 @@ class Forecaster(Player, ABC):
         """Update with the class `label` of `context` (d,)."""
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, each label revealed after its round; X dense or CSR; fills logits (n, K).
+        """Forecast n rounds at compiled speed, with each label revealed after its round, and fill logits (n, K).
+
+        X is dense or CSR.
 
         Raises
         ------
         UsageError
-            Contexts, labels or logits of other shapes, contexts that are not finite or of a norm beyond R, or labels out
-            of range. The state is unchanged then.
+            Contexts, labels or logits have other shapes, contexts are not finite or have a norm beyond R, or labels are
+            out of range. The state does not change then.
         """
         X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
         if logits.shape != (len(y), self.problem.n_classes):
@@ -68,7 +72,7 @@ class Forecaster(Player, ABC):
 
     def _forecast_block(self, X: Any, y: NDArray[np.int64], logits: Floats) -> None:
         """Forecast a checked block."""
-        raise UsageError(f"{self.id or type(self).__name__} forecasts no blocks: use predict and update")
+        raise UsageError(f"{self.id or type(self).__name__} does not forecast blocks: use predict and update")
 
     def update_soft(self, context: Floats, label: Floats) -> None:
         """Update with the distribution `label` (K,) over the classes at `context` (d,).
@@ -76,11 +80,11 @@ class Forecaster(Player, ABC):
         Raises
         ------
         IncompatibleError
-            This forecaster takes classes only.
+            This forecaster accepts classes only.
         UsageError
-            The label is not a distribution; or what `update` raises.
+            The label is not a distribution, or as for `update`.
         """
-        raise IncompatibleError(f"{self.id} takes classes, no distributions over them: folklore and aioli do")
+        raise IncompatibleError(f"{self.id} accepts classes, not distributions over them: use folklore or aioli")
 
 
 class Kernels(NamedTuple):
@@ -97,15 +101,17 @@ class KernelForecaster(Forecaster):
 
     A subclass sets `state` in its constructor, and
 
-    * `predict_kernel(state, x, z)`: writes the logits into z (K,); the state may contain scratch arrays;
-    * `update_kernel(state, x, y, z)`: writes the logits `predict_kernel` would have written into z, then updates;
-    * optionally `predict_many_kernel(state, X, Z)`: writes the logits of X (n, d) into Z (n, K) as matrix products, where
-      that is much cheaper than one at a time. The exploration reduction then predicts frozen stretches in batches.
+    * `predict_kernel(state, x, z)` writes the logits into z (K,); the state may contain scratch arrays.
+    * `update_kernel(state, x, y, z)` writes the logits of `predict_kernel` into z, then updates.
+    * Optionally, `predict_many_kernel(state, X, Z)` writes the logits of X (n, d) into Z (n, K) as matrix products, if
+      that is much faster than single predictions. The exploration reduction then predicts in batches between two
+      updates.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing. A learner whose state
-    grows does so between their calls: it overrides `play_in_parts`, and `kernels` where the kernels depend on the state.
-    Where they read x through functions made by `banditlab.kernels.by_context` only, the class sets `sparse = True`: blocks
-    of sparse contexts then go through the same kernels, x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`, and do not allocate memory. A learner
+    whose state grows does so between their calls: it overrides `play_in_parts`, and `kernels` if the kernels depend on
+    the state. If kernels read x only through functions made by `banditlab.kernels.by_context`, the class sets
+    `sparse = True`. Blocks of sparse contexts then use the same kernels, with x a `banditlab.kernels.SparseRow` (and X
+    a `banditlab.kernels.CSR`).
     """
 
     predict_kernel: ClassVar[Callable[..., Any]]
@@ -122,21 +128,27 @@ class KernelForecaster(Forecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Play the rounds at the n contexts X by calls of `play(part)`, part after part; the state may grow in between.
+        """Play the rounds at the n contexts X by calls of `play(part)`, part after part; the state may grow between
+        calls.
 
-        `learns()` (n,) returns which rounds may be updates. `play` reads `kernels` and `state` anew at each call. A learner
-        whose arrays grow overrides this: it allocates room, plays as many rounds as fit, and repeats.
+        `learns()` (n,) returns which rounds may be updates. `play` reads `kernels` and `state` at each call. A learner
+        whose arrays grow overrides this method: it enlarges the arrays, plays as many rounds as fit, and repeats.
         """
         play(slice(0, n_rows(X)))
 
     def predict(self, context: Floats) -> Floats:
-        """Return the logits (K,) for `context` (d,); a UsageError if it has another shape or is not finite or beyond R."""
+        """Return the logits (K,) for `context` (d,).
+
+        A context of another shape, not finite or beyond R raises a UsageError.
+        """
         z = np.empty(self.problem.n_classes)
         self.kernels.predict(self.state, as_context(context, self.problem), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, the state held fixed; UsageErrors as for `predict`."""
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, without a change of the state; errors as for
+        `predict`.
+        """
         X = as_rows(contexts, self.problem, sparse=self.sparse)
         kernels, logits = self.kernels, np.empty((n_rows(X), self.problem.n_classes))
         if kernels.predict_many is not None:
@@ -147,7 +159,7 @@ class KernelForecaster(Forecaster):
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Update with the class `label` of `context` (d,); UsageErrors as for `predict`, and for a label out of range."""
+        """Update with the class `label` of `context` (d,); errors as for `predict`, and for a label out of range."""
         x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
 

@@ -1,4 +1,4 @@
-"""Checks of the callers' input: compiled code checks no bounds, and one bad number would stay in a state for good."""
+"""Checks of the callers' input: compiled code checks no bounds, and one invalid number would stay in a state."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ TOLERANCE = 1e-9
 
 
 def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
-    r"""Return one context (d,) as kernels take it, or raise a UsageError.
+    r"""Return one context (d,) in the form that kernels take, or raise a UsageError.
 
-    Its entries must be finite. `space` is d, or a problem, in which a norm beyond :math:`R (1 + \text{TOLERANCE})` is
-    refused, too.
+    Its entries must be finite. `space` is d, or a problem. With a problem, a norm beyond
+    :math:`R (1 + \text{TOLERANCE})` is rejected, too.
     """
     d, limit = limits(space)
     x = _as_floats("the context", as_contexts, context)
@@ -35,10 +35,10 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
 
 
 def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
-    """Return contexts (n, d) as kernels take them, or raise a UsageError; see `as_context` for `space`.
+    """Return contexts (n, d) in the form that kernels take, or raise a UsageError; for `space`, see `as_context`.
 
-    Sparse ones are returned as a `CSR` where the kernels take that (`sparse`). Else they are made dense, or an
-    IncompatibleError is raised where they are too long for it.
+    Sparse contexts are returned as a `CSR` if the kernels accept that (`sparse`). Otherwise they are made dense, or an
+    IncompatibleError is raised if they are too long for that.
     """
     d, limit = limits(space)
     if is_sparse(contexts):
@@ -64,9 +64,10 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
 def as_block(
     contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False, several: bool = False
 ) -> tuple[Any, NDArray[Any]]:
-    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` as compiled loops take them; `sparse`: see `as_rows`.
+    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` in the form that compiled loops take.
 
-    Where several actions may be right (`several`), the bit of every action, (n, K) bool, may stand in the labels' place.
+    For `sparse`, see `as_rows`. If several actions may be right (`several`), the bit of every action, (n, K) bool, may
+    replace the labels.
     """
     X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if several and y.ndim == 2:
@@ -83,14 +84,14 @@ def as_block(
 
 
 def as_class(name: str, value: Any, K: int) -> int:
-    r"""Return a label or an action in :math:`0, \dots, K-1` (`name` says which) as an int, or raise a UsageError."""
+    r"""Return a label or an action in :math:`0, \dots, K-1` as an int, or raise a UsageError; `name` says which it is."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < K:
         raise UsageError(f"{name} must be an integer in 0 ... {K - 1}, got {value!r}")
     return int(value)
 
 
 def as_bit(value: Any) -> bool:
-    """Return feedback given as True, False, 1 or 0 (numpy's, too) as a bool, or raise a UsageError."""
+    """Return feedback given as True, False, 1 or 0 (of Python or numpy) as a bool, or raise a UsageError."""
     if not isinstance(value, bool | int | float | np.bool_ | np.integer | np.floating) or value not in (0, 1):
         raise UsageError(f"correct must be True, False, 1 or 0, got {value!r}")
     return bool(value)
@@ -113,17 +114,19 @@ def _as_floats(name: str, convert: Callable[[Any], Any], given: Any) -> Any:
 
 
 def limits(space: int | Problem) -> tuple[int, float]:
-    """Return d and the largest squared norm that is allowed, which is infinite without a problem."""
+    """Return d and the largest allowed squared norm, which is infinite without a problem."""
     if isinstance(space, Problem):
         return space.n_features, (space.radius * (1.0 + TOLERANCE)) ** 2
     return space, math.inf
 
 
 def _first_refused(X: NDArray[np.float64], limit: float) -> int:
-    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit; n where there is none.
+    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit, or n if there is
+    none.
 
-    One pass. R lies in [1e-100, 1e100], so squares need no scaling: a square overflows only for an entry beyond any R, and
-    underflows only for one that is negligible compared with R. A sum that contains NaN is not within the limit.
+    It takes one pass. R lies in [1e-100, 1e100], so that squares need no scaling. A square overflows only for an entry
+    beyond any R, and underflows only for one that is negligible compared with R. A sum that contains NaN is not within
+    the limit.
     """
     if limit < math.inf:
         return int(first_beyond(X, limit))
@@ -132,7 +135,7 @@ def _first_refused(X: NDArray[np.float64], limit: float) -> int:
 
 
 def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
-    """Return the square of the norm of every row (n,)."""
+    """Return the squared norm of every row (n,)."""
     first, last = csr.indptr[0], csr.indptr[-1]
     squares = np.zeros(len(csr.indptr) - 1)
     filled = csr.indptr[1:] > csr.indptr[:-1]  # reduceat takes no empty parts
@@ -144,7 +147,7 @@ def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
 
 
 def _demand(x: NDArray[np.float64], limit: float) -> str:
-    """Return the message for a refused context: what it must be, and what it is."""
+    """Return the message for a rejected context: what it must be, and what it is."""
     if not np.isfinite(x).all():
         return f"be finite, got {x[~np.isfinite(x)][0]} at {int(np.argmin(np.isfinite(x)))}"
     largest = np.abs(x).max()

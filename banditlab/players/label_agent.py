@@ -1,7 +1,7 @@
-"""The contract of references: agents that play under the same protocol but observe the label after every round.
+"""Base classes of references: agents that play under the same protocol but observe the label after every round.
 
-They are there for scale, and are never ranked with bandit agents. `LabelAgent` is not an `Agent`: the engine passes a label to
-instances of this class only, whatever their attributes are.
+They are references and are never ranked with bandit agents. `LabelAgent` is not an `Agent`: the engine passes a label
+to instances of this class only, whatever their attributes are.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from banditlab.problem import Decision
 class LabelAgent(Actor):
     """An agent that observes the label after each round, whatever its action was.
 
-    `act` decides before the label is known, as a bandit agent's does; `learn` uses its arguments and the state only.
+    `act` decides before the label is known, as for a bandit agent; `learn` uses its arguments and the state only.
     """
 
     feedback = "label"
@@ -31,23 +31,23 @@ class LabelAgent(Actor):
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Update with the label of the round in which `decision` was taken at `context` (d,)."""
+        """Update with the label of the round in which `decision` was made at `context` (d,)."""
 
     def _outcome(self, correct: bool, y: NDArray[Any], t: int) -> int:
         return int(y[t])
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):
-    """A label agent written as two methods: see `RoundActor`; the outcome that `_receive` gets is the label."""
+    """A label agent written as two methods (see `RoundActor`); the outcome that `_receive` gets is the label."""
 
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
-        """Update with the label of the round in which `decision` was taken at `context` (d,).
+        """Update with the label of the round in which `decision` was made at `context` (d,).
 
         Raises
         ------
         UsageError
-            A context of another shape, not finite or of a norm beyond R, a label out of range, or a decision that cannot be
-            this agent's. The state is unchanged then.
+            The context has another shape, is not finite or has a norm beyond R; the label is out of range; or the
+            decision cannot come from this agent. The state does not change then.
         """
         self._learn(context, decision, as_class("the label", label, self.problem.n_classes))
 
@@ -57,11 +57,11 @@ class KernelLabelAgent(KernelActor, RoundLabelAgent):
 
     A subclass sets `state` in its constructor, and
 
-    * `act_kernel(state, x, u, p, payload) -> action`: u (2,) are the round's uniforms; writes the action's distribution
-      into p (K,) and what the update needs into payload (payload_size,);
-    * `learn_kernel(state, x, action, p, payload, label)`.
+    * `act_kernel(state, x, u, p, payload) -> action`: u (2,) are the round's uniforms. It writes the action's
+      distribution into p (K,) and the input of the update into payload (payload_size,).
+    * `learn_kernel(state, x, action, p, payload, label)`: updates the state with the label.
 
-    Kernels are module-level functions compiled with `banditlab.kernels.njit`; they allocate nothing.
+    Kernels are module-level functions compiled with `banditlab.kernels.njit`, and do not allocate memory.
     """
 
     def _loop(self) -> Any:

@@ -1,7 +1,7 @@
 """Base of agents and forecasters: resolved settings, and a state that is saved without pickle.
 
-A constructor argument `x` is stored resolved as the attribute `x` ("theory" becomes a number). A player that is rebuilt from
-`params()` and given its saved state continues as if it had never stopped.
+A constructor argument `x` is stored resolved as the attribute `x` ("theory" becomes a number). A player that is built
+from `params()` and restored from its saved state continues exactly where the saved player stopped.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ class Player:
         self.rng = rng
 
     def __repr__(self) -> str:
-        """Return the class, the id, K, d and the settings whose values are not their defaults, in one line."""
+        """Return in one line the class, the id, K, d and the settings that differ from their defaults."""
         own = {name: (getattr(self, name, p.default), p.default) for name, p in self.own_settings().items()}
         shown = [f"{self.id!r}"] if self.id else []
         if "problem" in vars(self):  # the constructor may have failed before it was set
@@ -126,25 +126,28 @@ class Player:
 
     @classmethod
     def completed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings with the default of every one that is left out."""
+        """Return the settings, with the default value of every setting that is left out."""
         return {name: p.default for name, p in cls.own_settings().items()} | dict(settings)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, before anything is built."""
+        """Return a lower bound on the bytes of the state, before it is built."""
         a, b = cls.state_order
         return 4.0 * problem.n_classes**a * problem.n_features**b
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether blocks of sparse contexts have to be made dense for it, before anything is built.
+        """Return whether the player needs dense contexts, before it is built.
 
-        True where no kernel takes them. A class whose constructor decides overrides this.
+        The result is True if no kernel accepts sparse contexts. A class whose constructor determines it overrides this
+        method.
         """
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, those of a wrapped player included (a name both have as `forecaster.name`)."""
+        """Return the resolved settings, including those of a wrapped player (a name that both have is
+        `forecaster.name`).
+        """
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own
@@ -153,13 +156,13 @@ class Player:
 
     @property
     def inner(self) -> Player:
-        """The wrapped player, where `wraps` names one."""
+        """The wrapped player, if `wraps` names one."""
         raise AttributeError(f"{type(self).__name__} wraps no player")
 
     def bound(self, rounds: int) -> float | None:
         """Return the additive term of the theorem after `rounds` rounds at the player's own settings, or None.
 
-        Its unit is that of the comparator's loss, `bound_unit`. None where the constants are not proved.
+        Its unit is that of the comparator's loss, `bound_unit`. It is None if the constants are not proved.
         """
         return None
 
@@ -170,22 +173,22 @@ class Player:
     def diagnostics(self) -> dict[str, Any]:
         """Return diagnostics by name. Numbers are stored at each checkpoint as `diagnostic.NAME`.
 
-        A wrapper returns those of the player it wraps.
+        A wrapper returns those of the wrapped player.
         """
         return {} if self.wraps is None else self.inner.diagnostics()
 
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings, generators.
+        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings and generators.
 
-        Arrays and generators are the player's own and change with it: `copy.deepcopy` makes a snapshot.
+        Arrays and generators are the player's own and change with it; `copy.deepcopy` makes a snapshot.
         """
         skip = {"problem", *self.own_settings()}
         return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
 
     def limits(self) -> Limits:
-        """Return the least and the largest value of the state's numbers, by attribute, where they are limited.
+        """Return the least and the largest value of the state's numbers, by attribute, if they are limited.
 
         Named tuples of kernels have `limits` of their own (see `banditlab.numerics.limits`).
         """
@@ -198,15 +201,14 @@ class Player:
 
         Raises
         ------
-        UsageError
-            A name that is missing or that the state of this player does not have, an array of another shape or type,
-            something else of another type, or a number out of `limits`, the player's or its tuple's.
+            A name is missing, or this player's state does not have it; an array has another shape or type; another
+            value has another type; or a number is outside `limits`, the player's or its tuple's.
         """
         own = Player.get_state(self)
         expected = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
         name = self.id or type(self).__name__
         for odd in sorted(set(state) - set(own)):
-            raise UsageError(f"the state of {name} has no {odd!r}")
+            raise UsageError(f"the state of {name} must not have {odd!r}")
         for missing in sorted(expected - set(state)):
             raise UsageError(f"the state of {name} lacks {missing!r}")
         mine, state = {name: own[name] for name in state}, dict(state)
@@ -225,16 +227,16 @@ class Player:
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle.
 
-        The file is replaced in one step once it is complete. A UsageError states why it cannot be written.
+        The file is replaced in one step once it is complete. If it cannot be written, a UsageError gives the reason.
         """
         write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
-        """Return what `save` writes."""
+        """Return the bytes that `save` writes."""
         return packed(*self.to_data())
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return what `save` writes as a header, plain data that fits `Header`, and arrays by name."""
+        """Return the data that `save` writes: a header, plain data that fits `Header`, and arrays by name."""
         arrays: dict[str, np.ndarray] = {}
         problem = {name: getattr(self.problem, name) for name in SavedProblem.model_fields}
         head = {
@@ -249,22 +251,22 @@ class Player:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Return the player that `save` wrote; it continues exactly where the saved one stopped.
+        """Return the player that `save` wrote; it continues exactly where the saved player stopped.
 
-        The file need not be trusted: it is data, nothing in it is run, and values that are unsafe in compiled code are
+        The file need not be trusted: it is data, no code in it is run, and values that are unsafe in compiled code are
         rejected.
 
         Raises
         ------
         UsageError
-            The file is not one of this class's, was written in another format or version, or holds a state that no player
-            of this class with its problem and settings can reach.
+            The file is not one of this class, has another format or version, or has a state that no player of this
+            class with its problem and settings can reach.
         """
         return cls.from_bytes(read_whole(path), str(path))
 
     @classmethod
     def from_bytes(cls, data: bytes, source: str = "the bytes given") -> Self:
-        """Return the player of what `to_bytes` returned, as `load` does; errors name `source`."""
+        """Return the player for the result of `to_bytes`, as `load` does; errors name `source`."""
         try:
             head, arrays = unpacked(data, Header)
         except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
@@ -273,18 +275,18 @@ class Player:
 
     @classmethod
     def from_data(cls, head: Header, arrays: dict[str, np.ndarray], size: int, source: str) -> Self:
-        """Return the player of what `to_data` returned, from a file of `size` bytes; errors are those of `load`."""
+        """Return the player for the result of `to_data`, from a file of `size` bytes; errors are those of `load`."""
         if head.format != STATE_FORMAT:
             raise UsageError(
                 f"{source}: saved in format {head.format}; this version of banditlab reads format {STATE_FORMAT}"
             )
         if (head.id, head.version) != (cls.id, cls.version):
             found = _short((head.id, head.version))
-            raise UsageError(f"{source}: holds (id, version) {found}, expected {(cls.id, cls.version)}")
+            raise UsageError(f"{source}: has (id, version) {found}, expected {(cls.id, cls.version)}")
         try:
             return cls._built(head, arrays, size)
         except Exception as error:  # settings and numbers of a crafted file may raise anything in a constructor
-            raise UsageError(f"{source}: not a {cls.id} that was saved: {one_line(error)}") from error
+            raise UsageError(f"{source}: not a saved {cls.id}: {one_line(error)}") from error
 
     @classmethod
     def _built(cls, head: Header, arrays: dict[str, np.ndarray], size: int) -> Self:
@@ -292,10 +294,10 @@ class Player:
         # The file contains the state that the constructor allocates, so a small file cannot build a large player.
         least = cls.least_bytes(problem, settings)
         if not least <= SLACK + 4 * size:
-            raise ValueError(f"its problem and settings call for {least:.3g} bytes, the file has {size}")
+            raise ValueError(f"its problem and settings need {least:.3g} bytes, the file has {size}")
         given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
-            raise ValueError("its state is no table, or there are arrays that belong to nothing")
+            raise ValueError("its state is not a table, or it has arrays without a use")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
         player = cls(problem, rng, **settings)
         lacking = sorted(set(player.get_state()) - set(given))
@@ -310,6 +312,6 @@ SLACK = 2**24
 
 
 def _short(value: Any) -> str:
-    """Return a setting in a few characters: numbers to six digits, long texts and lists cut."""
+    """Return a setting as a short text, with numbers to six digits, and long texts and lists shortened."""
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

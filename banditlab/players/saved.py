@@ -1,9 +1,9 @@
-"""A player's state as data: how it is written to a file, read back, and compared with the state of a new player.
+"""A player's state as data: writing it to a file, reading it, and comparing it with the state of a new player.
 
-Files are not trusted. A file is a zip of plain arrays, one of them a JSON text, and nothing in it is run. Arrays are numbers
-(no pickle), the text is validated by a pydantic model, and names, shapes and types must be those of the state that the
-constructor makes from the file's problem and settings. Compiled code checks no bounds, so integers that kernels index with
-must lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
+Files are not trusted. A file is a zip of plain arrays, one of them a JSON text, and no code in it is run. Arrays are
+numbers (no pickle), and a pydantic model validates the text. Names, shapes and types must be those of the state that
+the constructor makes from the file's problem and settings. Compiled code checks no bounds. Integers that kernels use as
+indices must therefore lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ M = TypeVar("M", bound=Plain)
 
 
 class Fields(dict[str, Any]):
-    """The decoded fields of a player or named tuple; the new object's type decides which."""
+    """The decoded fields of a player or a named tuple; the new object's type determines which of the two."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
@@ -52,19 +52,20 @@ def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 
 
 def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
-    """Return the header and the arrays of what `packed` returned.
+    """Return the header and the arrays from the result of `packed`.
 
-    Members are stored uncompressed, so that a file decodes to no more than its own size; the zip's checksums detect damage.
+    Members are stored uncompressed, so that the decoded file is not larger than the file; the zip's checksums detect
+    damage.
 
     Raises
     ------
     ValueError, zipfile.BadZipFile
-        The bytes are not such a file, or damaged.
+        The bytes are not such a file, or are damaged.
     """
     with zipfile.ZipFile(io.BytesIO(data)) as members:
         sizes = [(info.file_size, info.compress_size) for info in members.infolist()]
         if any(size != stored for size, stored in sizes) or sum(size for size, _ in sizes) > len(data):
-            raise ValueError("its members are packed, or claim to be larger than the file")
+            raise ValueError("its members are compressed, or claim to be larger than the file")
     with np.load(io.BytesIO(data), allow_pickle=False) as members:
         arrays = {name: members[name] for name in members.files}
     head = arrays.pop(HEADER, None)
@@ -86,12 +87,12 @@ def is_whole(data: bytes) -> bool:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically: it is complete on disk, or the earlier one stays.
+    """Write a file atomically: either the complete new file is on disk, or the earlier one.
 
     Raises
     ------
     UsageError
-        It cannot be written.
+        The file cannot be written.
     """
     try:
         write_to_disk(Path(path), data)
@@ -100,7 +101,7 @@ def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
 
 
 def read_whole(path: str | os.PathLike[str]) -> bytes:
-    """Return the content of a file; a UsageError states why it cannot be read."""
+    """Return the content of a file; if it cannot be read, a UsageError gives the reason."""
     try:
         return Path(path).read_bytes()
     except OSError as error:
@@ -126,9 +127,9 @@ def _short(value: Any) -> str:
 
 
 def encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return `value` as JSON-able data, its arrays moved to `arrays` under their path.
+    """Return `value` as data for JSON, with its arrays moved to `arrays` under their path.
 
-    A named tuple is its fields; so is anything with `get_state` (a player inside).
+    A named tuple is replaced by its fields, and so is any object with `get_state` (a player inside).
     """
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
@@ -164,7 +165,9 @@ def _plain(value: Any) -> Any:
 
 
 def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return what `encode` encoded, taking its arrays out of `arrays`; a ValueError where the node is not its output."""
+    """Return the value that `encode` encoded, with arrays from `arrays`; raise a ValueError if the node is not its
+    output.
+    """
     if not isinstance(node, dict) or len(node) != 1:
         raise ValueError(f"{path} is not an encoded value")
     [(kind, value)] = node.items()
@@ -191,7 +194,7 @@ LARGEST = {"has_uint32": 1, "uinteger": 2**32 - 1, "buffer_pos": 4, "pos": 624}
 
 
 def _generator(state: Any, path: str) -> np.random.Generator:
-    """Return a generator in the state given."""
+    """Return a generator in the given state."""
     name = state.get("bit_generator") if isinstance(state, dict) else None
     if name not in GENERATORS:
         raise ValueError(f"{path} is not a numpy generator, but {_short(name)}")
@@ -221,10 +224,10 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return `new` as a replacement of `old`, sharing nothing with `new`, or raise a UsageError that names what does not fit.
+    """Return `new` as a replacement of `old`, without shared arrays, or raise a UsageError that names the mismatch.
 
-    Arrays are written in place, so that a wrapper and the player inside it still share them. Nothing is written where
-    something does not fit, except that an inner player checks its own state itself.
+    Arrays are written in place, so that a wrapper and the player inside it still share them. If something does not
+    match, nothing is written, except that an inner player checks its own state itself.
     """
     require(old, new, path)
     return _put(old, new)
@@ -233,9 +236,10 @@ def restored(old: Any, new: Any, path: str = "state") -> Any:
 def require(old: Any, new: Any, path: str) -> None:
     """Raise a UsageError unless `new` may replace `old`, which the constructor set.
 
-    Arrays have the shape and type of the old ones; numbers are numbers, texts texts, generators generators. Named tuples
-    have the same fields and the same plain numbers (kernels are compiled for them), and integers lie within `limits`.
-    A dictionary may have further entries, and a list of plain values another length. None may become anything.
+    Arrays must have the shape and type of the old ones, numbers must be numbers, texts must be texts, and generators
+    generators. Named tuples must have the same fields and the same plain numbers (kernels are compiled for them), and
+    integers must lie within `limits`. A dictionary may have further entries, and a list of plain values another length.
+    None may become anything.
     """
     if old is None:
         _refuse(isinstance(new, Fields), path, "created in the constructor, which leaves None there", new)
@@ -289,7 +293,7 @@ def _require_plain(old: Any, new: Any, path: str) -> None:
 
 
 def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) -> None:
-    """Raise a UsageError unless a number or every entry of an array lies in least ... largest, a multiple of a divisor."""
+    """Raise a UsageError unless all numbers lie in least ... largest and are multiples of the divisor."""
     found = np.asarray(value)
     whole = not np.any(divisor) or np.all(found % np.maximum(divisor, 1) == 0)
     if not (np.all(found >= least) and np.all(found <= largest) and whole):
@@ -299,7 +303,7 @@ def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) ->
 
 
 def same(old: Any, new: Any) -> bool:
-    """Return whether arrays, numbers, texts or lists of them are equal, numbers to rounding."""
+    """Return whether arrays, numbers, texts or lists of them are equal, with numbers equal up to rounding."""
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and np.array_equal(old, new)
     if isinstance(old, list | tuple):
@@ -310,7 +314,7 @@ def same(old: Any, new: Any) -> bool:
 
 
 def fields_of(value: Any) -> dict[str, Any] | None:
-    """Return the fields of a named tuple, decoded or not, None of anything else."""
+    """Return the fields of a named tuple, decoded or not, or None for other values."""
     if isinstance(value, Fields):
         return value
     return dict(value._asdict()) if isinstance(value, tuple) and hasattr(value, "_asdict") else None
@@ -347,7 +351,7 @@ def _named(value: dict[str, Any]) -> str:
 
 
 def _put(old: Any, new: Any) -> Any:
-    """Return `new`, which fits (see `require`), in the type of `old`."""
+    """Return `new`, which matches (see `require`), in the type of `old`."""
     if isinstance(new, np.random.Generator):
         bits = type(new.bit_generator)()
         bits.state = new.bit_generator.state

@@ -1,4 +1,4 @@
-"""A trained agent that decides: `Policy`, its durable log, its server, and what a log says of it. Imported when asked for."""
+"""A trained agent that makes decisions: `Policy`, its durable log, its server, and statistics of the log."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A policy's choice, and the record of it that learning needs when feedback arrives."""
+"""A policy's choice, and the record of the choice that an update needs when feedback arrives."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ def as_name(name: Any) -> Name:
     if isinstance(name, str):
         if len(name) > LONGEST_NAME or not _is_unicode(name):
             raise UsageError(
-                f"a class's name is a text of up to {LONGEST_NAME:,} characters of Unicode, got {short(name)}"
+                f"a class's name must be text of up to {LONGEST_NAME:,} characters of Unicode, got {short(name)}"
             )
     elif isinstance(name, int | float):
         if not (math.isfinite(name) if isinstance(name, float) else -LARGEST_NAME <= name < LARGEST_NAME):
-            raise UsageError("a class is named by a finite number, a whole one in 64 bits, or by a text")
+            raise UsageError("a class's name must be text, a finite number, or an integer of at most 64 bits")
     else:
-        raise UsageError(f"a class is named by a text or a number, got {short(name)}")
+        raise UsageError(f"a class's name must be text or a number, got {short(name)}")
     return name
 
 
 def are_alike(one: Name, other: Name) -> bool:
-    """Return whether two equal values name the same class: 1 and 1.0 do (equal in JSON), 1 and True do not."""
+    """Return whether two equal values name the same class: 1 and 1.0 do (they are equal in JSON), 1 and True do not."""
     return type(one) is type(other) or (not isinstance(one, bool) and not isinstance(other, bool))
 
 
@@ -68,21 +68,21 @@ def _is_unicode(text: str) -> bool:
 
 
 class Choice:
-    """A policy's answer to one row, made by the policy from the distribution p (K,) that its agent played from.
+    """A policy's answer to one row, drawn from the distribution p (K,) of its agent.
 
     Attributes
     ----------
     id
-        Names this decision in `Policy.feedback`.
+        Identifies this decision in `Policy.feedback`.
     action
-        The class chosen, by its name in the table.
+        The name of the chosen class, as in the table.
     probability
-        The probability with which it was chosen: what off-policy evaluation divides by.
+        The probability with which the class was chosen, which off-policy evaluation divides by.
     scores
         The probability with which each class would have been chosen, by its name; 0 for classes that were not allowed.
-        They sum to 1, to rounding. It is what the agent plays with, no forecast of being right.
+        The scores sum to 1 up to rounding. They are the agent's action probabilities, not forecasts of being right.
     cost
-        The mean cost of that class in the training's table; None where it is not known.
+        The mean cost of that class in the training table, or None if it is not known.
     """
 
     __slots__ = ("_classes", "_p", "action", "cost", "id", "probability")
@@ -100,11 +100,11 @@ class Choice:
         return dict(zip(self._classes, self._p.tolist(), strict=False))
 
     def __repr__(self) -> str:
-        """Return one line, whatever K is."""
+        """Return one line for any K."""
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
-        """Return the choice as one JSON object; the names of classes under "scores" are texts there, as JSON asks."""
+        """Return the choice as one JSON object; JSON requires that the names of classes under "scores" are texts."""
         return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,11 +124,11 @@ class Held(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A decision as `learn` needs it, so that late feedback is learnt exactly.
+    """A decision with everything that `learn` needs, so that late feedback leads to the exact update.
 
-    An agent's contract is that learning uses its arguments and the agent's state only: what it needs of the state at the
-    time of the decision travels in the payload. So late feedback is learnt with the context, action, distribution and
-    payload of its round, into the current state.
+    An agent's update may use only its arguments and the agent's state. Whatever it needs of the state at the time of
+    the decision is stored in the payload. Late feedback therefore updates the current state with the context, action,
+    distribution and payload of its round.
     """
 
     context: NDArray[np.float64]
@@ -144,5 +144,5 @@ class Record(NamedTuple):
     """None without a holdback."""
 
     def decision(self) -> Decision:
-        """Return the decision to hand to the agent."""
+        """Return the decision in the form that the agent takes."""
         return Decision(self.action, self.probabilities, self.explored, self.payload)

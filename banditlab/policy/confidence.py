@@ -1,8 +1,8 @@
-r"""Anytime-valid intervals: they hold at all times at once, so a share may be monitored and stopped at any time.
+r"""Anytime-valid intervals: they hold at all times at once, so that a share may be monitored and stopped at any time.
 
-For :math:`X_i` in [0, 1] with conditional means :math:`\mu_i` given the past (they may change), any predictable guess
-:math:`G_i` in [0, 1] and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`, with probability at least :math:`1 - 2 \alpha` for
-all t at once (Theorem 4; equation 10 with :math:`c = 1`)
+Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past (they may change). Let :math:`G_i` in [0,
+1] be any predictable guess and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
+:math:`1 - 2 \alpha`, for all t at once (Theorem 4; equation 10 with :math:`c = 1`),
 
 .. math::
 
@@ -12,17 +12,17 @@ all t at once (Theorem 4; equation 10 with :math:`c = 1`)
 
     u(v) = \sqrt{k_1^2 v l + k_2^2 l^2} + k_2 l, \qquad l = \ln h(\log_\eta(v/m)) + \ln(1/\alpha), \quad v \ge m,
 
-and, as :math:`X_i` is sub-Gaussian with variance 1/4, with probability at least :math:`1 - \alpha` for all t at once
-(equation 14)
+and, because :math:`X_i` is sub-Gaussian with variance 1/4, with probability at least :math:`1 - \alpha`, for all t at
+once (equation 14),
 
 .. math::
 
     |\text{mean of } X_1, \dots, X_t - \text{mean of } \mu_1, \dots, \mu_t|
     < \sqrt{(v + \rho) \ln((v + \rho)/(\rho \alpha^2))}/t, \qquad v = t/4,
 
-with :math:`\rho = 10` here, which is narrower while answers are few. In the first
-:math:`k_1 = (\eta^{1/4} + \eta^{-1/4})/\sqrt{2}`, :math:`k_2 = (\sqrt{\eta} + 1)/2`, :math:`h(k) = (k + 1)^s \zeta(s)`;
-here :math:`\eta = 2`, :math:`s = 1.4`, :math:`m = 10`.
+with :math:`\rho = 10` here. The second interval is narrower while there are few answers. In the first interval
+:math:`k_1 = (\eta^{1/4} + \eta^{-1/4})/\sqrt{2}`, :math:`k_2 = (\sqrt{\eta} + 1)/2` and
+:math:`h(k) = (k + 1)^s \zeta(s)`, with :math:`\eta = 2`, :math:`s = 1.4` and :math:`m = 10`.
 
 S. Howard, A. Ramdas, J. McAuliffe, J. Sekhon. Time-uniform, nonparametric, nonasymptotic confidence sequences. Annals
 of Statistics 49, 2021.
@@ -46,14 +46,14 @@ K2 = (math.sqrt(ETA) + 1.0) / 2.0
 
 
 def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
-    r"""Return :math:`u(v)`, which the sum of deviations crosses upwards with probability at most :math:`\alpha`, ever."""
+    r"""Return :math:`u(v)`, which the sum of deviations ever crosses upwards with probability at most :math:`\alpha`."""
     v = np.maximum(np.asarray(v, dtype=np.float64), FIRST)
     l = POWER * np.log(np.log(v / FIRST) / math.log(ETA) + 1.0) + math.log(ZETA) - np.log(alpha)
     return np.asarray(np.sqrt(K1**2 * v * l + (K2 * l) ** 2) + K2 * l)  # (10)
 
 
 def variances(x: Floats) -> Floats:
-    r"""Return :math:`V_0, \dots, V_n` of x (n,), (n + 1,); the guess is the mean of what came before and one half."""
+    r"""Return :math:`V_0, \dots, V_n`, (n + 1,), of x (n,); the guess is the mean of the earlier values and one half."""
     before = np.arange(len(x)) + 1.0
     guess = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]]) if len(x) else np.zeros(0)) / before
     return np.concatenate([[0.0], np.cumsum((x - guess) ** 2)])
@@ -62,7 +62,7 @@ def variances(x: Floats) -> Floats:
 def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
     """Return mean, low and high after each of x (n,) in [0, 1]; the intervals hold at all n times at once.
 
-    They are the intersection of two intervals, each at half of 1 - level.
+    They are the intersection of two intervals, each with an error probability of half of 1 - level.
     """
     x = np.asarray(x, dtype=np.float64)
     t = np.arange(1.0, len(x) + 1.0)
@@ -78,13 +78,14 @@ BLOCK = 32
 
 
 def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
-    """Return from which of x (n,) on the mean is surely above the mean before, None where it is at no place.
+    """Return the index in x (n,) from which on the mean is significantly above the mean before, or None if there is
+    none.
 
-    The place returned is the one where the two intervals lie furthest apart. If the conditional mean never rises above
-    its average so far (it may fall, as a policy learns), a place is ever returned, at whatever n one looks, with
-    probability at most 1 - level: half of it is for the sequence from the start, half is spread over sequences that
-    start anew at every 32nd answer, in the proportion :math:`1/k^2`. (Starting anew: S. Shekhar, A. Ramdas. Reducing
-    sequential change detection to sequential estimation. ICML 2024.)
+    The index is the one at which the two intervals are furthest apart. Suppose that the conditional mean never rises
+    above its average so far (it may fall, as a policy improves). Then an index is ever returned, for whatever n, with
+    probability at most 1 - level. Half of it is for the sequence from the start. The other half is divided among
+    sequences that restart at every 32nd answer, in the proportion :math:`1/k^2`. (Restarts: S. Shekhar, A. Ramdas.
+    Reducing sequential change detection to sequential estimation. ICML 2024.)
     """
     x = np.asarray(x, dtype=np.float64)
     n = len(x)

@@ -1,4 +1,4 @@
-"""Connections to a log's database, SQLite's or PostgreSQL's, which give up where it does not answer in time."""
+"""Connections to a log's database, SQLite's or PostgreSQL's, with a time limit for its response."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _file(path: str, write: bool) -> sa.Engine:
             place.touch(0o600)
             keep_entry(place.parent)
         if place.stat().st_nlink > 1:  # under each name there would be another write-ahead file
-            raise LogError(f"{path}: the file has two names (hard links); a log must have one")
+            raise LogError(f"{path}: the file has two names (hard links), and a log must have one name only")
     except OSError as error:
         raise LogError(f"{path}: cannot be {'written' if write else 'read'} ({error.strerror})") from None
 

@@ -1,9 +1,9 @@
-"""A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it. Nothing in it is
-executed.
+"""A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it; no code in it is
+run.
 
-The header holds names, counts, provenance and the agent's own header. Arrays: `state...` the agent's, `encoder` the bytes of
-the encoder, `open...` decisions that wait for feedback, `other` the file of the policy that takes a holdback. Checksums detect
-damage; they are not a signature.
+The header has names, counts, provenance and the agent's own header. The arrays are `state...` of the agent, `encoder`,
+the bytes of the encoder, `open...`, decisions without feedback, and `other`, the file of the holdback policy. Checksums
+detect damage; they are not a signature.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class Training(Plain):
 
 
 class Waiting(Plain):
-    """A decision that waits for feedback; its arrays are `open.N.x`, `open.N.p` and, with `payload`, `open.N.payload`."""
+    """A decision without feedback so far; its arrays are `open.N.x`, `open.N.p` and, with `payload`, `open.N.payload`."""
 
     id: str
     at: float = 0.0
@@ -105,7 +105,7 @@ class Head(Plain):
     @classmethod
     def _named_once(cls, names: list[Any]) -> list[Any]:
         if len(names) < 2 or len(set(names)) < len(names):
-            raise ValueError("at least two classes, each named once")
+            raise ValueError("at least two classes, with different names, are needed")
         return names
 
 
@@ -164,7 +164,7 @@ def read(path: str | os.PathLike[str]) -> Parts:
     Raises
     ------
     UsageError
-        The file does not exist, is no policy, is damaged, or has an impossible state.
+        The file does not exist, is not a policy's file, is damaged, or has an impossible state.
     """
     data = saved.read_whole(path)
     if data.startswith(SQLITE):
@@ -182,7 +182,7 @@ def unpacked(data: bytes, source: str) -> Parts:
 
 
 def head_of(data: bytes, source: str) -> Head:
-    """Return the header of a policy's bytes; nothing is built."""
+    """Return the header of a policy's bytes without building the policy."""
     return _opened(data, source)[0]
 
 
@@ -200,10 +200,10 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
 
     rng = saved.decode(head.rng, "rng", {})
     if not isinstance(rng, np.random.Generator):
-        raise ValueError("its generator is none")
+        raise ValueError("its generator is invalid")
     cls = registry().load("agents", head.agent)
     if not issubclass(cls, Agent):
-        raise ValueError(f"{head.agent} learns from labels: a policy's agent sees one bit")
+        raise ValueError(f"{head.agent} observes labels, and a policy's agent must learn from one bit")
     encoder = Encoder.from_bytes(arrays.pop(ENCODER).tobytes())
     state = {name: arrays.pop(name) for name in list(arrays) if name.split(".")[0] == STATE}
     agent = cls.from_data(head.player, state, size, "its agent")
@@ -212,7 +212,7 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
         setattr(core, name, getattr(head, name))
     K, d = agent.problem.n_classes, agent.problem.n_features
     if (K, d) != (len(head.classes), encoder.d) or not np.isclose(agent.problem.radius, encoder.radius, rtol=1e-9):
-        raise ValueError("its agent, encoder and classes do not fit together")
+        raise ValueError("its agent, encoder and classes do not match")
     core.retired = {k for k in head.retired if 0 <= k < K}
     if len(core.retired) != len(head.retired) or len(core.retired) >= K:
         raise ValueError("its retired classes are not classes of the policy")
@@ -220,10 +220,10 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     other = unpacked(arrays.pop(OTHER).tobytes(), "its other policy") if OTHER in arrays else None
     core.added = {k: n for k, n in head.added}  # noqa: C416 - pairs are lists
     if len(core.added) < len(head.added) or any(not 0 <= k < K or n < 0 for k, n in head.added):
-        raise ValueError("its added classes are none")
+        raise ValueError("its added classes are invalid")
     pending = {each.id: (each.at, core.admitted(_record(i, each, arrays, d))) for i, each in enumerate(head.waiting)}
     if arrays:
-        raise ValueError("there are arrays that belong to nothing")
+        raise ValueError("it has arrays without a use")
     parts = Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule_of(head))
     return with_holdback(parts, head.holdback, other)
 
@@ -239,14 +239,14 @@ def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
 
 
 def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
-    """Raise a UsageError where another policy decides by other columns or between other classes."""
+    """Raise a UsageError if another policy has other columns or classes."""
     classes = other.core.classes
     if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
         raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")
 
 
 def rule_of(head: Head) -> Unanswered:
-    """Return what becomes of decisions that nobody answers, or raise a UsageError."""
+    """Return the rule for decisions without an answer, or raise a UsageError."""
     return checked(*head.unanswered) or Unanswered()
 
 
@@ -256,7 +256,7 @@ def _record(i: int, waiting: Waiting, arrays: dict[str, np.ndarray], d: int) -> 
     vectors = [x, p] if payload is None else [x, p, payload]
     fits = all(v.ndim == 1 and v.dtype == np.float64 for v in vectors) and x.shape == (d,)
     if not (fits and 0 <= waiting.action < len(p)):
-        raise ValueError(f"its open decision {i} is none")
+        raise ValueError(f"its open decision {i} is invalid")
     return Record(x, waiting.action, p, waiting.explored, payload, waiting.generation)
 
 

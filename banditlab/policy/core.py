@@ -1,23 +1,23 @@
-r"""The part of a policy that a replay repeats bit for bit: agent, classes, generator. It knows no clock, no id, no file.
+r"""The part of a policy that a replay repeats bit for bit: agent, classes and generator, without clock, ids and files.
 
-The distribution that is played is the agent's own p, but where some classes are not allowed (or are retired): there it
-is p cut to the allowed classes and divided by its sum s, or uniform over them where :math:`s = 0`. The agent's draw
-stands where it is allowed, else the action is drawn anew: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
+Actions are drawn from the agent's own p, unless some classes are not allowed (or are retired). Then they are drawn from
+p cut to the allowed classes and divided by its sum s, or uniformly over them if :math:`s = 0`. The agent's draw is used
+if it is allowed; otherwise the action is drawn again: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
 
-Where a class was added, or the policy has a floor, q stands for that distribution and what is played is
+If a class was added, or the policy has a floor, let q be that distribution. Actions are then drawn from
 
 .. math::
 
     P(k) = \epsilon + (1 - K' \epsilon) (f_k + (1 - \textstyle\sum_j f_j)\, q_k), \qquad
     f_k = \min(1, (\text{YOUNG}/n_k)^2) \min(1/4, 1/(2 J)), \tag{1}
 
-:math:`\epsilon` the floor, K' the number of allowed classes, J that of the allowed ones among those that were added,
-:math:`n_k` how often such a class was chosen so far, :math:`f_k = 0` for all others. An action that is not the agent's own
-is drawn anew. The distribution that is played is reported, logged and handed back to the agent with the feedback, so
-importance weights and inverse propensities are right.
+:math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed classes among those that
+were added. :math:`n_k` is the number of times such a class was chosen so far, and :math:`f_k = 0` for all other
+classes. An action that is not the agent's own is drawn again. The distribution that is used is reported, logged and
+returned to the agent with the feedback, so that importance weights and inverse propensities are right.
 
-With a holdback h, another policy with the distribution b (uniform over the allowed classes by default) takes a decision with
-probability h, and q above is :math:`(1 - h) q + h b`.
+With a holdback h, another policy with the distribution b (by default uniform over the allowed classes) makes a decision
+with probability h, and q above is :math:`(1 - h) q + h b`.
 """
 
 from __future__ import annotations
@@ -56,16 +56,16 @@ SHARES = (0.001, 0.999)
 
 
 class Core:
-    """An agent over named classes, some of them retired.
+    """An agent with named classes, some of which may be retired.
 
     Parameters
     ----------
     agent
-        An agent that sees one bit.
+        An agent that learns from one bit.
     classes
-        The K classes' names.
+        The names of the K classes.
     rng
-        Draws where the agent's own draw is not allowed, or has to make room for the least probabilities.
+        Generator of draws that replace the agent's own draw, if that is not allowed or because of least probabilities.
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
@@ -111,7 +111,9 @@ class Core:
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
-        """Return the mask of classes that may be chosen, None for all; a UsageError for an empty or unsupported one."""
+        """Return the mask of classes that may be chosen, or None for all; raise a UsageError if it is empty or
+        unsupported.
+        """
         if allowed is None and not self.retired:
             return None
         K = len(self.classes)
@@ -135,8 +137,8 @@ class Core:
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
-                f"{what}: {agent.id} stores numbers of the class it chose until feedback comes, so it cannot be replaced by "
-                "another class; train with another agent, for instance stackcb"
+                f"{what}: {agent.id} stores numbers of the class it chose until feedback arrives, so that the class cannot be "
+                "replaced by another one; train with another agent, for instance stackcb"
             )
 
     def add(self, name: Name) -> None:
@@ -145,12 +147,12 @@ class Core:
         if name in self._places:
             k = self.place(name)
             if k not in self.retired:
-                raise UsageError(f"there is a class called {name!r} already")
+                raise UsageError(f"there is already a class called {name!r}")
             self._require_room(self.floor, 1)
             self.retired.remove(k)
             return
         if type(name) is not type(self.classes[0]):
-            raise UsageError(f"the classes' names are of type {type(self.classes[0]).__name__}, got {name!r}")
+            raise UsageError(f"class names must have the type {type(self.classes[0]).__name__}, got {name!r}")
         self._require_room(self.floor, 1)
         self._take(grown(self.agent))
         self._places[name] = len(self.classes)
@@ -159,15 +161,16 @@ class Core:
         self.generation += 1
 
     def set_floor(self, floor: float) -> None:
-        """Set the smallest probability of allowed classes; a UsageError if they are too many for it."""
+        """Set the smallest probability of allowed classes; raise a UsageError if there are too many classes for it."""
         self._require_room(probability("floor", floor), 0)
         if floor > 0.0:
             self.require_replaceable("floor")
         self.floor = float(floor)
 
     def set_holdback(self, share: float, other: Core | None = None) -> None:
-        """Set the holdback: another policy, or uniform choice, makes a share of the decisions; a UsageError if
-        unsupported."""
+        """Set the holdback, a share of decisions for another policy or uniform choice; raise a UsageError if
+        unsupported.
+        """
         low, high = SHARES
         if share and not low <= probability("holdback", share) <= high:
             raise UsageError(f"holdback must be 0, or from {low:g} to {high:g}, got {share:g}")
@@ -178,14 +181,15 @@ class Core:
     def _require_room(self, floor: float, more: int) -> None:
         able = len(self.classes) - len(self.retired) + more
         if floor * able > 1.0:
-            raise UsageError(f"floor must be at most 1/{able} where {able} classes may be chosen, got {floor:g}")
+            raise UsageError(f"floor must be at most 1/{able} because {able} classes may be chosen, got {floor:g}")
 
     def retire(self, name: Name) -> None:
-        """Retire a class: it is not chosen any more. Its model stays, and feedback on earlier choices is still learnt
-        from."""
+        """Retire a class, which is not chosen any more; its model remains and is updated by feedback on earlier
+        choices.
+        """
         k = self.place(name)
         if k in self.retired:
-            raise UsageError(f"the class {name!r} is retired already")
+            raise UsageError(f"the class {name!r} is already retired")
         if len(self.classes) - len(self.retired) <= 1:
             raise UsageError(f"{name!r} is the last class that is not retired")
         self.require_replaceable("retire")
@@ -201,7 +205,7 @@ class Core:
         return self.choose_own(x, mask)
 
     def choose_own(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Do as `choose` at a context known to be valid: (d,), of norm at most R, contiguous, read-only."""
+        """Choose as `choose` does at a context known to be valid: (d,), of norm at most R, contiguous, read-only."""
         if self._quick:
             action, p, explored, payload = self._verbs(x).decide(self.agent, x)
         else:
@@ -245,7 +249,7 @@ class Core:
     def admitted(self, record: Record) -> Record:
         """Return a stored decision for `learn_own`, or raise a UsageError if this agent cannot have made it."""
         if record.generation > self.generation:
-            raise UsageError("a decision among classes that are still to come")
+            raise UsageError("the decision has classes that are added only later")
         if record.generation < self.generation:  # nothing is learnt from it
             return record
         self._require(record)
@@ -264,7 +268,7 @@ class Core:
             fits = bool(0 <= s[0] < K)  # compiled code takes it for a place
         if not fits:
             raise UsageError(
-                f"a decision that is none of this {self.agent.id}'s: its shapes, action, distribution or payload"
+                f"the decision was not made by this {self.agent.id}: its shapes, action, distribution or payload differ"
             )
 
     def _cut(self, action: int, p: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64]]:
@@ -299,23 +303,23 @@ class Core:
         return np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
 
     def warm(self) -> None:
-        """Compile the kernels: a copy of the agent decides and learns once."""
+        """Compile the kernels: a copy of the agent decides and is updated once."""
         twin, x = copy.deepcopy(self.agent), np.zeros(self.agent.problem.n_features)
         x[0] = self.agent.problem.radius / 2
         twin.learn(x, twin.act(x), True)
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Learn from feedback on a decision that is checked first.
+        """Update with feedback on a decision, after a check of the decision.
 
         Raises
         ------
         UsageError
-            The decision is not one of this agent's; nothing was learnt.
+            The decision was not made by this agent; nothing was updated.
         """
         self.learn_own(self.admitted(record), correct)
 
     def learn_own(self, record: Record, correct: bool) -> None:
-        """Learn from feedback on a decision of `choose_at` or `admitted`; nothing is checked."""
+        """Update with feedback on a decision of `choose_at` or `admitted`, without a check."""
         if record.generation == self.generation:
             if self._quick:
                 self._verbs(record.context).learn(record, correct)
@@ -325,7 +329,7 @@ class Core:
         self.right += correct
 
     def learn_of_another(self, x: NDArray[np.float64], action: int, p: NDArray[np.float64], correct: bool) -> None:
-        """Learn from feedback on an action that another policy drew from p (K,) at the context x (d,)."""
+        """Update with feedback on an action that another policy drew from p (K,) at the context x (d,)."""
         record = self.choose(x, None)
         if action != record.action and self.agent.id in CHOSEN_READ_AGAIN and record.payload is not None:
             record.payload[:] = math.nan
@@ -333,15 +337,12 @@ class Core:
 
 
 def _is_distribution(p: NDArray[np.float64], action: int) -> bool:
-    """Return whether an action may have been drawn from p (K,): no NaN, and a probability that learning can divide
-    by."""
+    """Return whether an action may have been drawn from p (K,): no NaN, and a probability that an update can divide by."""
     return bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[action] > 0.0)
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
-    """Return the payload in the form of the log; a plug-in's payload may have none."""
+    """Return the payload in the form of the log, which a plug-in's payload may not have."""
     if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
         return payload
-    raise PlayerError(
-        f"{agent.id}: a payload that is logged is an array of numbers (n,), got a {type(payload).__name__}"
-    )
+    raise PlayerError(f"{agent.id}: a logged payload must be an array of numbers (n,), got a {type(payload).__name__}")

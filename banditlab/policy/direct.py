@@ -17,19 +17,20 @@ OWN = ("view", "act_at", "learn_at", "_decide", "_receive")
 
 
 def is_direct(agent: Agent) -> bool:
-    """Return whether an agent's methods do only what those of `KernelActor` do."""
+    """Return whether an agent uses the methods of `KernelActor` unchanged."""
     kind = type(agent)
     return isinstance(agent, KernelActor) and all(getattr(kind, name) is getattr(KernelActor, name) for name in OWN)
 
 
 class Direct:
-    """An agent's kernels for the types of one state: the same numbers as `act_at` and `learn_at`, a third of their time.
+    """An agent's kernels for the types of one state, with the results of `act_at` and `learn_at` in a third of the
+    time.
 
     Parameters
     ----------
     agent
-        One of which `is_direct` holds. Its state's arrays may change, the state itself may not: whoever calls looks whether
-        `state` still is the agent's.
+        An agent for which `is_direct` is true. Its state's arrays may change, but the state object must not be
+        replaced: the caller checks that `state` is still the agent's.
     x
         A context (d,), read-only.
     """
@@ -53,6 +54,6 @@ class Direct:
         return answer, p, False if self._explores else None, payload
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Learn from a decision of this agent; kernels get copies of its arrays."""
+        """Update with feedback on a decision of this agent; kernels receive copies of its arrays."""
         payload: Any = record.payload
         self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

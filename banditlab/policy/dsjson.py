@@ -41,11 +41,11 @@ class Line(NamedTuple):
     action
         _labelIndex, from 0, or _label_Action - 1, or the first of `a` - 1.
     actions, probabilities
-        a (from 1) and p: the actions in the order they were offered, with their probabilities.
+        a (from 1) and p: the actions in the order in which they were offered, with their probabilities.
     shared, multi
         c: the context, and the features of each action.
     drop
-        pdrop, with which such events were not written.
+        pdrop, the probability with which such events were not written.
     """
 
     id: str
@@ -85,10 +85,10 @@ def line_of(text: str) -> Line | str:
 
 
 def read_dsjson(path: str, policy: str | None) -> Source:
-    """Return the log of a dsjson file, or raise a UsageError. Actions are named by their places in _multi, from 1.
+    """Return the log of a dsjson file, or raise a UsageError. Actions are named by their positions in _multi, from 1.
 
-    Each line is parsed once. What is evaluated is stored in a temporary file, about as large as the log, until the numbers of
-    all lines are known.
+    Each line is parsed once. The fields for the evaluation are stored in a temporary file, about as large as the log,
+    until all lines are read.
     """
     if policy not in (None, "uniform"):
         raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")

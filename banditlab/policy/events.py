@@ -1,4 +1,4 @@
-"""What a policy's log holds: decisions, feedback and changes of the classes, in one sequence, each with a checksum."""
+"""The events of a policy's log: decisions, feedback and changes of the classes, in one sequence, each with a checksum."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditlab.policy.choice import Held, Name, Record
 
 
 class Decided(NamedTuple):
-    """A decision that was taken."""
+    """A decision."""
 
     seq: int
     """Its place among all events, from 1."""
@@ -72,7 +72,7 @@ def to_bytes(x: NDArray[np.float64]) -> bytes:
 
 
 def from_bytes(data: bytes) -> NDArray[np.float64]:
-    """Return the numbers (n,) that `to_bytes` wrote; a ValueError for other bytes."""
+    """Return the numbers (n,) that `to_bytes` wrote, or raise a ValueError for other bytes."""
     sparse, n = struct.unpack_from("<BI", data) if len(data) >= 5 else (2, 0)
     m = (len(data) - 5) // 12 if sparse else n
     if sparse > 1 or n > MOST_NUMBERS or len(data) != 5 + (8 + 4 * sparse) * m:
@@ -142,7 +142,7 @@ def row_of(event: Event) -> dict[str, Any]:
 
 
 def checksum(values: Sequence[Any]) -> int:
-    """Return the CRC-32 over values in order: the bytes of blobs, the texts of all others."""
+    """Return the CRC-32 checksum over values in order: the bytes of blobs, and the texts of all others."""
     crc = zlib.crc32(repr([len(v) if isinstance(v, bytes) else v for v in values]).encode())
     for value in values:
         if isinstance(value, bytes):
@@ -179,6 +179,6 @@ def _event_of(row: Mapping[str, Any]) -> Event:
 
 
 def blanked(event: Decided) -> Decided:
-    """Return a decision without its context, its payload (which an agent makes from the context) and its person."""
+    """Return a decision without its context, its payload (which an agent computes from the context) and its person."""
     record = event.record._replace(context=np.zeros(0), payload=None, generation=NEVER)
     return event._replace(record=record, person=None)

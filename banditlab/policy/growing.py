@@ -1,8 +1,8 @@
 """Add a class to an agent with one model per class; the other models are unchanged.
 
-The new state is found by comparing two untrained agents, with K and with K + 1 classes. An array
-that is longer there holds the old one in its first part; a number that differs (a factor K, the size of a payload) is the new
-one's; everything else is what was learnt.
+The new state is found by comparing two untrained agents, with K and with K + 1 classes. The first part of an array that
+is longer in the second agent is the old array. A number that differs (a factor K, the size of a payload) is that of the
+second agent. Everything else is copied from the trained agent.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ GROWING = (
 def grown(agent: Any) -> Agent:
     """Return an agent with one more class, the last, without data, and the same generator.
 
-    `stackcb` learns the rounds in its memory again, the last 2,000 at most, where its models do not lie class by class.
+    `stackcb` replays the rounds in its memory, the last 2,000 at most, if its models are not stored class by class.
 
     Raises
     ------
@@ -36,8 +36,8 @@ def grown(agent: Any) -> Agent:
     """
     if agent.id not in GROWING:
         raise UsageError(
-            f"{agent.id} cannot take another class: its state is not one model for each class; train a new policy, or use "
-            f"one of {', '.join(GROWING)}"
+            f"{agent.id} does not support another class, because its state is not one model per class; train a new policy, "
+            f"or use one of {', '.join(GROWING)}"
         )
     p, settings = agent.problem, agent.params()
     wider = Problem(p.n_features, p.n_classes + 1, p.radius, p.horizon)
@@ -52,7 +52,7 @@ def grown(agent: Any) -> Agent:
 
 
 def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
-    """Return `new` with what `old` has learnt since it was `untaught`."""
+    """Return `new` with the changes of `old` since it was `untaught`."""
     if isinstance(old, np.ndarray):
         return _array(old, untaught, new, path)
     if isinstance(old, np.random.Generator):
@@ -67,7 +67,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
     if untaught == new:
         return old
     if old != untaught:
-        raise UsageError(f"{path} depends on the number of classes and on what was learnt: no class can be added")
+        raise UsageError(f"{path} depends on the number of classes and on past updates: no class can be added")
     return new
 
 
@@ -87,6 +87,6 @@ def _array(old: np.ndarray, untaught: np.ndarray, new: np.ndarray, path: str) ->
     merged = new.copy(order="K")
     moved = old != untaught
     if np.any(moved & (untaught != new[place])):
-        raise UsageError(f"{path} depends on the number of classes and on what was learnt: no class can be added")
+        raise UsageError(f"{path} depends on the number of classes and on past updates: no class can be added")
     merged[place] = np.where(moved, old, new[place])
     return merged

@@ -1,15 +1,15 @@
-r"""Is a policy better than its holdback policy? An interval of the difference that holds at every time at once.
+r"""A comparison of a policy with its holdback policy: an interval of the difference that holds at every time at once.
 
-Of the decisions with a holdback h, action a was played with the probability P and would have been chosen by the other policy
-with the probability o. With the reward r and any number c from earlier decisions, the terms
+Consider decisions with a holdback h. Action a was played with the probability P, and the holdback policy would have
+chosen it with the probability o. With the reward r and any number c from earlier decisions, the terms
 
 .. math::
 
     D = (r - c)\, \frac{1 - o/P}{1 - h}, \qquad |D| \le B = \max(1/h, 1/(1 - h)), \tag{1}
 
-have the conditional mean :math:`v - v'`, the difference of the two policies' expected rewards: with the policy's own
-probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is that of
-`banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
+have the conditional mean :math:`v - v'`, the difference of the two policies' expected rewards. With the policy's own
+probability p, :math:`P = (1 - h) p + h o`, so that the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is
+that of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ FAR = 4.5
 
 
 class Holdback(NamedTuple):
-    """The comparison of a policy with its holdback policy since the holdback last changed."""
+    """The comparison of a policy with its holdback policy since the last change of the holdback."""
 
     decisions: int
     held: int
@@ -62,7 +62,7 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     Parameters
     ----------
     marks, played
-        (n,) of each decision: whether it was held back, h and o; P.
+        (n,) for each decision: whether it was held back, h and o; P.
     places, correct
         (m,) the decisions that count, and their rewards.
     """

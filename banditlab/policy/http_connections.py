@@ -1,4 +1,4 @@
-"""HTTP connections with limits: how many, how long each may wait for its client, and how much unread output they hold."""
+"""HTTP connections with limits on their number, on the waiting time for a client, and on unread output."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ Base: Any = H11Protocol
 
 
 def files() -> float:
-    """Return how many files this process may have open."""
+    """Return the number of files that this process may have open."""
     try:
         import resource
     except ImportError:  # Windows has no such limit
@@ -74,7 +74,9 @@ class Pool:
             next(iter(self.waiting), connection).abort()
 
     def bound_unread(self) -> None:
-        """Close the connections that have waited longest for their client to read while all together hold too much."""
+        """Close the connections that have waited longest for their client to read if the total unread output is too
+        large.
+        """
         unread = sum(one.transport.get_write_buffer_size() for one in self.open)
         for one in list(self.waiting):
             if unread <= UNREAD:
@@ -88,7 +90,7 @@ class Pool:
 
 
 class Connection(Base):
-    """A connection that is closed if its client sends no request or reads no answer in time."""
+    """A connection that is closed if its client does not send a request or read an answer in time."""
 
     pool: Pool
     """Set by `protocol`."""
@@ -138,8 +140,9 @@ class Connection(Base):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection when the server stops, after the current answer, so that its client reads an end and no
-        reset."""
+        """Close the connection when the server stops, after the current answer, so that its client does not see a
+        reset.
+        """
         self._stopping = True
         if self.cycle is None or self.cycle.response_complete:
             self._linger()

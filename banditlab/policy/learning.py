@@ -30,30 +30,30 @@ def train_from_log(
     seed: int = 0,
     floor: float = 0.0,
 ) -> Evaluated:
-    """Write a policy that learnt from the first 80 % of a log's answered decisions, and evaluate it on the others.
+    """Train a policy on the first 80 % of a log's answered decisions, write it, and evaluate it on the other decisions.
 
-    The agent learns each decision with the action and the probabilities of the log. It has the columns, classes and
-    rule for unanswered decisions of the log's policy, so that either can be the other's holdback policy.
+    The agent is updated with each decision's action and probabilities in the log. It has the columns, classes and rule
+    for unanswered decisions of the log's policy, so that either policy can be the other's holdback policy.
 
     Parameters
     ----------
     log
-        The log, as `Policy.resume` takes it.
+        The log, as for `Policy.resume`.
     out
-        Where to write the policy.
+        Path of the policy's file.
     agent, settings, seed, floor
         As in `Policy.train`.
 
     Returns
     -------
     Evaluated
-        What the policy would have earned on the decisions that it did not learn from.
+        The estimated value of the policy on the decisions that it was not trained on.
 
     Raises
     ------
     UsageError
-        Fewer than two answered decisions, an unknown agent or setting, or an agent that cannot learn of another action than
-        its own.
+        There are fewer than two answered decisions, the agent or a setting is unknown, or the agent cannot be updated
+        with actions that it did not choose.
     LogError
         The log cannot be read.
     """

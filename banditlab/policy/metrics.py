@@ -1,4 +1,4 @@
-"""A server's metrics in Prometheus' format."""
+"""A server's metrics in the Prometheus format."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ COUNTS = (
 
 
 class Metrics:
-    """One server's counters, in a registry of their own; `counts` are the policy's, by the values of the labels of `COUNTS`."""
+    """One server's counters, in a separate registry; `counts` are the policy's, by the values of the labels of
+    `COUNTS`.
+    """
 
     media_type = CONTENT_TYPE_LATEST
 
@@ -44,7 +46,7 @@ class Metrics:
         self.failures = Counter("banditlab_log_failures", "Commits that failed", registry=own)
 
     def collect(self) -> Iterator[CounterMetricFamily]:
-        """Yield the policy's counts as they are now."""
+        """Yield the policy's current counts."""
         for (name, text, label), counts in zip(COUNTS, self._counts, strict=True):
             found = CounterMetricFamily(f"banditlab_{name}", text, labels=[label])
             for value, count in dict(counts).items():

@@ -26,12 +26,12 @@ BLUE, RED, GREY = "#0072B2", "#D55E00", "#777777"
 
 
 def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
-    """Draw a log's status into a file, by its ending: .svg, .png or .pdf.
+    """Draw a log's status into a file of the format given by its extension: .svg, .png or .pdf.
 
     Raises
     ------
     UsageError
-        Another ending, or a file that cannot be written.
+        The extension is another one, or the file cannot be written.
     """
     with _figure(path, 10.0) as figure:
         first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
@@ -60,12 +60,12 @@ def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) 
 
 @contextmanager
 def _figure(path: str | os.PathLike[str], width: float) -> Iterator[Figure]:
-    """Yield a figure and write it to the file at the end."""
+    """Yield a figure, and write it to the file at the end of the block."""
     from matplotlib import rc_context
     from matplotlib.figure import Figure
 
     if Path(path).suffix.lower() not in (".svg", ".png", ".pdf"):
-        raise UsageError(f"--picture {path}: the ending must be .svg, .png or .pdf")
+        raise UsageError(f"--picture {path}: the extension must be .svg, .png or .pdf")
     with rc_context(
         {
             "svg.hashsalt": "banditlab",

@@ -48,8 +48,7 @@ ID = re.compile("[0-9a-f]{32}")
 
 
 class Context(NamedTuple):
-    """A row to decide: x (d,), read-only; KEY=VALUE of its person; columns filled in, and columns with unknown
-    categories."""
+    """A row to decide: x (d,), read-only; KEY=VALUE of its person; imputed columns; columns with unknown categories."""
 
     x: NDArray[np.float64]
     person: str | None
@@ -62,7 +61,7 @@ _LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """In a forked process, close the policies whose logs the parent writes."""
+    """Close, in a forked process, the policies whose logs the parent process writes."""
     for policy in list(_LOGGED):
         policy._let_go()
 
@@ -72,21 +71,22 @@ if hasattr(os, "register_at_fork"):
 
 
 class Policy:
-    """A trained agent that decides.
+    """A trained agent that makes decisions.
 
-    `Policy.load` gives one that keeps its open decisions in memory; `Policy.open` gives one that writes every decision and
-    every answer to a log before it acknowledges it. A lock admits one thread at a time. Do not call the constructor.
+    `Policy.load` returns a policy that stores its open decisions in memory. `Policy.open` returns a policy that writes
+    every decision and every answer to a log before it acknowledges it. A lock admits one thread at a time. Do not call
+    the constructor.
 
     Parameters
     ----------
     parts
-        What a policy's file holds.
+        The content of a policy's file.
     log
-        Where decisions and answers are written; None keeps them in memory.
+        The log of decisions and answers; None stores them in memory.
     snapshot_every
-        Events of the log after which the whole state is written again.
+        Number of log events after which the whole state is written again.
     person
-        The key of a row that says whose decision it is; see `open`.
+        The key of a row that identifies the person of the decision; see `open`.
     extra
         "refuse" or "ignore", see `open`.
     """
@@ -156,14 +156,14 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse", **now: Any) -> Self:
-        """Return the policy of a file, without a log: decisions that wait for feedback are kept in memory and by `save`.
+        """Return the policy of a file, without a log: decisions without feedback are stored in memory and by `save`.
 
-        The file may come from anybody: it is data, nothing in it is run. All other parameters: see `open`.
+        The file need not be trusted: it is data, and no code in it is run. For the other parameters, see `open`.
 
         Raises
         ------
         UsageError
-            No such file, or it is damaged, no policy's, or of an agent that is not installed.
+            The file does not exist, is damaged, is not a policy's file, or needs an agent that is not installed.
         """
         return cls(_with(read(path), **now), extra=extra)
 
@@ -178,43 +178,44 @@ class Policy:
         extra: str = "refuse",
         **now: Any,
     ) -> Self:
-        """Return the policy of a file with its log: as it stood at the last event of the log, bit for bit.
+        """Return the policy of a file with its log, in the exact state at the last event of the log.
 
         Parameters
         ----------
         path
-            The policy's file. Once there is a log, the log has the newer state, and the file says only whose it is.
+            The policy's file. If the log exists, it has the newer state, and the file only identifies the policy.
         log
-            A file of SQLite, made where there is none, or the address of a PostgreSQL database (extra `postgres`), for
-            instance "postgresql://user@host/database".
+            A file of SQLite, which is created if it does not exist, or the address of a PostgreSQL database (extra
+            `postgres`), for instance "postgresql://user@host/database".
         snapshot_every
-            Events after which the whole state is written to the log, so that fewer have to be played again.
+            Number of events after which the whole state is written to the log, so that fewer events must be replayed.
         person
-            A key of the rows whose value says whose decision it is, such as a customer's number; it need not be a column of
-            the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
+            A key of the rows whose value identifies the person of a decision, such as a customer number. It need not be
+            a column of the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
         extra
-            What happens to a key of a row that is not a column of the table: "refuse" refuses the row, "ignore" leaves the key
-            aside. A misspelt column is such a key.
+            The rule for a key of a row that is not a column of the table: "refuse" rejects the row, "ignore" ignores
+            the key. A misspelt column is such a key.
         floor
-            The least probability of any allowed class from now on, at most one over their number; by default what the log or
-            the file says. The probabilities in choices and in the log are those played with it.
+            The least probability of any allowed class from now on, at most one over their number. The default is the
+            value in the log or the file. The probabilities in choices and in the log include it.
         holdback, holdback_policy
-            The share of decisions that another policy takes from now on, 0 or from 0.001 to 0.999, and that policy: "uniform",
-            or a policy's file with the same columns, recipe and classes, which decides and does not learn. By default what the
-            log or the file says. Which decisions were held back is marked in the log, and `status_of_log` compares both. The
-            probabilities in choices and in the log are those of both together.
+            The share of decisions that another policy makes from now on, 0 or from 0.001 to 0.999, and that policy. The
+            policy is "uniform", or a policy's file with the same columns, recipe and classes, which decides and is not
+            updated. The defaults are those in the log or the file. The log marks these decisions, and `status_of_log`
+            compares both policies. The probabilities in choices and in the log are those of both policies together.
         unanswered, after
-            What becomes of a decision without an answer, by default what the log or the file says. "wrong": it is closed as
-            soon as it is older than `after` by the policy's clock, for instance "30 min" or "2 days", and learnt from as an
-            action that was wrong; an answer that comes later is refused. "ignored": nothing is learnt from it; `after` is how
-            late an answer still counts in the log's status. The log stores a new choice, for this and later times.
+            The rule for a decision without an answer; the default is the rule in the log or the file. "wrong": the
+            decision is closed when it is older than `after` by the policy's clock, for instance "30 min" or "2 days",
+            and counts as a wrong action. A later answer is rejected. "ignored": the agent is not updated, and `after`
+            is the time within which an answer counts in the log's status. The log stores a new choice, for this and
+            later times.
 
         Raises
         ------
         UsageError
-            The file is not a policy's, or the log is another policy's.
+            The file is not a policy's file, or the log belongs to another policy.
         LogError
-            Another process writes to the log; it cannot be opened or written; it is damaged.
+            Another process writes to the log, or the log cannot be opened or written, or is damaged.
         """
         from banditlab.policy.log import EventLog
 
@@ -228,7 +229,9 @@ class Policy:
                 store.keep(0, policy._snapshot())
                 store.own(parts.uid)
             elif uid != parts.uid:
-                raise UsageError(f"{store.source}: the log of another policy than {path}; give this one its own log")
+                raise UsageError(
+                    f"{store.source}: the log belongs to another policy than {path}; use a separate log for this one"
+                )
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))
@@ -239,7 +242,7 @@ class Policy:
 
     @classmethod
     def resume(cls, log: str | os.PathLike[str]) -> Self:
-        """Return the policy of a log as it stood at the last event, without its file; errors are those of `open`."""
+        """Return the policy of a log in its state at the last event, without its file; errors are those of `open`."""
         from banditlab.policy.log import EventLog
 
         EventLog(os.fspath(log), write=False).close()  # none is made where there is none
@@ -249,13 +252,17 @@ class Policy:
         return policy
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to one file, open decisions included (with a log they are in the log); whole or not at all."""
+        """Write the policy to one file, either completely or not at all; with a log, open decisions are in the log
+        only.
+        """
         with self._lock:
             self._ready()
             write_whole(path, self._snapshot())
 
     def close(self) -> None:
-        """Write a snapshot to the log, if there is one, and let another writer in. Nothing is decided afterwards."""
+        """Write a snapshot to the log, if there is one, and release it for another writer; no decisions are made
+        afterwards.
+        """
         with self._lock:
             if self._closed:
                 return
@@ -272,7 +279,7 @@ class Policy:
                     self._log.close()
 
     def _let_go(self) -> None:
-        """Close without touching the log, whose connection and lock belong to another process."""
+        """Close without access to the log, whose connection and lock belong to another process."""
         self._lock = threading.RLock()  # the parent's may be held by a thread that is not here
         self._closed = True
         self._why = "the policy was opened before this process was forked, and its log is the parent's; open it after"
@@ -330,19 +337,20 @@ class Policy:
         Parameters
         ----------
         row
-            Values by column, the label left out, a pandas Series of them, or one JSON object as text. What is missing,
-            unknown or of a wrong type is refused or filled in as the recipe of the table says.
+            Values by column, without the label, a pandas Series of them, or one JSON object as text. A missing, unknown
+            or wrongly typed value is rejected or imputed as the recipe of the table specifies.
         allowed
-            The classes that may be chosen now, by name; None for all that are not retired. The agent's distribution is cut
-            to them and divided by what is left (uniform where nothing is); that is what is drawn from, reported and learnt
-            from.
+            The names of the classes that may be chosen now; None for all that are not retired. The agent's distribution
+            is cut to them and divided by the remaining sum (uniform if that is 0). The action is drawn from this
+            distribution, which is reported and used in the update.
 
         Raises
         ------
         UsageError
-            A row or a class that the policy does not know; an agent whose choice cannot be replaced (`allowed`).
+            The policy does not have such a class, the row is invalid, or the agent's choice cannot be replaced
+            (`allowed`).
         LogError
-            The log cannot be written: nothing was decided. The next call tries again.
+            The log cannot be written, and nothing was decided. The next call tries again.
         """
         with self._lock:
             if self._closed or self._stale or self._due < self._now():
@@ -352,7 +360,7 @@ class Policy:
             return self._decide(context, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
-        """Choose a class for each row, with one commit to the log; one rejected row rejects all."""
+        """Choose a class for each row, with one commit to the log; one invalid row rejects all rows."""
         with self._lock:
             self._ready()
             mask = self._core.mask(allowed)
@@ -361,16 +369,16 @@ class Policy:
                 return [self._decide(context, mask) for context in contexts]
 
     def count_refused(self) -> None:
-        """Count a request that was refused; `close` adds the number to the log."""
+        """Count a rejected request; `close` adds the number to the log."""
         self._refused += 1
 
     def _context(self, row: Row) -> Context:
-        """Return the encoded row and what the log stores of it."""
+        """Return the encoded row and the part of it that the log stores."""
         if isinstance(row, str):
             try:
                 row = json.loads(row, object_pairs_hook=without_duplicates)
             except (ValueError, RecursionError) as error:
-                raise UsageError(f"the row is no JSON object ({error})") from None
+                raise UsageError(f"the row is not a JSON object ({error})") from None
         if type(row).__name__ == "Series":  # pandas', which is not imported for this
             row = row.to_dict()
         if type(row) is not dict and not isinstance(row, Mapping):
@@ -395,12 +403,12 @@ class Policy:
         names = {unicodedata.normalize("NFC", name): name for name in self._columns}
         named = {names.get(unicodedata.normalize("NFC", str(key)), key): value for key, value in row.items()}
         if len(named) < len(row):
-            raise UsageError("the row has one key twice, in two normal forms of Unicode")
+            raise UsageError("the row has the same key twice, in two normal forms of Unicode")
         odd = [str(key)[:60] for key in named if key not in self._keys]
         if odd and self._extra == "refuse":
             raise UsageError(
                 f"key {odd[0]!r} is not a column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "
-                "extra = 'ignore' leaves such keys aside"
+                "extra = 'ignore' ignores such keys"
             )
         if self._columns and not named.keys() & self._columns:
             raise UsageError(f"the row has none of the columns {', '.join(sorted(self._columns)[:10])}")
@@ -430,23 +438,23 @@ class Policy:
     # ----------------------------------------------------------------------------------------------------------- feedback
 
     def feedback(self, id: str, correct: bool) -> None:
-        """Give the feedback on a choice: once, in any order, at any time unless `unanswered` is "wrong".
+        """Store the feedback on a choice: once, in any order, at any time unless `unanswered` is "wrong".
 
         Parameters
         ----------
         id
-            Of the `Choice`.
+            The id of the `Choice`.
         correct
             True, False, 1 or 0.
 
         Raises
         ------
         UnknownDecisionError
-            No decision of this id waits for feedback: it has its feedback, or was closed because none came in time.
+            No decision with this id is open: it has its feedback, or was closed because no feedback arrived in time.
         UsageError
-            `correct` is no bit.
+            `correct` is not a bit.
         LogError
-            The log cannot be written: nothing was learnt. The next call tries again.
+            The log cannot be written, and nothing was updated. The next call tries again.
         """
         with self._lock:
             if self._closed or self._stale or self._due < self._now():
@@ -460,7 +468,7 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Learn from an answer, or from its absence after the deadline, and store it."""
+        """Update with an answer, or with its absence after the deadline, and store it."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)
@@ -472,13 +480,13 @@ class Policy:
     def close_overdue(self) -> None:
         """Close decisions older than `after`, if `unanswered` is "wrong", up to 1,000 of them.
 
-        Every `decide` and `feedback` does so first: call this for a policy that receives no requests.
+        Every `decide` and `feedback` calls this method first. Call it directly for a policy that receives no requests.
         """
         with self.together():
             pass
 
     def _close_overdue(self) -> None:
-        """Close the oldest overdue decisions; all answers must be stored."""
+        """Close the oldest overdue decisions; all answers must be stored already."""
         for _ in range(CLOSED_AT_ONCE):
             if self._now() <= self._due:
                 return
@@ -496,7 +504,7 @@ class Policy:
         return NONE_OPEN if found is None else (found.id, (found.seq, found.at, self._core.admitted(found.record)))
 
     def feedback_many(self, answers: Iterable[tuple[str, bool]]) -> list[str | None]:
-        """Give feedback on many choices with one commit; return an error or None for each."""
+        """Store the feedback on many choices with one commit; return an error or None for each."""
         with self._lock, self.together():
             return [self._refusal(name, correct) for name, correct in answers]
 
@@ -519,12 +527,12 @@ class Policy:
         if self._log is not None:
             raise UnknownDecisionError(f"no decision has the id {short(id_)}")
         raise UnknownDecisionError(
-            f"no decision of the id {short(id_)} waits for feedback: it was never taken here, has its feedback, or is older "
-            f"than the last {self._most:,} that wait"
+            f"no decision with the id {short(id_)} is open: it was never made here, has its feedback, or is older than "
+            f"the last {self._most:,} open decisions"
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
-        """Count a late answer, and return the error that names the decision's answer."""
+        """Count a late answer, and return the error that describes the decision's earlier answer."""
         if kind == ANSWERED:
             return UnknownDecisionError(f"decision {short(id_)} has its feedback already")
         self.late[str(bit).lower()] += 1
@@ -542,21 +550,21 @@ class Policy:
     def add_class(self, name: Name) -> None:
         r"""Add a class, or allow a retired one again.
 
-        A new class has at least a probability of 1/4 (two or more new ones share 1/2) until it was chosen 30 times, then
-        :math:`(30/n)^2` of that, n the times it was chosen; with a floor :math:`\epsilon` of K' allowed classes,
-        :math:`\epsilon + (1 - K' \epsilon)` times that.
-        Decisions taken before that wait for feedback are recorded when it comes, and not learnt from.
+        A new class has a probability of at least 1/4 (two or more new ones share 1/2) until it was chosen 30 times.
+        Then it is :math:`(30/n)^2` of that, where n is the number of times it was chosen. With a floor :math:`\epsilon`
+        of K' allowed classes, it is :math:`\epsilon + (1 - K' \epsilon)` times that. Feedback on open decisions from
+        before is recorded when it arrives, without an update.
 
         Raises
         ------
         UsageError
-            There is such a class, the agent does not keep a model for each class by itself, or the floor is above one over the
-            number of classes there would be.
+            The class exists, the agent does not have a separate model for each class, or the floor is above one over
+            the new number of classes.
         """
         self._changed("add", name)
 
     def retire_class(self, name: Name) -> None:
-        """Retire a class: it is not chosen any more. Feedback on earlier choices is still learnt from."""
+        """Retire a class, which is not chosen any more; feedback on earlier choices still updates the agent."""
         self._changed("retire", name)
 
     def _changed(self, kind: str, name: Name) -> None:
@@ -576,7 +584,9 @@ class Policy:
         return self._log is not None
 
     def mark(self) -> tuple[int, ...]:
-        """Return the number of events: if two calls return the same, nothing was decided or learnt between them."""
+        """Return the number of events; if two calls return the same number, nothing was decided or updated between
+        them.
+        """
         return self._seq, self._core.decisions, self._core.answered
 
     def warm(self) -> None:
@@ -592,7 +602,7 @@ class Policy:
         Raises
         ------
         LogError
-            The log cannot be written: nothing of it was decided or learnt.
+            The log cannot be written: no decision was made and no feedback was used.
         """
         with self._lock:
             self._ready()
@@ -613,7 +623,7 @@ class Policy:
             self._commit(events)
 
     def _now(self) -> float:
-        """Return the policy's clock, which never goes back: the system's, or the last event's time."""
+        """Return the policy's clock, which never goes back: the system's time, or the last event's time."""
         return max(time.time(), self._at)
 
     def _store(self, make: Any) -> int:
@@ -661,26 +671,26 @@ class Policy:
             warnings.warn(f"no snapshot was written ({error})", RuntimeWarning, stacklevel=5)
 
     def ready(self) -> None:
-        """Raise a LogError if a decision could not be stored now, a UsageError if the policy is closed."""
+        """Raise a LogError if a decision cannot be stored now, or a UsageError if the policy is closed."""
         with self._lock:
             self._ready()
             if self._log is not None:
                 self._log.prove()
 
     def prune(self, before: datetime) -> int:
-        """Remove the log's events before a time, and return how many decisions were among them.
+        """Remove the log's events before a time, and return the number of decisions among them.
 
-        The state and the counts of `describe` stay: a snapshot that covers all events is written first, twice. Feedback on a
-        decision that was removed is refused as unknown, and what is computed from the log has the later events only.
+        The state and the counts of `describe` do not change: a snapshot that covers all events is written first, twice.
+        Feedback on a removed decision is rejected as unknown, and statistics of the log cover later events only.
         """
         return self._tended(lambda log: log.prune(before.timestamp()))
 
     def forget(self, key: str, value: object) -> int:
-        """Blank the contexts of one person's decisions in the log, and return how many there were.
+        """Remove the contexts of one person's decisions from the log, and return the number of these decisions.
 
-        Only decisions taken while the policy was open with `person=key` are found. Action, distribution and feedback stay.
-        What the agent learnt from them stays in its state; feedback that comes later is counted and not learnt from. Events
-        up to now cannot be played again: a snapshot that covers them is written first, twice.
+        Only decisions that were made while the policy was open with `person=key` are found. Action, distribution and
+        feedback remain. Past updates of the agent with them remain in its state; later feedback is counted without an
+        update. Events up to now cannot be replayed: a snapshot that covers them is written first, twice.
         """
         return self._tended(lambda log: log.forget(_named(key, value)))
 
@@ -688,7 +698,7 @@ class Policy:
         with self._lock:
             self._ready()
             if self._log is None or self._batch is not None:
-                raise UsageError("this needs a policy with a log, outside of `together`")
+                raise UsageError("this method needs a policy with a log, and must not be called inside `together`")
             if self._keeper is not None:
                 self._keeper.join()
             for _ in range(2):  # older snapshots, which need the events, are removed with that
@@ -740,7 +750,9 @@ class Policy:
 
 
 def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object of these pairs; a UsageError for a duplicate key, which parsers treat differently."""
+    """Return the JSON object of these pairs, or raise a UsageError for a duplicate key, which parsers treat
+    differently.
+    """
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -756,12 +768,12 @@ def _with(
     holdback_policy: str | os.PathLike[str] = "uniform",
     **rule: str | None,
 ) -> Parts:
-    """Return a policy with what is given for the time from now on, and its own where nothing is; see `Policy.open`."""
+    """Return a policy with the given settings, and its own for those that are None; see `Policy.open`."""
     if floor is not None:
         parts.core.set_floor(floor)
     other = None if holdback_policy == "uniform" else read(holdback_policy)
     if holdback is None and other is not None:
-        raise UsageError("holdback_policy needs a holdback, the share of its decisions")
+        raise UsageError("holdback_policy needs a holdback, its share of the decisions")
     parts = parts._replace(rule=checked(**rule) or parts.rule)
     return parts if holdback is None else with_holdback(parts, holdback, other)
 

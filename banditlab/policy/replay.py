@@ -1,4 +1,4 @@
-"""An agent that learns from a log by rejection: from the rounds in which it would have chosen the logged action."""
+"""An agent that is trained on a log by rejection: in the rounds in which it would have chosen the logged action."""
 
 from __future__ import annotations
 
@@ -13,19 +13,20 @@ from banditlab.problem import Problem
 
 
 class Replay:
-    """An agent with its default settings on the contexts of a log, standardised by its first part and at most of norm 1.
+    """An agent with its default settings on the contexts of a log, standardised by its first part and of norm at most
+    1.
 
-    A round whose action a the agent draws, too, is accepted with the probability c/p(a), c the smallest propensity of
-    the first part: then accepted actions have the agent's own distribution.
+    A round whose action a the agent draws, too, is accepted with probability c/p(a), where c is the smallest propensity
+    of the first part. Accepted actions then have the agent's own distribution.
 
     Parameters
     ----------
     id_
-        Of an agent that sees one bit.
+        Id of an agent that learns from one bit.
     contexts, chosen
-        Of the first part: (m, d), and the propensities of the logged actions (m,).
+        The contexts of the first part, (m, d), and the propensities of its logged actions, (m,).
     n_actions
-        K.
+        K, the number of actions.
     """
 
     def __init__(self, id_: str, contexts: Floats, chosen: Floats, n_actions: int) -> None:
@@ -38,7 +39,9 @@ class Replay:
         self.rounds = self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
-        """Return the agent's probabilities (m, K) in the next m rounds, which it learns from one by one; p (m, K) or (m,)."""
+        """Return the agent's probabilities (m, K) in the next m rounds, with an update after each one; p (m, K) or
+        (m,).
+        """
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))
         target = np.empty((len(z), len(self._core.classes)))

@@ -1,7 +1,7 @@
-"""`banditlab serve`: a policy over HTTP. One process writes; requests that come together share one commit to the log.
+"""`banditlab serve`: a policy over HTTP. One process writes; simultaneous requests share one commit to the log.
 
-Every request is checked in the event loop, and all that wait are then decided and learnt by one thread in one transaction: an
-answer is sent when it is on disk.
+The event loop checks every request. One thread then decides and updates for all pending requests in one transaction. A
+response is sent when the transaction is on disk.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """A request to the policy, with the future of its answer."""
+    """A request to the policy, with the future of its response."""
 
     work: Callable[[], Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -98,7 +98,7 @@ class Desk:
             )
 
     async def run(self) -> None:
-        """Do jobs until None comes."""
+        """Run jobs until None arrives."""
         while (job := await self.jobs.get()) is not None:
             jobs, last = [job], False
             while len(jobs) < MOST_TOGETHER and not self.jobs.empty():
@@ -120,7 +120,7 @@ class Desk:
                 return
 
     def _together(self, jobs: list[Job]) -> list[Any]:
-        """Return each job's answer or exception; where the commit fails, its LogError for all."""
+        """Return each job's result or exception; if the commit fails, return its LogError for all jobs."""
         answers: list[Any] = []
         try:
             with self.policy.together():
@@ -146,12 +146,12 @@ class Desk:
 
 
 def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) -> Starlette:
-    """Return the ASGI application of a policy, which it closes when it is shut down.
+    """Return the ASGI application of a policy, which it closes at shutdown.
 
     Parameters
     ----------
     policy
-        An open policy, used by nobody else.
+        An open policy that nothing else uses.
     token
         The token that requests must have as `Authorization: Bearer TOKEN`; "" for none.
     hosts
@@ -186,7 +186,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def lifespan(self, _: Starlette) -> AsyncIterator[None]:
-        """Have the desk work from start to end, then close the policy."""
+        """Run the desk from start to end, then close the policy."""
         task, closing = asyncio.create_task(self.desk.run()), asyncio.create_task(self.close_overdue())
         try:
             yield
@@ -197,24 +197,24 @@ class Server:
             self.policy.close()
 
     async def close_overdue(self) -> None:
-        """Have the policy close decisions that nobody answered in time, when no request does."""
+        """Close overdue decisions of the policy regularly, also without requests."""
         while True:
             await asyncio.sleep(CLOSING)
             with contextlib.suppress(LogError):  # the next request is answered with it
                 await asyncio.to_thread(self.policy.close_overdue)
 
     def endpoint(self, handle: Callable[[Request], Any], *, open_to_all: bool = False) -> Any:
-        """Wrap `handle` with what all paths share: the token, error answers, metrics."""
+        """Wrap `handle` with the common parts of all paths: the token, error responses, metrics."""
 
         async def answer(request: Request) -> Response:
             begin = time.perf_counter()
             try:
                 if "content-length" in request.headers and "transfer-encoding" in request.headers:
-                    raise Refused(400, "give Content-Length or Transfer-Encoding, not both", close=True)
+                    raise Refused(400, "send Content-Length or Transfer-Encoding, not both", close=True)
                 if self.hosts and host_of(request.headers.get("host", "")) not in self.hosts:
                     raise Refused(421, f"the header Host must name one of {', '.join(self.hosts)}")
                 if self.token and not open_to_all and not bears(request, self.token):
-                    raise Refused(401, "give the token as Authorization: Bearer TOKEN")
+                    raise Refused(401, "send the token as Authorization: Bearer TOKEN")
                 found = await handle(request)
                 response = found if isinstance(found, Response) else Answer(found)
             except Refused as refused:
@@ -231,7 +231,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def asked(self, request: Request) -> AsyncIterator[dict[str, Any]]:
-        """Give the JSON object that a request brings; `BATCHES` large ones at a time."""
+        """Return the JSON object of a request; at most `BATCHES` large ones are parsed at a time."""
         async with self.body(request) as body:
             found = decoded(body) if len(body) <= SMALL else None
             if found is not None and not {"rows", "feedback"} & set(found):
@@ -248,7 +248,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytearray]:
-        """Give the body of a request, counted in `held` beyond its first bytes."""
+        """Return the body of a request; bytes beyond the first ones count in `held`."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "the content type must be application/json")
         body, counted = bytearray(), 0
@@ -260,18 +260,18 @@ class Server:
                         raise Refused(413, f"the body has more than {self.most_bytes:,} bytes", close=True)
                     more = max(0, len(body) - SMALL) - counted
                     if more and self.held + more > BODIES:
-                        raise Refused(503, f"large requests hold {BODIES:,} bytes; try again", close=True)
+                        raise Refused(503, f"large requests take {BODIES:,} bytes already; try again", close=True)
                     self.held, counted = self.held + more, counted + more
             yield body
         except TimeoutError:
-            raise Refused(408, f"the body did not come within {SLOWEST:g} s", close=True) from None
+            raise Refused(408, f"the body did not arrive within {SLOWEST:g} s", close=True) from None
         except ClientDisconnect:
             raise Refused(400, "the body ended too early") from None  # nobody reads this answer
         finally:
             self.held -= counted
 
     async def ask(self, work: Callable[[], Any]) -> Any:
-        """Return what `work` returns, once it is on disk, or raise what the request is refused with."""
+        """Return what `work` returns, once it is on disk, or raise the error that the request is answered with."""
         found = await self.desk.ask(work)
         if isinstance(found, Exception):
             raise refusal(found)
@@ -280,12 +280,12 @@ class Server:
     # ----------------------------------------------------------------------------------------------------------- endpoints
 
     async def decide(self, request: Request) -> Response:
-        """Answer {"row": ...} with a choice, {"rows": [...]} with several."""
+        """Answer {"row": ...} with a choice, and {"rows": [...]} with several."""
         async with self.asked(request) as asked:
             known(asked, "row", "rows", "allowed")
             allowed = asked.get("allowed")
             if ("row" in asked) == ("rows" in asked):
-                raise Refused(400, 'give "row", an object, or "rows", a list of them')
+                raise Refused(400, 'send "row", an object, or "rows", a list of objects')
             if "row" in asked:
                 choice = await self.ask(lambda: self.policy.decide(asked["row"], allowed=allowed))
                 self.metrics.decisions.inc()
@@ -296,7 +296,7 @@ class Server:
             return Answer({"choices": [choice.to_dict() for choice in choices]})
 
     async def feedback(self, request: Request) -> Response:
-        """Take {"id": ..., "correct": ...} or {"feedback": [...]}, of which single ones may be refused."""
+        """Store {"id": ..., "correct": ...} or {"feedback": [...]}; single entries of a list may be rejected."""
         async with self.asked(request) as asked:
             if "feedback" not in asked:
                 name, correct = pair(asked)
@@ -315,24 +315,24 @@ class Server:
             return Answer({"accepted": len(answers) - len(refused), "refused": refused})
 
     async def about(self, _: Request) -> dict[str, Any]:
-        """Say what the policy is."""
+        """Return the description of the policy."""
         return dict(await self.ask(self.policy.describe))
 
     async def health(self, _: Request) -> dict[str, Any]:
-        """Say that the process answers; the log is not asked."""
+        """Return that the process responds, without access to the log."""
         return {"status": "ok"}
 
     async def ready(self, _: Request) -> dict[str, Any]:
-        """Say whether a decision could be stored now."""
+        """Return whether a decision can be stored now."""
         await self.ask(self.policy.ready)
         return {"status": "ready"}
 
     async def page(self, _: Request) -> Response:
-        """Return the page for people."""
+        """Return the web page."""
         return HTMLResponse(PAGE, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"})
 
     async def openapi(self, _: Request) -> dict[str, Any]:
-        """Return the description in OpenAPI."""
+        """Return the OpenAPI description."""
         return schema(await self.ask(self.policy.describe), self.most_rows, bool(self.token))
 
     async def numbers(self, _: Request) -> Response:
@@ -344,11 +344,11 @@ class Server:
 
 
 def decoded(body: bytearray) -> dict[str, Any]:
-    """Return the JSON object of a body; duplicate keys are refused, since parsers differ in which one they take."""
+    """Return the JSON object of a body; duplicate keys are rejected, because parsers differ in which one they use."""
     try:
         found = json.loads(body, object_pairs_hook=without_duplicates)
     except (ValueError, RecursionError) as error:
-        raise Refused(400, f"the body is no JSON ({error})") from None
+        raise Refused(400, f"the body is not JSON ({error})") from None
     if not isinstance(found, dict):
         raise Refused(400, "the body must be a JSON object")
     return found
@@ -366,12 +366,12 @@ def pair(one: Any) -> tuple[str, Any]:
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
         raise Refused(400, 'an answer is an object with "id" and "correct"')
     if not isinstance(one["id"], str):
-        raise Refused(400, 'an "id" is a text')
+        raise Refused(400, 'an "id" must be a string')
     return one["id"], one["correct"]
 
 
 def batch(given: Any, name: str, most: int) -> list[Any]:
-    """Return a list, checked for its length."""
+    """Return a list after a check of its length."""
     if not isinstance(given, list):
         raise Refused(400, f'"{name}" must be a list')
     if len(given) > most:
@@ -406,22 +406,23 @@ def host_of(header: str) -> str:
 
 
 def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
-    """Serve a policy until the process is asked to stop (SIGTERM, SIGINT): it answers pending requests, then closes the policy.
+    """Serve a policy until the process receives SIGTERM or SIGINT; it then answers pending requests and closes the
+    policy.
 
-    A process that has not ended `STOP` seconds later, because the log hangs, ends at once with exit code 1: what was
-    acknowledged is in the log.
+    A process that has not ended `STOP` seconds later, because the log does not respond, ends at once with exit code 1.
+    Acknowledged requests are in the log.
 
     Raises
     ------
     UsageError
-        Another host than the machine itself without a token of at least 16 characters; a port that is taken.
+        The host is not the machine itself and there is no token of at least 16 characters, or the port is in use.
     """
     if host not in LOOPBACK and not token:
         raise UsageError(
-            f"--host {host}: whoever reaches this address could decide and teach; give a token (--token-file)"
+            f"--host {host}: every user of this address could decide and send feedback; give a token (--token-file)"
         )
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
-        raise UsageError(f"a token is {LEAST_TOKEN} printable characters of ASCII or more")
+        raise UsageError(f"a token must have {LEAST_TOKEN} printable characters of ASCII or more")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     # Named as TCP, so that asyncio sends at once: without it an answer waits 40 ms for the client's receipt of its head.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
@@ -446,10 +447,10 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
 
 
 class _Stoppable(uvicorn.Server):
-    """A server that ends normally after a stop signal; uvicorn's own raises the signal again."""
+    """A server that ends normally after a stop signal; uvicorn's own server raises the signal again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start; the system may then queue more connections than the loop accepts at once."""
+        """Start the server; the system may then queue more connections than the loop accepts at once."""
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(QUEUE)

@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Plays(NamedTuple):
-    """How often a class was played, and the sum of its probabilities."""
+    """The number of times a class was played, and the sum of its probabilities."""
 
     name: Name
     plays: int
@@ -45,7 +45,7 @@ class Plays(NamedTuple):
 
     @property
     def far(self) -> bool:
-        """Whether the plays are significantly far from their expectation (anytime-valid)."""
+        """Whether the number of plays is significantly far from its expectation (anytime-valid)."""
         return abs(self.plays - self.expected) > DISHONEST * self.deviation + 1e-6
 
 
@@ -61,43 +61,44 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class LogStatus:
-    """What `status_of_log` found.
+    """The result of `status_of_log`.
 
     Attributes
     ----------
     source, agent, trained
-        The log; the agent's id; what is known of the training (see `policy.train`).
+        The log; the agent's id; data on the training (see `policy.train`).
     decisions, feedback
-        How many, those that were removed from the log (`banditlab log prune`) among them.
+        Number of decisions and of answers, including those removed from the log (`banditlab log prune`).
     imputed, unknown
-        Fields of the decided rows that were filled in, and whose category training did not have.
+        Number of imputed fields in the decided rows, and of fields with a category that training did not have.
     rule, closed
-        What becomes of decisions without an answer; how many were closed as wrong.
+        The rule for decisions without an answer; the number of decisions closed as wrong.
     refused
-        Requests that the server refused, counted when the log is closed.
+        Number of requests that the server rejected, which is written when the log is closed.
     left
-        Decisions that are in the log: all that follows is of these.
+        Number of decisions in the log. All following attributes refer to these decisions.
     since, until
-        Times of the first and the last decision, seconds since 1970; NaN without any.
+        Times of the first and the last decision, in seconds since 1970; NaN if there are none.
     waiting
-        Decisions that may still be answered in time.
+        Number of decisions that may still be answered in time.
     left_out
-        Decisions that were not answered in time; see `banditlab.policy.unanswered`.
+        Number of decisions that were not answered in time; see `banditlab.policy.unanswered`.
     delays
         (n,) seconds from decision to answer, in the order of the decisions.
     mistakes
         (m,) 1.0 for a mistake, 0.0 for a hit, of the decisions that count, in their order.
     share, low, high
-        Share of mistakes among the decisions that count with its 95 % interval, which holds at every time at once: of the mean
-        of their probabilities of a mistake, whatever these did. NaN where none counts.
+        Share of mistakes among the decisions that count, with a 95 % interval that holds at every time at once. The
+        interval is for the mean of their probabilities of a mistake, however these change. NaN if no decision counts.
     drift
-        From which of `mistakes` on they are surely more frequent than before; None where they are not.
+        Index in `mistakes` from which on mistakes are significantly more frequent than before; None if there is none.
     unequal
-        A text for each way in which being answered depends on the decision; empty where no dependence is found.
+        A text for each way in which being answered depends on the decision; empty if no dependence is found.
     plays, bins
-        Whether actions came as often as their probabilities say; how often an action was right, by its probability.
+        Whether actions were played as often as their probabilities imply; how often an action was right, by its
+        probability.
     holdback
-        The comparison with the policy that takes a share of the decisions; None without one.
+        The comparison with the policy that makes a share of the decisions; None without one.
     """
 
     source: str
@@ -127,7 +128,7 @@ class LogStatus:
     holdback: Holdback | None
 
     def lines(self) -> list[str]:
-        """Return the status as text, a line each."""
+        """Return the status as lines of text."""
         found = [f"{self.source}: {self.agent}, {_many(self.decisions, 'decision')}{_span(self.since, self.until)}"]
         if self.imputed or self.unknown or self.refused:
             fields = f"{_many(self.imputed, 'field')} filled in, {self.unknown:,} of unknown categories"
@@ -196,7 +197,7 @@ class LogStatus:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, without the answers one by one."""
+        """Return the numbers as plain data, without the single answers."""
         skip = ("delays", "mistakes", "plays", "bins", "rule")
         plain = {n: v for n, v in vars(self).items() if n not in skip}
         plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
@@ -206,12 +207,12 @@ class LogStatus:
 
 
 def verify_log(log: str | os.PathLike[str]) -> int:
-    """Verify every event of a log by its checksum, also while it is written; return the number of events.
+    """Verify every event of a log by its checksum, even while the log is written; return the number of events.
 
     Raises
     ------
     LogError
-        No such log, or it is damaged; the message says where.
+        The log does not exist, or is damaged; the message names the event.
     """
     from banditlab.policy.log import EventLog
 
@@ -220,12 +221,12 @@ def verify_log(log: str | os.PathLike[str]) -> int:
 
 
 def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
-    """Return a policy's status from its log, which may be written meanwhile.
+    """Return a policy's status from its log, which may be written at the same time.
 
     Raises
     ------
     LogError
-        No such log, or it cannot be read or is damaged.
+        The log does not exist, cannot be read or is damaged.
     """
     import sqlalchemy as sa
 
@@ -313,7 +314,7 @@ def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list
 
 
 def _places(p: Floats) -> NDArray[np.int64]:
-    """Return between which `EDGES` probabilities lie."""
+    """Return the index of the interval of `EDGES` that contains each probability."""
     return np.clip(np.searchsorted(EDGES, p, side="right") - 1, 0, len(EDGES) - 2)
 
 

@@ -1,4 +1,4 @@
-"""Train a policy: an agent plays the rows of a table once, as bandit rounds."""
+"""Training of a policy: an agent plays the rows of a table once, as bandit rounds."""
 
 from __future__ import annotations
 
@@ -39,39 +39,41 @@ ACTION = "action"
 
 
 def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = None, **options: Any) -> Policy:
-    """Return a policy trained on a table, each row played once in a fresh order or its own, and write it to a file if asked to.
+    """Return a policy trained on a table in one pass, in random order or in the table's order, and write it if
+    requested.
 
-    The agent sees the bit only, right or wrong. Its mistakes are counted before it learns from each, so their share is that
-    of rows it had not seen; the recipe (ranges, categories) is fitted to the whole table. With
-    `order`, rows are scaled by those before, and the policy's rows to come by the whole table.
+    The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so that their share
+    refers to rows that it had not seen. The recipe (ranges, categories) is fitted to the whole table. With `order`,
+    rows are scaled by the rows before, and the policy's later rows by the whole table.
 
     Parameters
     ----------
     data, label
-        The file, or a table in memory as `banditlab.compare` takes it, and the column to predict.
+        The file, or a table in memory as for `banditlab.compare`, and the column to predict.
     out
-        Where to write the policy.
+        Path of the policy's file.
     agent, settings
         The agent's id, "stackcb" by default, and settings of its constructor.
     best_of
-        A results folder of `compare`, or of any sweep, on one table: the agent and setting ranked first there, of those
-        that see one bit, with the recipe that it was ranked with. Settings of the table that are given replace the recipe's.
+        A results folder of `compare`, or of any sweep, on one table. The policy uses the agent and setting ranked first
+        there among those that learn from one bit, with the recipe of that ranking. Given settings of the table replace
+        the recipe's.
     other_table
-        Whether `best_of` may be of a table with other columns or classes.
+        Whether `best_of` may refer to a table with other columns or classes.
     seed
         Seed of the order of the rows and of the agent's draws, 0 or above.
     table
-        `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, which say
-        what becomes of a decision without an answer (see `Policy.open`); and settings of the table environment: `missing`,
-        `scaling`, `drop_columns` ...; those that are None stay at their defaults.
+        `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, the
+        rule for a decision without an answer (see `Policy.open`); and settings of the table environment (`missing`,
+        `scaling`, `drop_columns`, ...). A setting that is None has its default value.
 
     Raises
     ------
     UsageError
-        A table that cannot be read, an unknown agent or setting, an agent that observes the label. Both an agent and
-        `best_of`, and faults of the table: all at once.
+        The table cannot be read, the agent or a setting is unknown, or the agent observes the label. Both an agent and
+        `best_of` are given, or the table has faults; all faults are reported at once.
     HorizonRequiredError
-        A setting that needs to know how many decisions there will be: a policy never knows.
+        A setting needs the number of decisions, which a policy does not have.
     """
     from banditlab.policy.policy import Policy
 
@@ -82,7 +84,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
 
 
 def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any) -> Parts:
-    """Return the parts of an untrained policy, for when there are no labelled rows yet.
+    """Return the parts of an untrained policy, for use before there are labelled rows.
 
     Parameters
     ----------
@@ -91,21 +93,21 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
     actions
         The names of two or more actions.
     options
-        As `train` has them. The scaling is "minmax" by default, and texts are nominal.
+        As for `train`. The default scaling is "minmax", and texts are nominal.
 
     Raises
     ------
     UsageError
-        A column named "action", a duplicate action, or as for `train`.
+        A column is named "action", an action is a duplicate, or as for `train`.
     """
     import pandas as pd
 
     if not isinstance(columns, Mapping) or ACTION in columns or isinstance(actions, str):
         raise UsageError(
-            f"columns must be examples by name, none of them called {ACTION!r}, and actions a list of names"
+            f"columns must be examples by name, with no column called {ACTION!r}, and actions must be a list of names"
         )
     if len(set(map(str, actions))) < len(actions):
-        raise UsageError(f"actions must differ, got {short(actions)}")
+        raise UsageError(f"actions must be different names, got {short(actions)}")
     given = {**columns, ACTION: actions}
     frame = pd.DataFrame({name: pd.Series(values) for name, values in given.items()}).ffill()
     frame = pd.concat([frame] * 3, ignore_index=True)  # a name that stands once is no class
@@ -126,7 +128,7 @@ def trained(
     taught: bool = True,
     **table: Any,
 ) -> Parts:
-    """Return the parts of a trained policy, or of one with a fitted recipe only; see `train`."""
+    """Return the parts of a trained policy, or of a policy with a fitted recipe only; see `train`."""
     if not isinstance(data, str | os.PathLike):
         with tempfile.TemporaryDirectory() as folder:
             file = stored_table(data, Path(folder))
@@ -153,9 +155,7 @@ def trained(
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped
     if table_.encoder is None:
-        raise UsageError(
-            f"{data}: a LIBSVM file that stays sparse has no recipe for the rows to come; train on a table"
-        )
+        raise UsageError(f"{data}: a LIBSVM file that stays sparse has no recipe for later rows; train on a table")
     if against is not None:
         columns = {column.name: column.role for column in table_.encoder.columns}
         if another := against.differences(columns, list(map(str, table_.classes)), str(data)):
@@ -200,7 +200,8 @@ def agent_for(
 ) -> Agent:
     """Return the agent for a problem whose horizon is unknown.
 
-    one_right: whether exactly one action is right in a round, so that of two a miss of one is a hit of the other.
+    one_right says whether exactly one action is right in a round, so that with two actions a miss of one is a hit of
+    the other.
     """
     if id_ == "stackcb" and known.n_classes == 2 and not one_right:
         settings = {"complement": False, **settings}
@@ -208,12 +209,12 @@ def agent_for(
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
     player = build_player(described, problem, generator_for(seed, "player", id_))
     if not isinstance(player, Agent):
-        raise UsageError(f"{id_} observes the label after each round; a policy's agent sees one bit")
+        raise UsageError(f"{id_} observes the label after each round; a policy needs an agent that learns from one bit")
     return player
 
 
 def _plain(data: Any) -> Any:
-    """Return data that JSON takes: infinite numbers become None."""
+    """Return data that can be written as JSON, in which infinite numbers are None."""
     if isinstance(data, dict):
         return {name: _plain(value) for name, value in data.items()}
     if isinstance(data, list | tuple):
@@ -224,7 +225,7 @@ def _plain(data: Any) -> Any:
 
 
 def summary_line(trained: Mapping[str, Any]) -> str:
-    """Return one line on how training went."""
+    """Return one line on the result of the training."""
     n, K = trained["rows"], trained["classes"]
     share, expected = trained["mistakes"] / n, trained["expected_mistakes"] / n
     constant = "best single action" if trained["several_right"] else "most frequent class"
@@ -240,26 +241,29 @@ def summary_line(trained: Mapping[str, Any]) -> str:
 
 
 def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
-    """Return id and settings of the agent ranked first in a results folder, of those that see one bit.
+    """Return id and settings of the agent ranked first in a results folder, among those that learn from one bit.
 
     Raises
     ------
     UsageError
-        No results, several environments, missing runs, or no finished run of an agent that sees one bit.
+        There are no results, several environments, missing runs, or no finished run of an agent that learns from one
+        bit.
     """
     from banditlab.analysis import load, summary_rows
 
     results = load(folder)
     if len(results.environments) > 1:
-        raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy is for one table")
+        raise UsageError(
+            f"--best-of {folder}: {len(results.environments)} environments; a policy needs results on one table"
+        )
     if results.missing:
         raise UsageError(
-            f"--best-of {folder}: {results.missing:,} of {results.planned:,} runs are missing; the command that made the "
-            "folder plays them"
+            f"--best-of {folder}: {results.missing:,} of {results.planned:,} runs are missing; run the command that made the "
+            "folder again"
         )
     first = next((row.label for row in summary_rows(results) if row.kind == "bit" and not row.constant), None)
     if first is None:
-        raise UsageError(f"--best-of {folder}: no finished run of an agent that sees one bit")
+        raise UsageError(f"--best-of {folder}: no finished run of an agent that learns from one bit")
     runs = results.runs
     last = runs[(runs["round"] == results.last_round) & (runs["label"] == first)]
     names = [str(name) for name in last.columns if str(name).startswith("setting.")]

@@ -1,12 +1,12 @@
-"""Unanswered decisions: what becomes of them, and which decisions of a log count.
+"""Unanswered decisions: their rule, and which decisions of a log count.
 
-Decisions count in their order, so that late answers cannot look like a change: a mistake rate over answers in order of arrival
-is wrong where hits are answered sooner than misses. Decision i counts only when it and every decision before it were answered
-or are past their deadline. X_1, X_2, ... is then the same sequence at whatever time one looks, and only its length depends on
-the answers: what holds for all lengths at once holds.
+Decisions count in their order, so that late answers cannot look like a change. (A mistake rate over answers in order of
+arrival is wrong if hits are answered sooner than misses.) Decision i counts only if it and every decision before it
+were answered or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only
+its length depends on the answers. A statement for all lengths at once therefore holds.
 
-An answer after the deadline leaves its decision out, as no answer does. Were it counted, the newest decisions would be those
-that are answered fast.
+A decision that is answered after the deadline is left out, like an unanswered one. Otherwise the newest decisions that
+count would be those with fast answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Unanswered(NamedTuple):
-    """The rule for decisions that are not answered in time; made by `checked`."""
+    """The rule for decisions that are not answered in time; created by `checked`."""
 
     treated_as: str = "ignored"
     """ "ignored": nothing is learnt from it. "wrong": it is closed, and learnt from, as an action that was wrong."""
@@ -50,12 +50,12 @@ class Unanswered(NamedTuple):
 
 
 def checked(unanswered: str | None = None, after: str | None = None) -> Unanswered | None:
-    """Return the rule of the two settings, or None if neither is given.
+    """Return the rule for the two settings, or None if neither is given.
 
     Raises
     ------
     UsageError
-        An unknown word, `after` alone, "wrong" without `after`, or an `after` that is no duration above 0.
+        A word is unknown, `after` is given alone, "wrong" has no `after`, or `after` is not a duration above 0.
     """
     if unanswered is None and not after:
         return None
@@ -69,7 +69,7 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
 
 
 class Answers(NamedTuple):
-    """Answers to the n decisions of a log, each (n,), in the decisions' order; NaN where there is none."""
+    """Answers to the n decisions of a log, each array (n,), in the decisions' order; NaN if there is no answer."""
 
     place: Floats
     """Place of the answer among all events."""
@@ -104,13 +104,13 @@ def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unansw
     Parameters
     ----------
     seq, at
-        (n,) the decisions' places among all events, and their times, seconds since 1970.
+        (n,) the decisions' places among all events, and their times in seconds since 1970.
     answers
-        Under "wrong" with the decisions that were closed: they are answered.
+        The answers. With "wrong" they include closed decisions, which count as answered.
     last
         Time of the log's last event.
     rule
-        When a decision's deadline is over; `WINDOW` later decisions where no time is set.
+        The rule for a decision's deadline; without a time, the deadline is `WINDOW` later decisions.
     """
     deadline, moment, past = np.full(len(seq), np.inf), answers.place, np.zeros(len(seq), np.bool_)
     if rule.treated_as == "ignored" and rule.after:
@@ -124,11 +124,12 @@ def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unansw
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups answered most and least often with their shares; [] if the shares do not differ significantly.
+    """Return the groups answered most and least often with their shares, or [] if the shares do not differ
+    significantly.
 
     The arguments have one entry per decision (n,): whether it was answered, and its group, numbered from 0. The test is
-    Pearson's chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected share is that of all
-    decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
+    Pearson's chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected share is that of
+    all decisions, so that the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

@@ -69,7 +69,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     Raises
     ------
     UsageError
-        A setting out of its range. It is a ValueError, as scikit-learn expects.
+        A setting is outside its range. It is a ValueError, as scikit-learn expects.
 
     References
     ----------

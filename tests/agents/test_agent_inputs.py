@@ -111,8 +111,8 @@ def test_blocks(agent):
         (X, np.array([-1, 1, 2]), trace, f"the labels must lie in 0 ... {K - 1}, got -1"),
         (X, y.astype(float), trace, "the labels must be integers"),
         (X, y > 0, trace, "the labels must be integers"),
-        (X, y, Trace.empty(2), "the trace must have room for 3 rounds"),
-        (X, y, trace._replace(p_true=np.empty(2)), "the trace must have room for 3 rounds"),
+        (X, y, Trace.empty(2), "the trace must have arrays for 3 rounds"),
+        (X, y, trace._replace(p_true=np.empty(2)), "the trace must have arrays for 3 rounds"),
     ]
     for *arguments, message in bad:
         refuses(agent.play_block, *arguments, match=message)

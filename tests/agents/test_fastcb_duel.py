@@ -106,5 +106,5 @@ def test_settings():
     assert make(3, 4, oracle="logistic").diagnostics() == {}
     with pytest.raises(UsageError, match="challenger must be a number that is 0 or above"):
         make(3, 4, challenger=-1.0)
-    with pytest.raises(UsageError, match="challenger is read by oracle = 'aioli' only"):
+    with pytest.raises(UsageError, match="challenger applies to oracle = 'aioli' only"):
         make(3, 4, oracle="b-grid", challenger=2.0)

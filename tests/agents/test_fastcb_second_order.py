@@ -253,8 +253,8 @@ def test_a_state_whose_counts_point_beyond_the_sketch_is_refused():
             {"second_order": "full", "sketch_size": 8},
             "sketch_size needs second_order = 'sketch', got second_order = 'full'",
         ),
-        ({"oracle": "logistic"}, "second_order is read by oracle = 'aioli' only, and this one is 'logistic'"),
-        ({"oracle": "b-grid", "second_order": "diagonal"}, "second_order is read by oracle = 'aioli' only"),
+        ({"oracle": "logistic"}, "second_order applies to oracle = 'aioli' only, not to 'logistic'"),
+        ({"oracle": "b-grid", "second_order": "diagonal"}, "second_order applies to oracle = 'aioli' only"),
     ],
 )
 def test_refuses_bad_settings(chosen, message):

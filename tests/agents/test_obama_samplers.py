@@ -231,7 +231,7 @@ def test_diagnostics_name_the_sampler_and_are_numbers(sampler):
     ("error", "K", "d", "settings", "message"),
     [
         (IncompatibleError, 3, 2, {"sampler": "grid"}, r"sampler = 'grid' needs \(K - 1\) d of at most 2"),
-        (IncompatibleError, 7, 9, {"sampler": "mala"}, "sampler = 'mala' is for K d up to 60, got 63"),
+        (IncompatibleError, 7, 9, {"sampler": "mala"}, "sampler = 'mala' needs K d of at most 60, got 63"),
         (UsageError, 2, 1, {"members": 0}, "members must be at least 10, got 0"),
         (UsageError, 2, 1, {"chains": 0}, "chains must be at least 1, got 0"),
         (UsageError, 2, 1, {"gamma": 0.0, "norm_bound": 400.0}, "which is 0 at B R = 400: give gamma above 0"),

@@ -338,9 +338,9 @@ def test_settings_resolve():
         (LinUCB, {"regularization": 0.0}, "regularization must be a number above 0"),
         (LinTS, {"deviation": -0.1}, "deviation must be a number that is 0 or above"),
         (LinTS, {"regularization": "theory"}, "regularization must be one of 'auto'"),
-        (Confidit, {"alpha": -1.0}, "alpha must lie above -1 and at most at 1"),
-        (Confidit, {"alpha": 1.1}, "alpha must lie above -1 and at most at 1"),
-        (Confidit, {"alpha": float("nan")}, "alpha must lie above -1 and at most at 1"),
+        (Confidit, {"alpha": -1.0}, "alpha must be above -1 and at most 1"),
+        (Confidit, {"alpha": 1.1}, "alpha must be above -1 and at most 1"),
+        (Confidit, {"alpha": float("nan")}, "alpha must be above -1 and at most 1"),
         (Confidit, {"eta": -1.0}, "eta must be a number that is 0 or above"),
     ],
 )

@@ -78,5 +78,5 @@ def test_what_cannot_be():
         Forecasting(PROBLEM, None)
     with pytest.raises(IncompatibleError, match="AIOLI is binary"):
         learner(forecaster="aioli")
-    with pytest.raises(UsageError, match="is not shown the label"):
+    with pytest.raises(UsageError, match="does not observe the label before"):
         learner().peek(1)

@@ -163,7 +163,7 @@ CASES = {
     ),
     "dates": Case(
         csv(FRAME.assign(x=pd.date_range("2024-01-01", periods=N).astype(str))),
-        ["'x' holds dates as text"],
+        ["'x' has dates as text"],
         "--role x=time",
     ),
     "dates that are not ISO": Case(

@@ -80,7 +80,7 @@ TABLES = {
     ),
     "dates": (
         dates,
-        ["'signup' holds dates as text", "'seen' is text that is different"],
+        ["'signup' has dates as text", "'seen' is text that is different"],
         "--drop-column seen --role signup=time",
     ),
     "ids": (ids, ["column 'uuid' is text that is different in every row"], "--drop-column uuid"),

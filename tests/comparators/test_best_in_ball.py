@@ -243,7 +243,9 @@ def test_bits_and_frozen_results():
 def test_giving_up_says_what_was_reached_and_what_was_asked():
     X, y = planted(1, 1500, 10, 5, 60.0)
     U, C = collapse(X, y, 5)
-    with pytest.raises(ComparatorError, match=r"norm_bound = 30 reached a gap of .* nats .* after 1 iterations; asked"):
+    with pytest.raises(
+        ComparatorError, match=r"norm_bound = 30 reached a gap of .* nats .* after 1 iterations; required"
+    ):
         best_in_ball(U, C, 30.0, max_iterations=1)
 
 
@@ -317,5 +319,5 @@ def test_the_gap_is_held_against_the_loss_and_below_one_nat_against_one(loss, al
         if share <= 1.0:
             assert best_in_ball(U, C, 1.0, tolerance=1e-3).gap == share * allowed
         else:
-            with pytest.raises(ComparatorError, match=f"asked was {allowed:.3g}"):
+            with pytest.raises(ComparatorError, match=f"required is {allowed:.3g}"):
                 best_in_ball(U, C, 1.0, tolerance=1e-3)

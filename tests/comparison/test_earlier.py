@@ -269,7 +269,7 @@ def test_agents_whose_runs_are_not_finished_are_not_kept(tmp_path: Path) -> None
     from banditlab.results.store import Store
 
     Store(tmp_path / "r").write_plan(spec_to_toml(made.spec, facts()), Sweep(made.spec).plan.record())  # cut off
-    with pytest.raises(UsageError, match="2 of 4 runs are missing; the command that made the folder plays them"):
+    with pytest.raises(UsageError, match="2 of 4 runs are missing; run the command that made the folder again"):
         best_setting(tmp_path / "r")
     ids, said = agents_and_sentences(table, tmp_path / "r", "lints")
     assert ids == ["lints", "linucb"]

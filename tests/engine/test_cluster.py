@@ -244,7 +244,7 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
         assert process.returncode == code, (out, error)
         wait_until(partial(is_idle, rig))
     for number, why in (
-        (signal.SIGSTOP, "has not answered for 12 s"),
+        (signal.SIGSTOP, "has not responded for 12 s"),
         (signal.SIGKILL, "connection to the scheduler is lost"),
     ):
         process = more(2)
@@ -284,7 +284,7 @@ def test_tls(rig: Rig, mixed: Any, tmp_path: Path) -> None:
     assert rig.address.startswith("tls://")
     security = distributed.Security(tls_ca_file=cert, tls_client_cert=cert, tls_client_key=key, require_encryption=True)
     sweep = mixed(agent=[{"id": "uniform"}], norm_bounds=[], repetitions=1)
-    with pytest.raises(ClusterError, match="no scheduler answers"):
+    with pytest.raises(ClusterError, match="no scheduler responds"):
         sweep.run(tmp_path / "out", cluster=rig.address, patience=2)
     with distributed.Client(rig.address, security=security, set_as_default=False) as client:
         result = sweep.run(tmp_path / "out", cluster=client)
@@ -323,7 +323,7 @@ def test_what_is_no_address_is_refused(where: Any, small: Any, tmp_path: Path) -
 
 
 def test_nobody_answers(small: Any, tmp_path: Path) -> None:
-    with pytest.raises(ClusterError, match="no scheduler answers there"):
+    with pytest.raises(ClusterError, match="no scheduler responds there"):
         small().run(tmp_path, cluster="tcp://127.0.0.1:9", patience=1)
 
 
@@ -491,7 +491,7 @@ def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[T
     with pytest.raises(ClusterError, match="no worker that answers has had a task for 10 s; finished runs are stored"):
         look(idle, 3.0)
     idle.client.answers["identity"] = None
-    with pytest.raises(ClusterError, match="the scheduler has not answered for 10 s"):
+    with pytest.raises(ClusterError, match="the scheduler has not responded for 10 s"):
         look(idle)
     idle.client.status = "connecting"
     with pytest.raises(ClusterError, match="the connection to the scheduler is lost"):

@@ -321,7 +321,7 @@ def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path)
 
 
 def test_the_same_point_twice_is_refused():
-    with pytest.raises(UsageError, match="asked for twice"):
+    with pytest.raises(UsageError, match="requested twice"):
         Sweep(**spec(feedback={"grid": {"delay": [3, 3]}}))
     with pytest.raises(UsageError, match="'delay' is given twice"):
         Sweep(**spec(feedback={"delay": 1, "grid": {"delay": [3]}}))

@@ -345,7 +345,7 @@ class Cracked(Logistic):
 def test_a_context_that_is_not_finite_is_refused_on_the_step_path_too():
     env = Cracked(horizon=5)
     agent = banditron(env)
-    with pytest.raises(UsageError, match="gave a context that is not finite"):
+    with pytest.raises(UsageError, match="returned a context that is not finite"):
         play(env, agent, seed=0, path="steps")
     assert np.isfinite(agent.weights).all()
 

@@ -128,7 +128,9 @@ def test_long_rows_reach_players_without_sparse_kernels_one_at_a_time_or_not_at_
     assert play(env, Slow(env.problem, np.random.default_rng(0)), seed=0).rounds == [20]
     dense_only = agent(env)
     dense_only.sparse = False
-    with pytest.raises(IncompatibleError, match="no kernels for sparse contexts, and rows of d = 347,000 are too long"):
+    with pytest.raises(
+        IncompatibleError, match="no kernels for sparse contexts, and a dense row of d = 347,000 numbers is too long"
+    ):
         play(env, dense_only, seed=0)
     short = Sparse(horizon=300)
     dense_only = agent(short)

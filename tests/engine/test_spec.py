@@ -91,7 +91,7 @@ def test_no_player(tmp_path):
 
 def test_the_same_run_twice(tmp_path):
     twice = GOOD.replace("[0.1, 0.3]", "[0.1, 0.1]")
-    assert "asked for twice" in one_line(tmp_path, twice)
+    assert "requested twice" in one_line(tmp_path, twice)
 
 
 @pytest.mark.parametrize("text", ["missing.toml", "."])

@@ -260,7 +260,7 @@ def damaged(path: list[object], value: object) -> bytes:
     ("path", "value", "message"),
     [
         (["format"], "pickle", "format"),
-        (["version"], 4, "format version 4 was written by a later banditlab"),
+        (["version"], 4, "format version 4 was written by a later version of banditlab"),
         (["version"], 0, "version"),
         (["version"], "1", "version"),
         (["more"], 1, "more"),

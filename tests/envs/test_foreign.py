@@ -88,7 +88,7 @@ def test_without_labels_the_bit_is_all_that_is_counted() -> None:
     assert played.constant_mistakes == [None, None]
     assert all(map(math.isnan, [*played.log_loss, *played.mistakes_variance]))
     assert 0 < played.mistakes[-1] < 150  # uniform play would make 200
-    with pytest.raises(UsageError, match="tests/Signs-v0 has no labels: label_key names none"):
+    with pytest.raises(UsageError, match="tests/Signs-v0 has no labels: label_key is empty"):
         env.label()
 
 
@@ -171,7 +171,7 @@ def test_what_cannot_be_played_is_refused_in_one_line(settings: Any, message: st
         ({"options": {"reward": ("no", "yes")}}, "which is not a number"),
         ({"options": {"reward": (None, None)}, "right_above": 0.0}, "is None, which is not a number"),
         ({"label_key": "label"}, "info has no 'label' after round 1 (it has 'answer', 't')"),
-        ({"label_key": "t"}, "info['t'] after round 2 is 3, which is none of the 3 actions"),
+        ({"label_key": "t"}, "info['t'] after round 2 is 3, which is not one of the 3 actions"),
         ({"options": {"space": spaces.Box(-0.5, 0.5, (3,))}}, "lies outside its observation space"),
         ({"options": {"space": spaces.Box(-2, 2, (4,))}}, "is of shape (3,) when flattened"),
     ],
@@ -269,7 +269,7 @@ def test_check_says_what_an_environment_lacks() -> None:
             "repeatable",
             "two episodes from one seed differ at round 0",
         ),
-        ("tests/Signs-v0", {"label_key": "t"}, "labels", "which is none of the 3 actions"),
+        ("tests/Signs-v0", {"label_key": "t"}, "labels", "which is not one of the 3 actions"),
     ],
 )
 def test_check_names_the_first_broken_contract(name: str, settings: Any, check: str, message: str) -> None:

@@ -101,9 +101,9 @@ def test_rows_go_by_a_column_of_numbers_or_dates_which_is_no_feature(tmp_path: P
         ),
         (
             {"order": "file", "scaling": "minmax"},
-            "scaling (--scaling) 'minmax' and order (--order) 'file' exclude one another",
+            "scaling (--scaling) 'minmax' and order (--order) 'file' cannot be combined",
         ),
-        ({"scaling": "running"}, "scaling (--scaling) 'running' and order (--order) 'shuffle' exclude one another"),
+        ({"scaling": "running"}, "scaling (--scaling) 'running' and order (--order) 'shuffle' cannot be combined"),
     ],
 )
 def test_an_order_that_is_none_is_one_line(settings: dict[str, Any], message: str, tmp_path: Path) -> None:

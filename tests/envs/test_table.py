@@ -222,7 +222,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\nu4,4,b\n", {}, "column 'id' is text that is different in every row"),
         (SMALL, {"separator": ";"}, "there is no column 'c'"),
         ("x,x,c\n1,2,a\n3,4,b\n", {}, "two columns are called 'x'; rename one in the file"),
-        (SMALL, {"format": "libsvm"}, r"label \(--label\): a LIBSVM file brings its own labels; leave it out"),
+        (SMALL, {"format": "libsvm"}, r"label \(--label\): a LIBSVM file has its own labels; leave it out"),
         ("abc\n1\n2\n", {}, r"no separator among , ; | and tab fits; give separator \(--separator\)"),
         ("x,c\n1,a\n1,2,3,b\n", {"separator": ","}, "line 3 has 4 fields, the first 2"),
         ("x;y;c\n1,5;2;a\n2,5;3;b\n1;1;a\n2;5;b\n", {}, "column 'x' holds numbers with a decimal comma .--decimal ,."),
@@ -285,7 +285,7 @@ def test_files_that_are_not_there(tmp_path, write):
         Table(path=str(tmp_path / "nothing.csv"), label="c")
     with pytest.raises(UsageError, match=r"path: .* cannot be read"):
         Table(path=str(tmp_path), label="c", format="csv")
-    with pytest.raises(UsageError, match=r"the ending '\.xls' names no known format"):
+    with pytest.raises(UsageError, match=r"the extension '\.xls' is not a known format"):
         Table(path=write(SMALL, "t.xls"), label="c")
     assert Table(path=write(SMALL, "t.xls"), label="c", format="csv").n_rows == 4
     with pytest.raises(UsageError, match=r"t\.csv\.gz: not a gzip file$"):
@@ -326,7 +326,7 @@ def test_a_measurement_is_no_label(write, values, rows, refused):
 def test_dates_have_no_rule(tmp_path):
     frame = pd.DataFrame({"day": pd.to_datetime(["2020-01-01"] * 4), "x": [1, 2, 3, 4], "c": [0, 1, 0, 1]})
     frame.to_parquet(tmp_path / "t.parquet")
-    with pytest.raises(UsageError, match="column 'day' holds dates"):
+    with pytest.raises(UsageError, match="column 'day' has dates"):
         Table(path=str(tmp_path / "t.parquet"), label="c")
 
 

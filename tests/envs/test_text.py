@@ -140,7 +140,7 @@ def test_large_tables_of_words_stay_sparse(table: Any, frame: pd.DataFrame, monk
     [
         ({"text": ["promt"]}, "text (--text): there is no column 'promt'; did you mean 'prompt'?"),
         ({"text": ["ok"]}, "text (--text): there is no column 'ok'"),
-        ({"text": ["n"], "drop_columns": ["prompt"]}, "text (--text): column 'n' holds no texts"),
+        ({"text": ["n"], "drop_columns": ["prompt"]}, "text (--text): column 'n' has no texts"),
         (
             {"text_features": "svd:900", "order": "shuffle"},
             "words of two or more letters, and svd:900 needs more than 900",

@@ -193,9 +193,9 @@ def test_refusals() -> None:
     rng = np.random.default_rng(0)
     with pytest.raises(IncompatibleError, match="d = 1 and K = 2"):
         Aggregating(Problem(2, 2, 1.0), rng, sampler="quadrature")
-    with pytest.raises(IncompatibleError, match="K d up to 60"):
+    with pytest.raises(IncompatibleError, match="K d of at most 60"):
         Aggregating(Problem(31, 2, 1.0), rng, sampler="mala")
-    with pytest.raises(UsageError, match="needs a generator"):
+    with pytest.raises(UsageError, match="rng must be a numpy Generator"):
         Aggregating(Problem(2, 2, 1.0), None)
     with pytest.raises(HorizonRequiredError, match="smoothing = 'theory'"):
         Aggregating(Problem(2, 2, 1.0), rng, smoothing="theory")
@@ -209,7 +209,9 @@ def test_chains_forecast_no_blocks() -> None:
     assert Aggregating(Problem(2, 2, 1.0), rng).plays_blocks
     chains = Aggregating(Problem(2, 2, 1.0), rng, sampler="mala")
     assert not chains.plays_blocks
-    with pytest.raises(UsageError, match="sampler = 'mala' forecasts no blocks: its chains draw in every round"):
+    with pytest.raises(
+        UsageError, match="sampler = 'mala' does not forecast blocks, because its chains draw in every round"
+    ):
         chains.forecast_block(np.zeros((1, 2)), np.zeros(1, np.int64), np.empty((1, 2)))
 
 

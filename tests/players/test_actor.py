@@ -71,7 +71,7 @@ def test_a_block_that_is_refused_draws_nothing():
     X, y = stream(5)
     agent = OfBits(PROBLEM, np.random.default_rng(1))
     before = agent.rng.bit_generator.state
-    with pytest.raises(UsageError, match="the trace must have room"):
+    with pytest.raises(UsageError, match="the trace must have arrays"):
         agent.play_block(X, y, Trace.empty(4))
     assert agent.rng.bit_generator.state == before
 
@@ -200,5 +200,7 @@ def test_a_trace_has_room_for_all_rounds_and_columns():
         trace._replace(p_true=np.empty(3)),
         trace._replace(explored=np.empty((4, 1))),
     ):
-        with pytest.raises(UsageError, match=r"the trace must have room for 4 rounds, Trace.empty\(4\), got columns"):
+        with pytest.raises(
+            UsageError, match=r"must have arrays for 4 rounds, as Trace.empty\(4\) returns, got columns"
+        ):
             wrong.of_length(4)

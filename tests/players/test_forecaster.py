@@ -39,7 +39,7 @@ def test_a_class_plays_blocks_if_it_can_and_does_not_deny_it():
 def test_many_contexts_one_by_one_and_soft_labels_refused():
     plain = Plain(PROBLEM, None)
     np.testing.assert_array_equal(plain.predict_many(np.array([[1.0, 0.0], [2.0, 0.0]])), [[1.0] * 3, [2.0] * 3])
-    with pytest.raises(IncompatibleError, match="plain takes classes, no distributions"):
+    with pytest.raises(IncompatibleError, match="plain accepts classes, not distributions"):
         plain.update_soft(np.zeros(2), np.full(3, 1 / 3))
     assert Plain.settings_at(2.5, {"step": 1.0}) == {"norm_bound": 2.5, "step": 1.0}
     assert Plain.settings_at(2.5, {"norm_bound": 4.0}) == {"norm_bound": 4.0}

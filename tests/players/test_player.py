@@ -195,7 +195,7 @@ def test_another_class_is_refused(problem: Problem, tmp_path: Any) -> None:
     make(problem).save(tmp_path / "player.npz")
     with pytest.raises(UsageError) as caught:
         Outer.load(tmp_path / "player.npz")
-    expected = "holds (id, version) ('test-counter', 1), expected ('test-outer', 1)"
+    expected = "has (id, version) ('test-counter', 1), expected ('test-outer', 1)"
     assert str(caught.value) == f"{tmp_path / 'player.npz'}: {expected}"
 
 

@@ -58,7 +58,7 @@ def test_a_block_that_is_refused_changes_nothing(id_: str) -> None:
     for labels in (y - 1, y + 1, y[:-1], y.astype(float)):
         with pytest.raises(UsageError, match="the labels must"):
             player.play_block(X, labels, Trace.empty(N))
-    with pytest.raises(UsageError, match="the trace must have room"):
+    with pytest.raises(UsageError, match="the trace must have arrays"):
         player.play_block(X, y, Trace.empty(N - 1))
     assert told(player) == before
     twin, traces = copy.deepcopy(player), (Trace.empty(N), Trace.empty(N))

@@ -148,7 +148,7 @@ def test_blocks(build: Any) -> None:
     X, y = stream(player.problem.n_classes)
     if not player.plays_blocks:
         if name == "forecast_block":
-            with pytest.raises(UsageError, match="forecasts no blocks: use predict and update"):
+            with pytest.raises(UsageError, match="does not forecast blocks: use predict and update"):
                 player.forecast_block(X, y, np.empty((len(y), player.problem.n_classes)))
         else:
             assert not hasattr(player, name)

@@ -209,7 +209,7 @@ def test_the_command_prints_figures_and_what_they_assume(
         assert f"drawn: {tmp_path / picture}" in done.output
         assert (tmp_path / picture).stat().st_size > 5000
     done = CliRunner().invoke(app, ["evaluate", str(file), "--picture", str(tmp_path / "a.txt")])
-    assert "the ending must be .svg, .png or .pdf" in str(done.exception)
+    assert "the extension must be .svg, .png or .pdf" in str(done.exception)
 
 
 def test_a_picture_of_estimates_that_are_not_known(logged: tuple[pd.DataFrame, np.ndarray], tmp_path: Path) -> None:

@@ -219,7 +219,7 @@ def test_a_second_writer_is_one_line(policy_file: Path, log: Path) -> None:
 def test_the_log_of_another_policy_is_one_line(policy_file: Path, table: Path, log: Path) -> None:
     Policy.open(policy_file, log).close()
     train(table, "offer", out=log.parent / "other")
-    with pytest.raises(UsageError, match="the log of another policy"):
+    with pytest.raises(UsageError, match="belongs to another policy"):
         Policy.open(log.parent / "other", log)
     with pytest.raises(UsageError, match="postgresql"):
         EventLog("mysql://x")

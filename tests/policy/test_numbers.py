@@ -131,7 +131,7 @@ def test_names_reach_their_limits() -> None:
     for name in ("x" * 1000, 2**63 - 1, -(2**63), 1e300, True, np.int64(3)):
         assert as_name(name) == name
     for name in ("x" * 1001, 2**63, -(2**63) - 1, math.inf, math.nan, "\ud800", None):
-        with pytest.raises(UsageError, match=r"named by|name is a text of up to 1,000 characters"):
+        with pytest.raises(UsageError, match=r"name must be text"):
             as_name(name)
 
 

@@ -1,4 +1,4 @@
-"""Inverse-gap weighting: FastCB and SquareCB over the same per-class oracles.
+"""Inverse-gap weighting: FastCB and SquareCB with the same per-class oracles.
 
-Independent of other agents.
+This package does not depend on other agents.
 """

@@ -1,9 +1,9 @@
 r"""AIOLI models (Jezequel, Gaillard and Rudi 2020) per class: each predicts whether its class would be correct.
 
-Model i is stored as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss of the margin z at the outcome
-:math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`; w is the weight of the two virtual labels, one of each sign, at the
-context to predict. :math:`P_i` and :math:`h_i` are in one of the forms of `numerics.model_forms`, whose x is the
-context or the sketch with it.
+Model i is stored as :math:`P_i = A_i^{-1}` and :math:`h_i = A_i^{-1} b_i`. Its loss for the margin z and the outcome
+:math:`y = \pm 1` is :math:`\ln(1 + e^{-y z})`. Each prediction adds two virtual labels of weight w, one of each sign,
+at the context. :math:`P_i` and :math:`h_i` have one of the forms of `numerics.model_forms`; x is the context, or the
+sketch with its current context.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
 
 class Models(NamedTuple):
-    """inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Scratch: m, q, z (Mp,).
+    """The models: inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Scratch arrays: m, q, z (Mp,).
 
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """
@@ -36,7 +36,7 @@ class Models(NamedTuple):
 
 
 def new_models(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: float) -> Models:
-    """Return M models before any update, over new inverses."""
+    """Return M models before any update, with new inverses."""
     M = len(curvatures)
     return Models(
         inverses=inverses,
@@ -63,8 +63,9 @@ def sigmoid(z):
 
 @inline
 def margins(models, x, z):
-    r"""Write into :math:`z_0, \dots, z_{M-1}` the margins the models predict at x; the answer is yes with
-    :math:`\mathrm{sigmoid}(z_i)`.
+    r"""Write the margins that the models predict at x into :math:`z_0, \dots, z_{M-1}`.
+
+    Model i predicts a positive outcome with probability :math:`\mathrm{sigmoid}(z_i)`.
     """
     read(models.inverses, x, models.m, models.q)  # m_i = x'h_i, q_i = x'P_i x
     aioli_roots(models.m, models.q, models.w[0], models.z)  # z = m - (w/2) q tanh(z/2)
@@ -74,19 +75,18 @@ def margins(models, x, z):
 
 @njit
 def margin(models, x, i):
-    """Return the margin model i predicts at x, and :math:`m = x'h_i` and :math:`q = x'P_i x`."""
+    """Return the margin that model i predicts at x, with :math:`m = x'h_i` and :math:`q = x'P_i x`."""
     m, q = read_one(models.inverses, x, i)
     return aioli_root(m, q, models.w[0]), m, q  # z = m - (w/2) q tanh(z/2)
 
 
 @inline
 def update_terms(c, z, y, m, q):
-    r"""Return (step, weight, down) for the outcome :math:`y = \pm 1` at :math:`m = x'h` and :math:`q = x'P x`, the loss
-    expanded at the margin z.
+    r"""Return (step, weight, down) for the outcome :math:`y = \pm 1`, with the loss expanded at the margin z.
 
-    :math:`A \mathrel{+}= \text{weight}\, x x'`, so that :math:`P \mathrel{-}= \text{weight}\, \text{down}\, v v'`,
-    :math:`v = P x`, and :math:`h \mathrel{+}= \text{step}\, v`; down is :math:`1 / (1 + \text{weight}\, q)`, c the
-    curvature.
+    :math:`m = x'h` and :math:`q = x'P x` belong to the context, and c is the curvature. The update is
+    :math:`A \mathrel{+}= \text{weight}\, x x'`, hence :math:`P \mathrel{-}= \text{weight}\, \text{down}\, v v'` with
+    :math:`v = P x` and down = :math:`1 / (1 + \text{weight}\, q)`, and :math:`h \mathrel{+}= \text{step}\, v`.
     """
     curvature = c * sigmoid(z) * sigmoid(-z)  # eta g^2 / 2 = c s(z) s(-z) for both outcomes
     g = -y * sigmoid(-y * z)
@@ -98,7 +98,7 @@ def update_terms(c, z, y, m, q):
 
 @inline
 def update_model(models, x, i, z, y, m, q):
-    """Update model i with the outcome y = +-1 at the x of `read_one`, which returned m and q, expanded at the margin z."""
+    """Update model i with the outcome y = +-1, expanded at the margin z; m and q are those of `read_one` at x."""
     step, weight, down = update_terms(models.c[i], z, y, m, q)
     update_one(models.inverses, x, i, step, weight, down)
 
@@ -112,7 +112,7 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` at z (K,); on a hit also update the best other class with y = -1, if its q at x is small."""
+    """Update as `learn` does; on a hit also update the best other class in z (K,) with y = -1, if its q at x is small."""
     learn(models, x, k, z[k], y)
     if y < 0.0:
         return

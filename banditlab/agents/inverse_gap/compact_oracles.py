@@ -1,7 +1,7 @@
 """AIOLI oracles for long dense contexts: a diagonal per class, or a block per class in a shared sketch.
 
-Kernels over the sketch read it from the agent's state, so that both sets of a duel use one projection of
-the context and rotate with one basis.
+The two sets of a duel share one sketch, which kernels read from the agent's state. Both sets therefore use one
+projection of the context, and rotate with one basis.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def sketched_context(state, x):
 
 @njit(arrays="views")
 def widened_context(state, x):
-    """Return the sketch after adding the context's direction to the basis, if that had fewer than m rows."""
+    """Add the context's direction to a basis with fewer than m rows, and return the sketch."""
     sketch, winner = sketched_context(state, x), state.winner[0]
     if widen_basis(sketch):
         if winner != 1:
@@ -45,7 +45,7 @@ def widened_context(state, x):
 
 @njit
 def update_sketch(state):
-    """Update the sketch with the current context; where the basis rotates, rotate the models that still play."""
+    """Update the sketch with the current context; if the basis rotates, rotate the models that are still in use."""
     sketch, winner = state.sketch, state.winner[0]
     if count_context(sketch):
         shrink(sketch)
@@ -57,7 +57,7 @@ def update_sketch(state):
 
 
 class DiagonalAIOLI(PerClassAIOLI):
-    """One AIOLI per class, with diagonal inverses."""
+    """An AIOLI model per class, with diagonal inverses."""
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> Models:
@@ -66,7 +66,7 @@ class DiagonalAIOLI(PerClassAIOLI):
 
 
 class SketchedAIOLI(PerClassAIOLI):
-    """One AIOLI per class over a sketch of the contexts."""
+    """An AIOLI model per class, over a sketch of the contexts."""
 
     context_kernel = sketched_context
     begin_kernel = widened_context

@@ -1,4 +1,4 @@
-"""FastCB over a per-class log-loss oracle (Foster and Krishnamurthy, NeurIPS 2021)."""
+"""FastCB with a per-class log-loss oracle (Foster and Krishnamurthy, NeurIPS 2021)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ from banditlab.numerics.jit import njit
 
 @njit
 def excess(z_best, z):
-    r"""Return :math:`(L - L_{\text{best}}) / L_{\text{best}} = \mathrm{sigmoid}(z)\, \mathrm{expm1}(z_{\text{best}} -
-    z)`, :math:`L = \mathrm{sigmoid}(-z)`, where both L may underflow to 0.
+    r"""Return :math:`(L - L_{\text{best}}) / L_{\text{best}}` with :math:`L = \mathrm{sigmoid}(-z)`.
+
+    It is computed as :math:`\mathrm{sigmoid}(z)\, \mathrm{expm1}(z_{\text{best}} - z)`, because both L may underflow to
+    0.
     """
     gap = z_best - z
     if z >= 0.0 or gap < 1.0:
@@ -24,8 +26,10 @@ def excess(z_best, z):
 
 @njit
 def inverse_gap(z, g, p):
-    r"""Write into p (K,): :math:`L_{\text{best}} / (K L_{\text{best}} + g (L_k - L_{\text{best}}))`, the rest on the
-    best; a tie with it gets :math:`1/K`.
+    r"""Write :math:`L_{\text{best}} / (K L_{\text{best}} + g (L_k - L_{\text{best}}))` into p (K,) for all classes but
+    the best.
+
+    The best class gets the remaining probability; a class that ties with it gets :math:`1/K`.
     """
     K = p.shape[0]
     best = argmax(z, K)
@@ -38,26 +42,27 @@ def inverse_gap(z, g, p):
 
 
 class FastCB(InverseGapAgent):
-    r"""Play by the inverse gap of the odds of being wrong, learning from every round.
+    r"""Play by the inverse gap of the odds of a mistake, with an update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
 
-    Update rule: :math:`\text{best} = \arg\max_k z_k`, :math:`L_k = \mathrm{sigmoid}(-z_k)`. For
-    :math:`k \ne \text{best}`, :math:`p_k = L_{\text{best}} / (K L_{\text{best}} + g_t (L_k - L_{\text{best}}))`,
-    :math:`1/K` where :math:`L_k = L_{\text{best}}`; the rest on best.
-    :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, :math:`t - 1` the number of outcomes learnt (anytime: no
-    horizon is needed).
+    Update rule: :math:`\text{best} = \arg\max_k z_k` and :math:`L_k = \mathrm{sigmoid}(-z_k)`. For
+    :math:`k \ne \text{best}`, :math:`p_k = L_{\text{best}} / (K L_{\text{best}} + g_t (L_k - L_{\text{best}}))`, or
+    :math:`1/K` if :math:`L_k = L_{\text{best}}`. The best class gets the remaining probability.
+    :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where :math:`t - 1` is the number of updates so far, so that
+    no horizon is needed.
 
-    Guarantee: with a constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` at most
-    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than the best class's expected ones,
-    :math:`L^*` theirs, Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`, IF labels are drawn
-    given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` with :math:`\|\theta_k\| \le B` for
-    ALL k (constants quoted from memory of the paper). Exactly one class is correct, so that needs
-    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
-    models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
-    :math:`g_t` that grows with t, the default here; the theorem's own g, :math:`10 K` wherever the losses are small,
-    was worse on every stream measured. `bound` returns None.
+    Guarantee: assume that labels are drawn given :math:`x_t`, with
+    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for ALL k. Let :math:`L^*` be
+    the best class's expected mistakes, and Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`. A
+    constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
+    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants quoted from
+    memory of the paper). Exactly one class is correct, so that the assumption needs
+    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
+    the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
+    :math:`g_t` that grows with t, which is the default. The theorem's own g, :math:`10 K` wherever the losses are
+    small, was worse on every stream measured. `bound` returns None.
     """
 
     id = "fastcb"

@@ -1,11 +1,12 @@
-r"""Inverse-gap weighting over a per-class probabilistic oracle: what `fastcb` and `squarecb` share.
+r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part of `fastcb` and `squarecb`.
 
-Oracle and weighting are two axes: each pair is bound into its own kernels, compiled when first used. Only the class
-that was played learns, from hits and from misses alike.
+Oracle and weighting are two independent choices: each pair is bound into its own kernels, which are compiled on first
+use. Only the model of the played class is updated, by hits and by misses.
 
-Two oracles may duel. While that is open, actions are drawn from the mean of their two distributions and both learn; a hit
-in a round where their best classes differ is a point for the oracle whose best class it was. The first to lead by more
-than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}` plays on alone; the other is no longer used or updated.
+Two oracles may duel. While the duel is open, actions are drawn from the mean of their two distributions and both are
+updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was right. The
+duel ends when an oracle leads by more than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}`. The other oracle is no
+longer used or updated.
 """
 
 from __future__ import annotations
@@ -38,10 +39,12 @@ DUEL_LEAD = 2.5
 
 
 class State(NamedTuple):
-    """oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,) learnt; schedule (2,).
+    """The state: oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,), updates; schedule
+    (2,).
 
-    rival, the other oracle's state, a stub where there is no duel; points (2,), of the first and of the rival; winner (1,):
-    0 the first, 1 the rival, -1 open; both (K,), scratch.
+    rival is the other oracle's state, or a placeholder if there is no duel. points (2,) has the points of the first
+    oracle and of the rival. winner (1,) is 0 for the first, 1 for the rival, -1 while the duel is open. both (K,) is
+    scratch.
     """
 
     oracle: Any
@@ -54,7 +57,7 @@ class State(NamedTuple):
     schedule: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
@@ -72,7 +75,7 @@ class SketchState(NamedTuple):
     sketch: Directions
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
@@ -84,12 +87,16 @@ close_kernel: Any = None
 
 @inline
 def sharpness(schedule, rounds):
-    r"""Return :math:`g_t = K\, \text{sharpness}\, t^{\text{growth}}`, :math:`t - 1` the number of outcomes learnt so far."""
+    r"""Return :math:`g_t = K\, \text{sharpness}\, t^{\text{growth}}`, where :math:`t - 1` is the number of updates so
+    far.
+    """
     return schedule[0] * (rounds[0] + 1.0) ** schedule[1]
 
 
 def act(state, x, u, p, payload):
-    """Template: play from the weights of the margins, which travel in the payload: the first K, then the rival's."""
+    """Draw an action from the weights of the margins (template); the payload stores the first K margins and the
+    rival's.
+    """
     x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
     for k in range(payload.shape[0]):
@@ -107,8 +114,10 @@ def act(state, x, u, p, payload):
 
 @njit
 def score(points, winner, first, second, action):
-    """On a hit, give a point to the oracle (margins first or second, (K,)) whose best class it was; end a decided
-    duel."""
+    """On a hit, give a point to the oracle whose best class it was, and end the duel if it is decided.
+
+    first and second (K,) are the margins of the two oracles.
+    """
     K = first.shape[0]
     a, b = argmax(first, K), argmax(second, K)
     if a == b or (action != a and action != b):
@@ -121,7 +130,9 @@ def score(points, winner, first, second, action):
 
 
 def learn(state, x, action, p, payload, correct):
-    """Template: update the played class's model with the outcome, at the margin it was played at; in a duel, both."""
+    """Update the played class's model with the outcome, at the margin of the decision (template); in a duel, update
+    both.
+    """
     x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
         learn_class_kernel(state.oracle, x_own, action, payload[action], y)  # type: ignore[name-defined]  # noqa: F821
@@ -134,7 +145,7 @@ def learn(state, x, action, p, payload, correct):
 
 
 def prefetch(state, X, t):
-    """Template: prefetch for both oracles; for the loser of the duel, finish the block."""
+    """Prefetch for both oracles (template); for the loser of the duel, finish the block."""
     n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
     oracle_prefetch_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
     oracle_prefetch_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
@@ -144,7 +155,7 @@ Constructor = TypeVar("Constructor", bound=Callable[..., None])
 
 
 def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
-    """Return the constructor with other defaults for keyword-only parameters."""
+    """Return the constructor with other default values for keyword-only parameters."""
     given: Any = constructor
     copy = types.FunctionType(given.__code__, given.__globals__, given.__name__, given.__defaults__, given.__closure__)
     copy.__kwdefaults__ = given.__kwdefaults__ | defaults
@@ -159,79 +170,85 @@ def with_defaults(constructor: Constructor, **defaults: Any) -> Constructor:
 class InverseGapAgent(KernelAgent):
     r"""Base of `fastcb` and `squarecb`; a subclass sets `weights_kernel(z, g, p)` and its defaults.
 
-    Update: only the played class learns, :math:`y = +1` (right) or -1 (wrong). The oracle sees x with the constant
-    intercept R appended. "aioli": :math:`z = m - (w/2) q \tanh(z/2)`, :math:`m = x'h_i`, :math:`q = x'P_i x`; then
-    :math:`A_i \mathrel{+}= c s(z) s(-z) x x'`, :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
-    :math:`g = -y s(-y z)`, s the logistic function, :math:`P_i = A_i^{-1}`, :math:`h_i = P_i b_i`; w weighs the two
-    virtual labels and draws untried classes to 1/2, well above the :math:`1/K` they deserve: optimism that explores.
-    "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entrywise, :math:`G_i` the sum of
-    :math:`(g x)^2` (AdaGrad). "b-grid": grid_size AIOLI per class with
-    :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}`, :math:`\lambda = 1 / B_j^2`, mixed with weights
-    :math:`\exp(-\text{loss})`, loss a model's log loss so far.
+    Update: only the model of the played class is updated, with :math:`y = +1` (right) or -1 (wrong). The oracle's
+    context is x with the constant intercept R appended. Let s be the logistic function.
 
-    "aioli" has two sets of models that duel, the second with challenger times the :math:`\lambda`: both learn,
-    actions are drawn from the mean of the two p, and a hit where their best classes differ is a point for the set
-    whose best class it was. The first to lead by more than :math:`2.5 \sqrt{\text{points} + 1}` plays on alone, for
-    good. In the second set a hit also teaches the j of the largest :math:`z_j` but the played one :math:`y = -1`,
-    where :math:`q_j \le 1`: better between classes that no half-space parts, but biased, as j's own hits there go
-    unseen: hence the duel.
+    * "aioli": the margin is :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = x'h_i` and :math:`q = x'P_i x`. Then
+      :math:`A_i \mathrel{+}= c s(z) s(-z) x x'` and :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
+      :math:`g = -y s(-y z)`, :math:`P_i = A_i^{-1}` and :math:`h_i = P_i b_i`. w is the weight of the two virtual
+      labels. They move the estimate of an untried class to 1/2, well above its true rate of :math:`1/K`. This optimism
+      explores.
+    * "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entry by entry, where :math:`G_i` is the sum
+      of :math:`(g x)^2` (AdaGrad).
+    * "b-grid": each class has grid_size AIOLI models with
+      :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}` and :math:`\lambda = 1 / B_j^2`. They are mixed
+      with weights :math:`\exp(-\text{loss})`, where loss is a model's log loss so far.
 
-    second_order says what "aioli" keeps of :math:`A_i`. "diagonal": its diagonal. "sketch": frequent directions Q (m,
-    d) of the contexts learnt, one sketch for all classes and both sets, and :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with
-    :math:`B_i \in \mathbb{R}^{m \times m}`: an update changes :math:`B_i` as it would the block in Q of a whole
-    :math:`P_i`, and adds to :math:`1/p_i` the mean of what it adds to :math:`A_i` outside
-    (`numerics.sketched_inverses`). While contexts span at most m directions that is "full", to rounding. :math:`h_i`
-    keeps all d entries in either.
+    "aioli" has two sets of models that duel; the second has `challenger` times the :math:`\lambda` of the first. Both
+    are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the best classes
+    differ is a point for the set whose best class was right. A lead of more than :math:`2.5 \sqrt{\text{points} + 1}`
+    ends the duel. In the second set a hit also updates the class j with the largest :math:`z_j` except the played one
+    with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no half-space separates. It is biased,
+    because the hits of j in such rounds are not observed, hence the duel.
 
-    Cost: with "aioli" a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer where x has
-    zeros), K scalar roots and one rank-one update, twice that while a duel is open (rounds until the first set had
-    won on Digits: 150; on some sets it stays open), and :math:`K d^2` numbers; "b-grid" is grid_size times a single
-    set; "logistic" is :math:`O(K d)`. A set of 1.5 MiB or more is read once in 32 or 64 rounds of a block
-    (`numerics.lookahead`), and of a class that has learnt :math:`r < d / 2` rounds it keeps and reads :math:`r d`
-    numbers (`numerics.low_rank`): the same play, to rounding. Prefetching takes 64 or :math:`32 K d` numbers more.
-    Of "aioli", "diagonal" takes :math:`O(K d)` and :math:`2 K d` numbers a set; "sketch"
-    :math:`O((K + m) d + K m^2)`, in the mean, and :math:`K (d + m^2 / 2)` numbers per set besides :math:`3 m d` for the
-    sketch, m the `sketch_size`.
+    second_order selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
+    frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
+    :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update changes :math:`B_i` as
+    it would change the block in Q of a full :math:`P_i`. It adds to :math:`1/p_i` the mean of the update of :math:`A_i`
+    outside Q (`numerics.sketched_inverses`). While contexts span at most m directions, the result is that of "full" up
+    to rounding. In both forms :math:`h_i` has all d entries.
+
+    Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
+    with zeros), K scalar roots and one rank-one update. It takes twice that while a duel is open (on Digits the first
+    set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of 1.5 MiB
+    or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`). A class with :math:`r < d / 2` updates
+    stores and reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching
+    takes 64 or :math:`32 K d` numbers more. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per set.
+    "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores :math:`K (d + m^2 / 2)`
+    numbers per set and :math:`3 m d` for the sketch.
+
+    Cost of the other oracles: "b-grid" takes grid_size times a single set; "logistic" takes :math:`O(K d)`.
 
     Parameters
     ----------
     oracle
         "aioli" (one per class), "logistic" (first-order) or "b-grid" (AIOLI over a grid of norm bounds, mixed).
     sharpness
-        :math:`g_t / (K t^{\text{growth}})`, above 0: larger explores less.
+        :math:`g_t / (K t^{\text{growth}})`, above 0; a larger value explores less.
     growth
-        The power of t in :math:`g_t`, 0 or above; 0 keeps g constant.
+        The exponent of t in :math:`g_t`, 0 or above; with 0, g is constant.
     intercept
-        The constant appended to each context, in units of R; 0 leaves it out.
+        The constant appended to each context, in units of R; 0 omits it.
     norm_bound
-        B, with :math:`\|\theta_k\| \le B` for every class: it sets the curvature c. "auto" is :math:`1/R`. For
-        "b-grid" the least of the grid, "auto" being :math:`4/R`. Of "aioli" and "b-grid".
+        B, with :math:`\|\theta_k\| \le B` for every class, which determines the curvature c. "auto" is :math:`1/R`. For
+        "b-grid" it is the smallest B of the grid, and "auto" is :math:`4/R`. For "aioli" and "b-grid".
     regularization
-        :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. Of "aioli".
+        :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. For "aioli".
     curvature
-        c, how much an outcome adds to A: "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
-        :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. Of "aioli" and "b-grid".
+        c, the amount that an outcome adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
+        :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. For "aioli" and "b-grid".
     virtual_weight
-        w; 1 in AIOLI's paper. Of "aioli" and "b-grid".
+        w, the weight of the virtual labels; 1 in AIOLI's paper. For "aioli" and "b-grid".
     challenger
-        The second set's :math:`\lambda` in units of the first's; 0 for a single set, no duel: half the memory, 5 %
-        fewer mistakes on tables of few columns, a sixth more with hundreds of dense columns and noisy labels. Of
+        The second set's :math:`\lambda` in units of the first's; 0 means a single set and no duel. A single set takes
+        half the memory. It makes 5 % fewer mistakes on tables with few columns, and a sixth more with hundreds of dense
+        columns and noisy labels. For "aioli".
         "aioli".
     second_order
-        What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
-        "auto" is "full" where :math:`K d^2` is at most 4,194,304, else "sketch". Of "aioli".
+        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
+        "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch". For "aioli".
     sketch_size
-        m, directions of the sketch, 1 or more; beyond d it is "full", slowly. `diagnostics` returns the share of
-        :math:`|x|^2` outside of them. Of `second_order = "sketch"`.
+        m, the number of directions of the sketch, 1 or more. Beyond d the result is that of "full", computed more
+        slowly. `diagnostics` returns the share of :math:`|x|^2` outside the directions. For `second_order = "sketch"`.
     step
-        AdaGrad's step in units of weights; "auto" is :math:`1/R`. Of "logistic".
+        AdaGrad's step in units of weights; "auto" is :math:`1/R`. For "logistic".
     grid_size, grid_ratio
-        Number of norm bounds and the ratio of neighbours, above 1. Of "b-grid".
+        Number of norm bounds and the ratio of neighbours, above 1. For "b-grid".
 
     Raises
     ------
     UsageError
-        A setting out of its range, an unknown word, or a setting that the chosen oracle does not read.
+        A setting is out of its range, a word is unknown, or the chosen oracle does not use a given setting.
 
     References
     ----------
@@ -317,12 +334,12 @@ class InverseGapAgent(KernelAgent):
         self.state = own if sketch is None else SketchState(*own, sketch=sketch)
 
     def limits(self) -> Limits:
-        """Return the range of the duel's winner; without a duel the rival is a stub."""
+        """Return the range of the duel's winner; without a duel the rival is a placeholder."""
         return {"state.winner": (-1, 1) if self.payload_size > self.problem.n_classes else (0, 0)}
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, by its oracle."""
+        """Return a lower bound on the bytes of the state for its oracle."""
         given = cls.completed(settings)
         oracle, second_order = given["oracle"], resolved_order(given["second_order"], problem)
         if oracle not in [*ORACLES] or second_order not in [*PER_CLASS]:  # the constructor refuses it
@@ -330,12 +347,12 @@ class InverseGapAgent(KernelAgent):
         return oracle_of(oracle, second_order).least_bytes(problem, given)
 
     def _refuse_unread(self, reads: tuple[str, ...], given: dict[str, Any]) -> None:
-        """Raise for a setting of another oracle, which would have no effect."""
+        """Raise a UsageError for a setting of another oracle, which would have no effect."""
         own = self.own_settings()
         for name, value in given.items():
             if name not in reads and value != own[name].default:
                 readers = " or ".join(repr(word) for word, kind in ORACLES.items() if name in kind.reads)
-                raise UsageError(f"{name} is read by oracle = {readers} only, and this one is {self.oracle!r}")
+                raise UsageError(f"{name} applies to oracle = {readers} only, not to {self.oracle!r}")
 
     @property
     def kind(self) -> type[Oracle]:
@@ -347,15 +364,15 @@ class InverseGapAgent(KernelAgent):
         return _bound(type(self), self.kind)
 
     def prefetch(self) -> Any:
-        """Return the kernel that prepares a stretch of rounds, where the oracle gains by it."""
+        """Return the kernel that prepares a block of rounds, if it makes the oracle faster."""
         return _bound_prefetch(self.kind) if self.kind.prefetches(self.state.oracle) else no_prefetch
 
     def diagnostics(self) -> dict[str, Any]:
         r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both, if there is a
         duel.
 
-        For a sketch: the number of basis rotations, and the share of :math:`\|x\|^2` outside of the sketch over all
-        updates.
+        With a sketch, also return the number of basis rotations and the share of :math:`\|x\|^2` outside the sketch
+        over all updates.
         """
         found: dict[str, Any] = {}
         if self.payload_size > self.problem.n_classes:
@@ -369,13 +386,13 @@ class InverseGapAgent(KernelAgent):
 
 
 def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
-    """Return the oracle of two settings; second_order applies to "aioli"."""
+    """Return the oracle class for these two settings; second_order applies to "aioli"."""
     return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
 
 
 @cache
 def _bound(agent: type[InverseGapAgent], kind: type[Oracle]) -> tuple[Any, Any]:
-    """Return the kernels of act and learn; only act differs between the agents."""
+    """Return the kernels of act and learn; only act differs between `fastcb` and `squarecb`."""
     bound = bind(
         act,
         f"{agent.__module__}.{agent.__qualname__} over {kind.__name__}",

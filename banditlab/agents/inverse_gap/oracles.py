@@ -3,10 +3,11 @@ r"""The oracles of FastCB and SquareCB, which predict the probability that each 
 An oracle is a state and two kernels, independent of the actions' probabilities:
 
 * `margins_kernel(state, x, z)` writes :math:`z_k`, :math:`k = 0, \dots, K-1`, with
-  :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`;
-* `learn_kernel(state, x, k, z, y)`: class k was played at the margin z, :math:`y = 1` it was right, -1 it was not.
+  :math:`P(k \text{ is correct}) = \mathrm{sigmoid}(z_k)`.
+* `learn_kernel(state, x, k, z, y)` updates class k, which was played at the margin z, with :math:`y = 1` if it was
+  right and -1 if it was wrong.
 
-Any two of these compile with any weighting; the others are not compiled.
+Any pair of these kernels compiles with any weighting; a pair that is not used is not compiled.
 """
 
 from __future__ import annotations
@@ -43,12 +44,12 @@ from banditlab.validation import at_least, nonnegative, positive, resolve
 
 @njit
 def no_challenger(state, x, k, z, y):
-    """Do nothing: the oracle has no challenger."""
+    """Do nothing, because the oracle has no challenger."""
 
 
 @inline
 def no_prefetch_of(state, X, t, behind):
-    """Do nothing: the oracle has no prefetch."""
+    """Do nothing, because the oracle has no prefetch."""
 
 
 @inline(arrays="views")
@@ -62,11 +63,11 @@ def own_context(state, x):
 
 @inline
 def nothing(state):
-    """Do nothing: the oracles share no state."""
+    """Do nothing, because the oracles share no state."""
 
 
 class Oracle(ABC):
-    """A kind of oracle: its kernels, its settings, and how they make a state."""
+    """A kind of oracle: its kernels, its settings, and the functions that build its state."""
 
     reads: ClassVar[tuple[str, ...]]
     """The settings that mean something to it; the agent refuses the others."""
@@ -86,7 +87,7 @@ class Oracle(ABC):
     @staticmethod
     @abstractmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return its settings with words resolved to numbers, or raise a UsageError."""
+        """Return the settings with words resolved to numbers, or raise a UsageError."""
 
     @staticmethod
     @abstractmethod
@@ -105,18 +106,18 @@ class Oracle(ABC):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return how many second-order models a class has, from settings as given: each takes :math:`d^2/2` numbers."""
+        """Return the number of second-order models per class for the given settings; each has :math:`d^2/2` numbers."""
         return 0.0
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of its states, from unresolved settings."""
+        """Return a lower bound on the bytes of the oracle's states, from unresolved settings."""
         K, d = problem.n_classes, problem.n_features
         return 4.0 * K * d * max(1.0, cls.models(settings) * d)
 
     @staticmethod
     def prefetches(state: Any) -> bool:
-        """Whether `prefetch_kernel` does anything for this state."""
+        """Return whether `prefetch_kernel` does anything for this state."""
         return False
 
 
@@ -140,7 +141,7 @@ def aioli_prefetch(models, X, t, behind):
 
 
 class PerClassAIOLI(Oracle):
-    """One AIOLI per class, with any form of its matrices: settings and kernels."""
+    """An AIOLI model per class, with any form of its matrices: settings and kernels."""
 
     margins_kernel = margins
     learn_kernel = learn
@@ -158,7 +159,7 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound, regularization, curvature, virtual_weight and challenger as numbers, and the matrices' form."""
+        """Return the settings norm_bound to challenger as numbers, and the matrices' form."""
         R, form = problem.radius, form_of(given["second_order"], given["sketch_size"], problem)
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / R})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * R**2})
@@ -173,17 +174,17 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return 2 where there is a challenger."""
+        """Return 2 if there is a challenger, else 1."""
         return 2.0 if settings["challenger"] else 1.0
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of its states, from unresolved settings."""
+        """Return a lower bound on the bytes of the oracle's states, from unresolved settings."""
         return least_bytes(problem, settings, problem.n_classes * cls.models(settings))
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the settings with `challenger` times the regularization, None where that is 0."""
+        """Return the settings with `challenger` times the regularization, or None if challenger is 0."""
         factor = settings["challenger"]
         return settings | {"regularization": factor * settings["regularization"]} if factor > 0.0 else None
 
@@ -194,18 +195,18 @@ def scales_of(n_classes: int, settings: dict[str, Any]) -> NDArray[np.float64]:
 
 
 def new_models_in(inverses: Any, n_classes: int, settings: dict[str, Any]) -> Models:
-    """Return K models of these settings over fresh inverses."""
+    """Return K models with these settings and new inverses."""
     return new_models(inverses, np.full(n_classes, settings["curvature"]), settings["virtual_weight"])
 
 
 class AIOLIOracle(PerClassAIOLI):
-    """One AIOLI per class, over whole matrices."""
+    """An AIOLI model per class, with whole matrices."""
 
     prefetch_kernel = aioli_prefetch
 
     @staticmethod
     def prefetches(state: Models) -> bool:
-        """Whether the models are large."""
+        """Return whether the models are large enough for prefetching."""
         return state.inverses.ahead is not None
 
     @staticmethod
@@ -222,8 +223,9 @@ AUTO_GRID_MARGIN = 4.0
 
 
 class GridState(NamedTuple):
-    """models, those of class k from :math:`k N` to :math:`k N + N - 1`; w (K, N) log weights. Scratch: z (K N,), Z (N,
-    2), both (2,).
+    """The state: models, where class k has those from :math:`k N` to :math:`k N + N - 1`, and w (K, N), log weights.
+
+    Scratch arrays: z (K N,), Z (N, 2), both (2,).
     """
 
     models: Models
@@ -262,8 +264,9 @@ def grid_prefetch(state, X, t, behind):
 
 
 class GridOracle(Oracle):
-    r"""Per class N AIOLI of norm bounds :math:`B_i = B_1 \text{ratio}^{i-1}` and ridges :math:`\text{scale}/B_i^2`,
-    mixed at learning rate 1.
+    r"""N AIOLI models per class, mixed at learning rate 1.
+
+    They have the norm bounds :math:`B_i = B_1 \text{ratio}^{i-1}` and the ridges :math:`\text{scale}/B_i^2`.
     """
 
     reads = ("norm_bound", "curvature", "virtual_weight", "grid_size", "grid_ratio")
@@ -273,7 +276,10 @@ class GridOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound (:math:`B_1`), grid_size and grid_ratio as numbers; curvature may stay a word: each has its own."""
+        """Return norm_bound (:math:`B_1`), grid_size and grid_ratio as numbers; curvature may stay a word.
+
+        Each model resolves the word with its own norm bound.
+        """
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / problem.radius})
         curvature = given["curvature"]
         if curvature not in ("simple", "tight"):
@@ -291,18 +297,18 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return grid_size; 1 for an invalid one, which the constructor rejects."""
+        """Return grid_size, or 1 if it is invalid; the constructor rejects it then."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 
     @staticmethod
     def prefetches(state: GridState) -> bool:
-        """Whether the models are large."""
+        """Return whether the models are large enough for prefetching."""
         return state.models.inverses.ahead is not None
 
     @staticmethod
     def state(n_classes: int, n_features: int, radius: float, settings: dict[str, Any]) -> GridState:
-        """Return :math:`K N` models, the weights of a class equal."""
+        """Return :math:`K N` models; the models of a class have equal weights."""
         K, N = n_classes, settings["grid_size"]
         B = settings["norm_bound"] * settings["grid_ratio"] ** np.arange(N)
         c = np.array([curvature_of(settings["curvature"], b * radius) for b in B])

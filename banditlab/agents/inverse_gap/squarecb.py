@@ -13,8 +13,9 @@ from banditlab.numerics.jit import njit
 
 @njit
 def inverse_gap(z, g, p):
-    r"""Write into p (K,): :math:`1 / (K + g (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)))`, the rest on
-    the best.
+    r"""Write :math:`1 / (K + g (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)))` into p (K,).
+
+    The best class gets the remaining probability.
     """
     K = p.shape[0]
     best = argmax(z, K)
@@ -29,7 +30,7 @@ def inverse_gap(z, g, p):
 
 
 class SquareCB(InverseGapAgent):
-    r"""Play by the inverse gap of the probabilities of being right, learning from every round.
+    r"""Play by the inverse gap of the probabilities of being right, with an update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
@@ -40,15 +41,16 @@ class SquareCB(InverseGapAgent):
 
         p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)));
 
-    the rest on best. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, :math:`t - 1` the number of outcomes
-    learnt (anytime: no horizon is needed).
+    The best class gets the remaining probability. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where
+    :math:`t - 1` is the number of updates so far, so that no horizon is needed.
 
-    Guarantee: with :math:`g \sim \sqrt{K T / \mathrm{Reg}}`, Reg the regret of the oracle in squared loss (at most
-    its log-loss regret, up to a constant), :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the best class's
-    expected ones, IF labels are drawn given :math:`x_t` and :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)`
-    with :math:`\|\theta_k\| \le B` for ALL k. Exactly one class is correct, so that needs
-    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`: possible for :math:`K = 2` or one-hot contexts; elsewhere the
-    models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
+    Guarantee: assume that labels are drawn given :math:`x_t`, with
+    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for ALL k. Let Reg be the
+    regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
+    :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the agent makes :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the
+    best class's expected ones. Exactly one class is correct, so that the assumption needs
+    :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
+    the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
     :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
     """
 

@@ -1,4 +1,4 @@
-"""OBAMA-lite's default sampler: a Gaussian posterior, the average over logits drawn from it."""
+"""OBAMA-lite's default sampler: a Gaussian posterior, and the average over logits drawn from it."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     r"""The posterior and the average over it.
 
-    nodes (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates. hits (2,): see
-    `tempered`. R (K, K), n, v, qbar (K,) are scratch. decoding is the place in DECODINGS.
+    nodes has the shape (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits
+    (2,) is described in `tempered`. R (K, K), n, v and qbar (K,) are scratch. decoding is the index in DECODINGS.
     """
 
     posterior: Posterior
@@ -35,14 +35,16 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"hits": COUNT}
 
 
 @njit
 def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
-    r"""qbar becomes the average of :math:`\mathrm{softmax}(z + R n)` over the nodes n and their mirror images
-    :math:`-n`, :math:`R R' = \Sigma`.
+    r"""Write the average of :math:`\mathrm{softmax}(z + R n)` over the nodes n and their mirror images :math:`-n` into
+    qbar.
+
+    R is the root of the covariance, :math:`R R' = \Sigma`.
     """
     K = z.shape[0]
     cholesky_psd(Sigma, R)

@@ -1,7 +1,8 @@
-r"""OBAMA's posterior by persistent Langevin chains (MALA), every past hit in the potential; asymptotically exact.
+r"""OBAMA's posterior by persistent Langevin chains (MALA), asymptotically exact.
 
-The chains hold :math:`W / \text{deviation}` and see :math:`\text{deviation}\, x`: the prior is :math:`N(0, I)`, and the
-limits of the step do not depend on the units of the contexts.
+Every past hit is in the potential. The chains store :math:`W / \text{deviation}` and use the context
+:math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and the limits of the step do not depend on the units
+of the contexts.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ Floats = NDArray[np.float64]
 class State(NamedTuple):
     r"""The chains, whose last positions make the average.
 
-    deviation of the prior; :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates; hits (2,): see
-    `tempered`. v, qbar (K,) are scratch. decoding is the place in DECODINGS.
+    deviation is that of the prior. :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,)
+    is described in `tempered`. v and qbar (K,) are scratch. decoding is the index in DECODINGS.
     """
 
     chains: Chains
@@ -40,7 +41,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"hits": COUNT}
 
 
@@ -70,7 +71,9 @@ def initial_state(
     eta: float,
     decoding: int = SAMPLE,
 ) -> State:
-    r"""Return chains at draws from the prior :math:`N(0, \text{deviation}^2 I)`; shape = (steps, chains, K, d)."""
+    r"""Return chains that begin at draws from the prior :math:`N(0, \text{deviation}^2 I)`; shape = (steps, chains, K,
+    d).
+    """
     _, c, K, d = shape
     samples = rng.standard_normal(shape)
     W, V = samples[-1].copy(), np.zeros((K, d))
@@ -80,7 +83,7 @@ def initial_state(
 
 
 def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
-    """Move every chain on the posterior with contexts X (m, d) and summed weights of their labels C (m, K)."""
+    """Move every chain on the posterior given contexts X (m, d) and summed weights of their labels C (m, K)."""
     noise = rng.standard_normal(state.chains.samples.shape)
     u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]
     advance(state.chains, state.deviation * X, C, math.inf, noise, u, float(state.hits[HITS]), 1.0)

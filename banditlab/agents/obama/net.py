@@ -1,4 +1,4 @@
-"""OBAMA on finitely many matrices, a random net or the nodes of a grid: exact exponential weights over them."""
+"""OBAMA on finitely many matrices, a random net or the nodes of a grid, with exact exponential weights."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ REACH = 12.0
 
 
 class State(NamedTuple):
-    r"""Members M (N, K, d) with log weights w (N,).
+    r"""The members M (N, K, d) and their log weights w (N,).
 
-    :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta`: the rates; hits (2,): see `tempered`. Z (N, K), qbar
-    (K,) are scratch. decoding is the place in DECODINGS.
+    :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,) is described in `tempered`. Z
+    (N, K) and qbar (K,) are scratch. decoding is the index in DECODINGS.
     """
 
     M: Floats
@@ -38,7 +38,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"hits": COUNT}
 
 
@@ -80,10 +80,10 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     r"""Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for
     :math:`N(0, \text{deviation}^2 I)`.
 
-    Only W less its mean row matters: :math:`W = Q \theta`, the rows of :math:`Q'` (K-1, K) orthonormal and orthogonal
-    to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are :math:`N(0, \text{deviation}^2 I)` too. For a
-    smooth density that decays to nothing at both ends the rule's error falls faster than any power of the spacing, once
-    that is below the posterior's deviation.
+    Only W minus its mean row matters. It is :math:`W = Q \theta`, where the rows of :math:`Q'` (K-1, K) are orthonormal
+    and orthogonal to the vector of ones, so that the coordinates :math:`\theta` (K-1, d) are
+    :math:`N(0, \text{deviation}^2 I)` too. For a smooth density that decays to 0 at both ends, the error of the rule
+    decreases faster than any power of the spacing, once the spacing is below the posterior's deviation.
     """
     size = (n_classes - 1) * n_features
     # Every combination of the nodes of the axes, and the prior's density there.
@@ -95,17 +95,17 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
 
 
 def per_axis(n: int, size: int) -> int:
-    """Return how many of n nodes stand along each of `size` axes."""
+    """Return the number of nodes along each of `size` axes, for n nodes in total."""
     return int(n ** (1.0 / size) + 1e-9)
 
 
 def effective_members(state: State) -> float:
-    """Return 1 over the sum of the squared weights: how many members carry the average."""
+    """Return the effective number of members, 1 over the sum of the squared weights."""
     return float(1.0 / np.exp(2.0 * state.w).sum())
 
 
 def resolution(state: State, deviation: float) -> float:
-    """Return the posterior's least standard deviation along an axis of the grid in units of its spacing."""
+    """Return the posterior's least standard deviation along an axis of the grid, in units of the spacing."""
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
     # The posterior's variance along each coordinate.
@@ -116,7 +116,9 @@ def resolution(state: State, deviation: float) -> float:
 
 
 def edge(state: State, deviation: float) -> float:
-    """Return the posterior's weight on the grid's outermost nodes: no more than rounding where the grid is wide enough."""
+    """Return the posterior's weight on the grid's outermost nodes, which is a rounding error if the grid is wide
+    enough.
+    """
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
     outermost = np.abs(theta).max(axis=1) > (1.0 - 1e-9) * REACH * deviation

@@ -25,93 +25,95 @@ SAMPLERS = ("laplace", "net", "grid", "mala")
 
 
 class ObamaLite(KernelAgent):
-    r"""Exponential weights on importance-weighted logistic losses, the posterior approximated by a Gaussian.
+    r"""Play exponential weights on importance-weighted logistic losses, with an approximate posterior.
 
     Problem: bandit multiclass, adversarial stream, comparators :math:`\{\|W_k\|_2 \le B\,\text{ for all }k\}`.
 
-    Update rule (OBAMA, :math:`\mu = \gamma`):
-    :math:`q_t = (1 - \mu) \mathbb{E}_{W \sim P_t}[\mathrm{softmax}(W x_t)] + \mu/K`; play :math:`\hat y` from
-    :math:`q_t` (a coin of probability :math:`\mu` chooses a uniform draw over one from the average). On a hit
+    Update rule (OBAMA, :math:`\mu = \gamma`): the agent draws :math:`\hat y` from
+    :math:`q_t = (1 - \mu) \mathbb{E}_{W \sim P_t}[\mathrm{softmax}(W x_t)] + \mu/K`. A coin flip of probability
+    :math:`\mu` selects a uniform draw instead of a draw from the average. On a hit
     :math:`L_t(W) = \mathrm{loss}(W x_t, y_t)/q_t(y_t)`, else :math:`L_t = 0`; :math:`P_{t+1}(W)` is proportional to
     :math:`P_t(W) \exp(-\eta L_t(W))`. With :math:`\eta = \mu/K` every factor is a tempered likelihood
-    :math:`\mathrm{softmax}(W x)_y^{w_t}`, :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is :math:`N(0, (B^2/d) I)`:
-    :math:`E\|W_k\|^2 = B^2`. Here the average is decoded before it is mixed with :math:`\mu/K`,
-    :math:`h(\mathbb{E}[\mathrm{softmax}])` in its place; `decoding = "sample"` is the paper's play.
+    :math:`\mathrm{softmax}(W x)_y^{w_t}` with :math:`w_t = \eta/q_t(y_t)` in (0, 1]. The prior is
+    :math:`N(0, (B^2/d) I)`, for which :math:`E\|W_k\|^2 = B^2`. Unlike in the paper, the average is decoded before it
+    is mixed with :math:`\mu/K`: :math:`h(\mathbb{E}[\mathrm{softmax}])` replaces it. With `decoding = "sample"` the
+    rule is the paper's.
 
-    Lite: :math:`P_t` is represented by `sampler`, which `diagnostics()` names.
+    `sampler` selects the representation of :math:`P_t`, and `diagnostics()` returns its name:
 
-    * "laplace" (L3): a Gaussian :math:`N(M, C)` that takes each factor by an implicit (proximal) step of the mean and
-      a Laplace step of the covariance (an extended Kalman filter, exact algebra in `numerics.gaussian_posterior`).
-      The average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`, with standard normal nodes
-      n, antithetic, drawn once. Permuting the classes therefore permutes the law of the answers over the draw of the
-      nodes, and the answers themselves up to the nodes' Monte Carlo error.
-    * "net" (L1): N = `members` matrices drawn once from the prior, weights exact from then on: the aggregating algorithm
-      over the net, no approximation for that class.
-    * "grid" (L2), :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes in the coordinates
-      that matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations each way. Exact
-      up to the grid, which `diagnostics` watches: "resolution", the posterior's deviation over the spacing, should be
-      1 or more, and "edge", the weight on the outermost nodes, about 0 (many hits pull a prior with
-      :math:`B R` far below 1 beyond the grid).
-    * "mala" (L4), :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, `steps` steps
-      after every hit, the average over all chains x steps positions. Asymptotically exact; acceptance, step and
-      effective sample size are reported. Plays round by round, in time and memory growing with the hits: for
+    * "laplace": a Gaussian :math:`N(M, C)`. Each factor moves the mean by an implicit (proximal) step and the
+      covariance by a Laplace step (an extended Kalman filter; exact algebra in `numerics.gaussian_posterior`). The
+      average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`. The antithetic standard normal
+      nodes n are drawn once. A permutation of the classes therefore permutes the distribution of the results over the
+      draw of the nodes, and the results themselves up to the Monte Carlo error of the nodes.
+    * "net": N = `members` matrices are drawn once from the prior, and their weights are exact from then on. This is the
+      aggregating algorithm over the net, without an approximation for that class.
+    * "grid", for :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes, in the coordinates that
+      matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations in each direction. It is
+      exact up to the grid. Of the `diagnostics`, "resolution", the posterior's deviation over the spacing, should be 1
+      or more, and "edge", the weight on the outermost nodes, should be about 0. (Many hits move a posterior with
+      :math:`B R` far below 1 beyond the grid.)
+    * "mala", for :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, with `steps` steps
+      after every hit. The average is over all chains x steps positions and is asymptotically exact. Acceptance, step
+      and effective sample size are reported. It plays single rounds, and time and memory grow with the hits: it serves
       validation.
 
-    Whatever a sampler draws comes from a child stream, so the actions' uniforms are the same for all of them.
+    Every sampler draws from a child stream, so that the uniforms of the actions are the same for all samplers.
 
-    At :math:`\mu = 0` the paper's choice for small norms is taken, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
-    give every class at least that probability; a Gaussian reaches outside, and where :math:`q_t(y_t) < \eta` the
-    weight is cut to 1. Such a hit has probability below :math:`\eta`; `diagnostics` counts them. Half-log gives
-    classes of a forecast below 1/4 no probability but :math:`\mu/K`, so that it needs :math:`\mu` above 0; sparsemax,
-    too.
+    At :math:`\mu = 0` the rate is the paper's choice for small norms, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
+    give every class at least that probability. A Gaussian extends beyond the ball; if :math:`q_t(y_t) < \eta`, the
+    weight is cut to 1. Such a hit has a probability below :math:`\eta`; `diagnostics` counts them. Half-log and
+    sparsemax give a class with a forecast below 1/4 no probability but :math:`\mu/K`, so that they need :math:`\mu`
+    above 0.
 
-    Guarantee: none where the posterior is approximated, and `bound` returns None. The net has one against the best of
-    its members, `banditlab.bounds.obama.obama_net`: :math:`(K/\mu) \ln N + \mu (1-1/K) T`; it says nothing about the
-    ball. For the exact posterior, in expectation on a stream fixed beforehand, with :math:`s^2 = B^2/d` and f the
-    mistakes that a nat costs the decoding at most (1 for "sample", 0.7213 for half-log: docs/theory/half-log.md),
-    mistakes are at most
+    Guarantee: none if the posterior is approximated, and `bound` returns None. The net has a guarantee against the best
+    of its members, `banditlab.bounds.obama.obama_net`: :math:`(K/\mu) \ln N + \mu (1-1/K) T`. It does not extend to the
+    ball. For the exact posterior the guarantee holds in expectation on a stream fixed in advance. Let
+    :math:`s^2 = B^2/d`, and let f be the largest number of mistakes per nat of the decoding (1 for "sample", 0.7213 for
+    half-log; see docs/theory/half-log.md). The number of mistakes is at most
 
     .. math::
 
         f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2)
         + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1 - 1/K) T:
 
-    `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for :math:`f = 1`, our constants (the paper's
-    Theorem 6 has a uniform prior and :math:`O(.)`).
+    This is `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for :math:`f = 1`, with our constants
+    (the paper's Theorem 6 has a uniform prior and :math:`O(.)`).
 
-    Cost: "laplace": :math:`K(K-1)/2` quadratic forms of size d a round, :math:`O(K^2 d^2)`, and
-    :math:`O(\text{samples}\, K^2)`; on a hit :math:`O(K^3 d^2)` as a matrix product, delayed; :math:`K^2 d^2/2`
-    numbers. "net", "grid": :math:`O(N K d)` per round, :math:`N K d` numbers. "mala":
-    :math:`O(\text{chains}\,\text{steps}\, K d)` per round, on a hit times the number of distinct contexts hit so far.
+    Cost of "laplace": :math:`K(K-1)/2` quadratic forms of size d per round, :math:`O(K^2 d^2)`, and
+    :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)` as a delayed matrix product. Memory:
+    :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; :math:`N K d` numbers. Cost of
+    "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the number of
+    distinct contexts with hits.
 
     Parameters
     ----------
     norm_bound
         B, the row bound of the comparators.
     gamma
-        Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper); "theory" balances the two terms of the
-        guarantee.
+        Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper). "theory" balances the two terms of the
+        guarantee and needs the horizon.
     decoding
         How the average is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     samples
-        Logit samples of the average, an even number (m in the specification).
+        Number of logit samples in the average, an even number.
     sampler
-        How the posterior is represented: "laplace", "net", "grid" or "mala".
+        Representation of the posterior: "laplace", "net", "grid" or "mala".
     members
-        N, the matrices of the net or the most nodes of the grid.
+        N, the number of matrices of the net, or the largest number of nodes of the grid.
     chains, steps
-        Langevin chains, and their steps after each hit.
+        Number of Langevin chains, and of their steps after each hit.
 
     Raises
     ------
     UsageError
-        A setting outside its range, `gamma = 0` where :math:`e^{-2 B R}` is 0 in floating point, or `gamma = 0` with
-        half-log or sparsemax, which do not play every class.
+        A setting is outside its range; `gamma = 0` with :math:`e^{-2 B R}` equal to 0 in floating point; or `gamma = 0`
+        with half-log or sparsemax, which do not play every class.
     IncompatibleError
-        "grid" for :math:`(K-1) d` above 2, or "mala" for :math:`K d` above 60.
+        The sampler is "grid" with :math:`(K-1) d` above 2, or "mala" with :math:`K d` above 60.
     HorizonRequiredError
-        `gamma = "theory"` where the horizon is unknown.
+        `gamma = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -169,16 +171,16 @@ class ObamaLite(KernelAgent):
         if self.sampler == "grid" and (K - 1) * d > 2:
             raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
         if self.sampler == "mala" and K * d > 60:
-            raise IncompatibleError(f"sampler = 'mala' is for K d up to 60, got {K * d}; use 'laplace'")
+            raise IncompatibleError(f"sampler = 'mala' needs K d of at most 60, got {K * d}; use 'laplace'")
 
     @property
     def deviation(self) -> float:
-        r""":math:`B/\sqrt{d}`, the prior's standard deviation."""
+        r"""The prior's standard deviation :math:`B/\sqrt{d}`."""
         return self.norm_bound / math.sqrt(self.problem.n_features)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: a covariance with "laplace", else matrices W."""
+        """Return a lower bound on the bytes of the state: a covariance with "laplace", otherwise matrices W."""
         given = cls.completed(settings)
         if given["sampler"] == "laplace":
             return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes
@@ -191,7 +193,7 @@ class ObamaLite(KernelAgent):
         rates, rule = (self.gamma, eta), DECODINGS.index(self.decoding)  # mu is gamma
         if eta == 0.0:
             raise UsageError(
-                f"gamma = 0 learns at the rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
+                f"gamma = 0 has the learning rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
             )
         stream = self.rng.spawn(1)[0]
         if self.sampler == "net":
@@ -207,7 +209,7 @@ class ObamaLite(KernelAgent):
     # ------------------------------------------------------------------------------------------------------------- rounds
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return (act_kernel, learn_kernel) of the sampler; the chains' second is a method, which draws."""
+        """Return (act_kernel, learn_kernel) of the sampler; the second one of the chains is a method, which draws."""
         if self.sampler == "mala":
             return mala.act_kernel, self._run_chains
         module: Any = laplace if self.sampler == "laplace" else net
@@ -232,10 +234,10 @@ class ObamaLite(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return the sampler's name, the hits in updates, the weights cut to 1, and the sampler's own diagnostics.
 
-        "ess": independent draws of the average ("laplace"), 1 over the sum of the squared weights ("net", "grid"), or
-        the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved": implicit steps whose
-        root was not found. "resolution", "edge": see above. "acceptance" is over all rounds, "step" the present one, in
-        units of the prior's variance.
+        "ess" is the number of independent draws of the average ("laplace"), 1 over the sum of the squared weights
+        ("net", "grid"), or the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved" is
+        the number of implicit steps whose root was not found. "resolution" and "edge" are described in the class.
+        "acceptance" is over all rounds, and "step" is the present step in units of the prior's variance.
         """
         state = self.state
         found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[HITS]), "cut": int(state.hits[CUT])}
@@ -254,7 +256,7 @@ class ObamaLite(KernelAgent):
         return found
 
     def get_state(self) -> dict[str, Any]:
-        """Return the state; for "mala" the contexts of the hits and their weights included."""
+        """Return the state; for "mala" it includes the contexts of the hits and their weights."""
         state = super().get_state()
         return state | {"_past": self._past.arrays()} if self.sampler == "mala" else state
 

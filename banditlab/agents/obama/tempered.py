@@ -1,4 +1,4 @@
-"""Shared by OBAMA's samplers: the forecast from an average over the posterior, and the weight of a hit."""
+"""Functions that OBAMA's samplers share: the forecast from an average over the posterior, and the weight of a hit."""
 
 from __future__ import annotations
 
@@ -12,10 +12,9 @@ HITS, CUT = range(2)
 
 @inline
 def answer(qbar, rule, gamma, u, p):
-    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), h the decoding; return a draw from it, and
-    whether the coin chose it.
+    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), h the decoding.
 
-    h(qbar) overwrites qbar.
+    Returns a draw from p and whether the draw was uniform. h(qbar) overwrites qbar.
     """
     K = p.shape[0]
     decode_forecast(rule, qbar)

@@ -1,4 +1,4 @@
-"""Adapters: methods of other libraries as agents, so that sweeps run them on identical streams (the extra `peers`).
+"""Adapters for agents of other libraries, so that sweeps run them on identical streams (the extra `peers`).
 
-The library is imported by the constructor: listing and describing an adapter works without it.
+The constructor imports the library: an adapter can be listed and described without it.
 """

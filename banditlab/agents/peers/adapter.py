@@ -1,4 +1,4 @@
-"""Base of the adapters: the import of a library, and act and learn around its own methods."""
+"""Base of the adapters: the import of a library, and act and learn in terms of its methods."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from banditlab.validation import at_least
 class PeerAgent(RoundAgent):
     """An agent of another library, which receives only the bit.
 
-    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks are played by the
-    same two, without the Gymnasium loop around them.
+    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks are played by these two
+    methods as well, without the Gymnasium loop.
     """
 
     group = "adapter"
@@ -31,7 +31,7 @@ class PeerAgent(RoundAgent):
 
     @abstractmethod
     def _distribution(self, x: Floats) -> Floats:
-        """Return the library's probabilities (K,) at x (d,): a new array that sums to 1 within 1e-9."""
+        """Return the library's probabilities at x (d,) as a new array (K,) that sums to 1 within 1e-9."""
 
     @abstractmethod
     def _update(self, x: Floats, action: int, probability: float, correct: bool) -> None:
@@ -53,7 +53,7 @@ class PeerAgent(RoundAgent):
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Convert the library's errors (at weights that are NaN, say) into one line that names the agent."""
+        """Convert an error of the library (for example at weights that are NaN) to one line that names the agent."""
         try:
             yield
         except BanditlabError:
@@ -65,7 +65,7 @@ class PeerAgent(RoundAgent):
 
 
 class BatchPeerAgent(PeerAgent):
-    """An adapter that updates its library with `batch` rounds at a time, by a subclass's `_pass_batch`.
+    """An adapter that updates its library with `batch` rounds at a time, through a subclass's `_pass_batch`.
 
     Each decision uses the batches before it.
     """
@@ -81,7 +81,7 @@ class BatchPeerAgent(PeerAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the pending rounds, and a vector per class."""
+        """Return a lower bound on the bytes of the state: the pending rounds and a vector per class."""
         batch = settings.get("batch", cls.own_settings()["batch"].default)
         return super().least_bytes(problem, settings) + 8.0 * batch * problem.n_features
 
@@ -103,7 +103,7 @@ class BatchPeerAgent(PeerAgent):
         return {**arrays, "rounds": self._waiting}
 
     def _set_waiting(self, waiting: dict[str, Any]) -> None:
-        """Restore what `_get_waiting` returned."""
+        """Restore the pending rounds that `_get_waiting` returned."""
         waiting = restored(self._get_waiting(), waiting, "state.waiting")
         within(waiting["actions"], "state.waiting.actions", 0, self.problem.n_classes - 1)
         within(waiting["rounds"], "state.waiting.rounds", 0, self.batch - 1)
@@ -112,9 +112,9 @@ class BatchPeerAgent(PeerAgent):
 
 
 class PickledBySettings:
-    """Pickle an adapter whose library's objects cannot be pickled: settings, problem and the result of `get_state`.
+    """Pickle an adapter whose library's objects cannot be pickled, by its settings, its problem and its `get_state`.
 
-    Unpickling builds a new one and restores the state.
+    Unpickling builds a new adapter and restores the state.
     """
 
     def __getstate__(self: Any) -> dict[str, Any]:
@@ -126,13 +126,13 @@ class PickledBySettings:
 
 
 def one_hot(k: int, K: int) -> Floats:
-    """Return :math:`e_k` of length K."""
+    """Return the unit vector :math:`e_k` of length K."""
     p = np.zeros(K)
     p[k] = 1.0
     return p
 
 
 def internal_seed(rng: np.random.Generator) -> int:
-    """Return a seed for a library's own generator, from a child stream, so that the agent's own draws do not change."""
+    """Return a seed for a library's own generator, from a child stream so that the agent's own draws do not change."""
     [child] = rng.spawn(1)
     return int(child.integers(2**31 - 1))

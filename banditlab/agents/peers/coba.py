@@ -15,11 +15,11 @@ from banditlab.validation import positive
 
 
 class CobaAgent(PickledBySettings, PeerAgent):
-    """A learner of `coba.learners` with one ridge regression of the bit on context times class: K d joint weights.
+    """A learner of `coba.learners` with one ridge regression of the bit on context times class, with K d joint weights.
 
-    A class is the one-hot vector :math:`e_k` to coba, the features are those of x crossed with it (coba's
-    `features = ["ax"]`), so that :math:`W x` is what it forecasts. coba is asked for its probabilities and the action
-    is drawn from them here, since the state of its generator cannot be read, nor pickled.
+    A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
+    `features = ["ax"]`), so that the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
+    action, because the state of coba's generator can be neither read nor pickled.
     """
 
     requires = ("coba",)
@@ -61,19 +61,19 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, the highest upper bound wins.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, played by its upper bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: coba's own. With :math:`z = x \otimes e_k`, :math:`A = I + \sum z z'` over the rounds played and
-    :math:`\theta = A^{-1} \sum z\,\text{reward}`, the class with the highest
-    :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}` is played, a uniform one of equals. Since different classes' z are
-    orthogonal this is one model per class, but coba keeps the whole :math:`K d \times K d` inverse.
+    Update rule: coba's own. Let :math:`z = x \otimes e_k`, :math:`A = I + \sum z z'` over the rounds played, and
+    :math:`\theta = A^{-1} \sum z\,\text{reward}`. The agent plays the class with the highest
+    :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}`; ties are broken uniformly. Because the z of different classes are
+    orthogonal, this is one model per class, but coba stores the whole :math:`K d \times K d` inverse.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K (K d)^2)` per round: 2 ms at :math:`d = 65`, :math:`K = 10`. :math:`(K d)^2` numbers, and as much
-    again for each of two temporaries.
+    Cost: :math:`O(K (K d)^2)` per round: 2 ms at :math:`d = 65`, :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and
+    as many for each of two temporary arrays.
 
     Parameters
     ----------
@@ -83,7 +83,7 @@ class CobaLinUCB(CobaAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -103,32 +103,32 @@ class CobaLinUCB(CobaAgent):
 
 
 class CobaLinTS(CobaAgent):
-    r"""coba's `LinTSLearner`: Thompson sampling, a joint ridge regression of the bit on context times class.
+    r"""coba's `LinTSLearner`: Thompson sampling with a joint ridge regression of the bit on context times class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: coba's own. With :math:`z = x \otimes e_k`, :math:`B = I + \sum z z'` over the rounds played and
-    :math:`\mu = B^{-1} \sum z\,\text{reward}`, the class with the highest :math:`z'b` is played, b drawn from
-    :math:`N(\mu, \text{variance}\, B^{-1})`, a uniform one of those equal to five digits. Probabilities are given
-    that draw.
+    Update rule: coba's own. Let :math:`z = x \otimes e_k`, :math:`B = I + \sum z z'` over the rounds played, and
+    :math:`\mu = B^{-1} \sum z\,\text{reward}`. The agent draws b from :math:`N(\mu, \text{variance}\, B^{-1})` and
+    plays the class with the highest :math:`z'b`. Ties to five digits are broken uniformly. Probabilities are
+    conditional on the draw.
 
-    coba 8.1.0 draws from a generator of seed 1 whatever its own seed is, so that repetitions would share their draws;
-    it is given one that is seeded from ours.
+    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so that repetitions would share their draws.
+    The adapter replaces it by a generator that is seeded from the agent's.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O((K d)^3)` per round, a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
-    :math:`K = 10`. :math:`(K d)^2` numbers, and several times as much for temporaries.
+    Cost: :math:`O((K d)^3)` per round, for a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
+    :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and several times as many for temporary arrays.
 
     Parameters
     ----------
     variance
-        What the covariance is multiplied with, above 0 (v in coba, its default 1).
+        Factor on the covariance, above 0 (v in coba, its default 1).
 
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

@@ -22,13 +22,13 @@ SEEDS = (0, 2**64 - 1)
 
 
 class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
-    """A policy of `contextualbandits.online` with a model of the bit per class, taught by its `partial_fit`.
+    """A policy of `contextualbandits.online` with a model of the bit per class, updated by its `partial_fit`.
 
-    The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of its
-    own, seeded from ours. Until the first batch is full it has nothing to predict with and plays a uniform class. It cannot
-    be pickled where it holds scikit-learn's models.
+    The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of
+    its own, which is seeded from the agent's. Until the first batch is full it has no model and plays a uniform class.
+    It cannot be pickled if it has scikit-learn models.
 
-    A subclass makes the policy, and defines which numbers of a class's model change.
+    A subclass builds the policy, and defines which numbers of a class's model change.
     """
 
     requires = ("contextualbandits",)
@@ -44,15 +44,15 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
 
     @abstractmethod
     def _make(self, online: Any, rng: np.random.Generator) -> Any:
-        """Return the policy of the module `contextualbandits.online`, which draws from `rng`; `njobs` is 1."""
+        """Return a policy of the module `contextualbandits.online` that draws from `rng`; `njobs` is 1."""
 
     @abstractmethod
     def _model_of(self, learner: Any) -> dict[str, Any] | None:
-        """Return the arrays and numbers of a class's model, None before its first update."""
+        """Return the arrays and numbers of a class's model, or None before its first update."""
 
     @abstractmethod
     def _set_model(self, learner: Any, model: dict[str, Any]) -> None:
-        """Restore a class's model from what `_model_of` returned."""
+        """Restore a class's model from the result of `_model_of`."""
 
     def _distribution(self, x: Floats) -> Floats:
         return one_hot(int(self._policy.predict(x[None])[0]), self.problem.n_classes)
@@ -99,7 +99,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         _continue(self._policy.random_state, state["policy_rng"])
 
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Create the policy's models by one round, whose effect is overwritten."""
+        """Create the policy's models with one round, whose effect is then overwritten."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
         if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
             raise UsageError(f"the keys of state.fitted.models must be classes in 0 ... {self.problem.n_classes - 1}")
@@ -117,7 +117,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
 
 
 class LinearAgent(ContextualBanditsAgent):
-    """A policy whose classes each hold a `contextualbandits.linreg.LinearRegression`."""
+    """A policy with one `contextualbandits.linreg.LinearRegression` per class."""
 
     policy: ClassVar[str]
     """The name of the policy in `contextualbandits.online`."""
@@ -151,21 +151,22 @@ class LinearAgent(ContextualBanditsAgent):
 
 
 class ContextualBanditsLinUCB(LinearAgent):
-    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
+    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class, played by its upper bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: contextualbandits' own, as it comes: an intercept is added, matrices are in single precision,
-    inverses are updated by the Sherman-Morrison formula. Class k holds
+    Update rule: contextualbandits' own, with its default settings. An intercept is added, matrices are in single
+    precision, and the Sherman-Morrison formula updates inverses. Class k has
     :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
-    rounds it was played in; the class with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the
-    first of equals; of classes not played yet, whose bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`,
-    one at random. Probabilities are one-hot given that draw.
+    rounds in which it was played. The agent plays the class with the highest
+    :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Among classes that were never played, whose
+    bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`, it chooses at random. Probabilities are one-hot given
+    that draw.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` per round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
-    through the K classes; :math:`K d^2` numbers in single precision.
+    Cost: :math:`O(K d^2)` per round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
+    over the K classes. Memory: :math:`K d^2` numbers in single precision.
 
     Parameters
     ----------
@@ -179,7 +180,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -206,32 +207,32 @@ class ContextualBanditsLinUCB(LinearAgent):
 
 
 class ContextualBanditsLinTS(LinearAgent):
-    r"""contextualbandits' `online.LinTS`: Thompson sampling, a ridge regression of the bit per class.
+    r"""contextualbandits' `online.LinTS`: Thompson sampling with a ridge regression of the bit per class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: contextualbandits' own with `sample_from = "ci"`, `method = "sm"` and `beta_prior = "auto"`: an
-    intercept is added, matrices are in double precision, inverses are updated by the Sherman-Morrison formula. Class k
-    holds :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}`
-    over the rounds it was played in; the class with the highest score is played, scores drawn from
-    :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right and wrong more than twice
-    each, its score is a draw from a beta law of its counts (without a prior the library scores a class that was never
-    played 0). Probabilities are one-hot given those draws.
+    Update rule: contextualbandits' own with `sample_from = "ci"`, `method = "sm"` and `beta_prior = "auto"`. An
+    intercept is added, matrices are in double precision, and the Sherman-Morrison formula updates inverses. Class k has
+    :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
+    rounds in which it was played. The agent plays the class with the highest score; scores are drawn from
+    :math:`N(x'\beta_k, \text{deviation}^2 x'A_k^{-1} x)`. Until a class has been right and wrong more than twice each,
+    its score is a draw from a beta distribution of its counts. (Without a prior the library gives the score 0 to a
+    class that was never played.) Probabilities are one-hot given those draws.
 
-    The library's default, `sample_from = "coef"`, is not used: in contextualbandits 0.3.30 it draws coefficients with
-    the covariance :math:`A_k` itself instead of its inverse, so that it explores the more the more it has learnt.
-    After 1,000 rounds of one class in 9 dimensions a score's standard deviation was 3.39 where 0.0095 was due, and on
-    a planted stream of three classes it was right in 39 % of the rounds; with "ci" in 97 %.
+    The library's default, `sample_from = "coef"`, is not used. In contextualbandits 0.3.30 it draws coefficients with
+    the covariance :math:`A_k` itself instead of its inverse, so that more updates lead to more exploration. After 1,000
+    rounds of one class in 9 dimensions a score had a standard deviation of 3.39 instead of 0.0095. On a planted stream
+    of three classes it was right in 39 % of the rounds; with "ci" it was right in 97 %.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` per round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's way
-    through the K classes. :math:`K d^2` numbers.
+    Cost: :math:`O(K d^2)` per round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
+    over the K classes. Memory: :math:`K d^2` numbers.
 
     Parameters
     ----------
     deviation
-        What a score's standard deviation is multiplied with, above 0 (`v_sq` in the library, its default 1).
+        Factor on a score's standard deviation, above 0 (`v_sq` in the library, its default 1).
     regularization
         The ridge, above 0 (`lambda_` in the library, its default 1).
     batch
@@ -240,7 +241,7 @@ class ContextualBanditsLinTS(LinearAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -268,21 +269,21 @@ class ContextualBanditsLinTS(LinearAgent):
 
 
 class ContextualBanditsSGD(ContextualBanditsAgent):
-    r"""contextualbandits' `online.EpsilonGreedy` around one scikit-learn `SGDClassifier` per class.
+    r"""contextualbandits' `online.EpsilonGreedy` with one scikit-learn `SGDClassifier` per class.
 
     Problem: bandit multiclass; class k's model forecasts the probability that k would be correct.
 
-    Update rule: contextualbandits' own, as it comes (`batch_train=True`). The class with the highest forecast is
-    played, with probability :math:`\gamma` a uniform one instead; :math:`\gamma` is multiplied by `decay` after every
-    decision. Until a class has been right and wrong more than twice each, its forecast is a draw from a beta law of
-    its counts. Only the model of the class played learns: scikit-learn's stochastic gradient steps on the logistic
-    loss, at its default step sizes and ridge, with an intercept. The library draws by itself: probabilities are
-    one-hot given its draws.
+    Update rule: contextualbandits' own (`batch_train=True`). The agent plays the class with the highest forecast, or
+    with probability :math:`\gamma` a uniform class; :math:`\gamma` is multiplied by `decay` after every decision. Until
+    a class has been right and wrong more than twice each, its forecast is a draw from a beta distribution of its
+    counts. Only the model of the played class is updated, by scikit-learn's stochastic gradient steps on the logistic
+    loss with an intercept, at default step sizes and ridge. The library draws the action itself, so that probabilities
+    are one-hot given its draws.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it
-    scikit-learn's checks of K predictions and a step. :math:`K (d + 1)` numbers.
+    Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it for
+    scikit-learn's checks in K predictions and a step. Memory: :math:`K (d + 1)` numbers.
 
     Parameters
     ----------
@@ -296,7 +297,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

@@ -20,7 +20,7 @@ ARRAYS = ("A", "A_inv", "Xty", "beta")
 class MABWiserAgent(BatchPeerAgent):
     """A `mabwiser.mab.MAB` with one ridge regression of the bit per class, updated with `batch` rounds at a time.
 
-    Until the first batch is full mabwiser cannot predict, and classes are uniform.
+    Until the first batch is full, mabwiser cannot predict, and the agent plays uniform classes.
     """
 
     requires = ("mabwiser",)
@@ -55,7 +55,7 @@ class MABWiserAgent(BatchPeerAgent):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return generators, the arrays of every class, and the pending rounds."""
+        """Return the generators, the arrays of every class, and the pending rounds."""
         inside = self._mab._imp
         models = [inside.arm_to_model[k] for k in inside.arms] if self._mab._is_initial_fit else []
         return {
@@ -88,20 +88,20 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, the highest upper bound wins.
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, played by its upper bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
-    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
-    :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}` is played, the first of equals. Nothing is drawn: probabilities are
-    one-hot. mabwiser predicts only once it was fitted, so classes are uniform until the first batch is full; a class
-    not yet played has :math:`\mathrm{l2\_lambda}\, I` for its :math:`A_k^{-1}`.
+    Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
+    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. The agent plays the class
+    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Nothing is drawn, so that
+    probabilities are one-hot. mabwiser predicts only after a fit, so that classes are uniform until the first batch is
+    full. For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: 1.3 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly copies, checks and the inverse of
-    :math:`A_k` anew; with `batch = 50` a twentieth of it. :math:`2 K d^2` numbers.
+    Cost: 1.3 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly for copies, checks and a new
+    inverse of :math:`A_k`; with `batch = 50` it is a twentieth of that. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ class MABWiserLinUCB(MABWiserAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -133,24 +133,24 @@ class MABWiserLinUCB(MABWiserAgent):
 
 
 class MABWiserLinTS(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling, a ridge regression of the bit per class.
+    r"""mabwiser's `LearningPolicy.LinTS`: Thompson sampling with a ridge regression of the bit per class.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: mabwiser's own. Class k holds :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
-    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds it was played in; the class with the highest
-    :math:`x'b_k` is played, :math:`b_k` drawn from :math:`N(\beta_k, \alpha^2 A_k^{-1})` by mabwiser's generator,
-    which is seeded from ours: probabilities are one-hot given that draw. mabwiser predicts only once it was fitted,
-    so classes are uniform until the first batch is full.
+    Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
+    :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. mabwiser's generator, which
+    is seeded from the agent's, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent plays the
+    class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only after a fit,
+    so that classes are uniform until the first batch is full.
 
-    mabwiser 2.7.4 copies its generator into a class's model whenever that learns, so that the classes draw from copies
-    of one stream and not from one generator. It is left as it is.
+    mabwiser 2.7.4 copies its generator into a class's model at each update of the class. The classes therefore draw
+    from copies of one stream and not from one generator. The adapter does not change that.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`: copies, checks, the inverse of :math:`A_k`
-    anew, and for each class the singular value decomposition that its draw begins with, which a larger batch does not
-    save. :math:`2 K d^2` numbers.
+    Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`. It is spent on copies, checks, a new
+    inverse of :math:`A_k`, and for each class the singular value decomposition that begins its draw; a larger batch
+    does not save the decompositions. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------
@@ -164,7 +164,7 @@ class MABWiserLinTS(MABWiserAgent):
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

@@ -20,34 +20,34 @@ ARRAYS = ("_ss_arr", "_ss_inv_arr", "_eta_arr", "_m_arr")
 
 
 class RiverLinUCB(PeerAgent):
-    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class, the highest upper bound wins.
+    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class, played by its upper bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
-    Update rule: river's own. Class k's bound is :math:`\mu_k + \sigma_k`, mean and standard deviation of the
-    predictive normal law, :math:`\sigma_k^2 = 1/\beta + x'S_k x`, :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}`
-    over the rounds k was played in. Ties are broken by river's generator, seeded from ours, so probabilities are
-    one-hot given that draw.
+    Update rule: river's own. The bound of class k is :math:`\mu_k + \sigma_k`, the mean plus the standard deviation of
+    the predictive normal distribution. Here :math:`\sigma_k^2 = 1/\beta + x'S_k x` with
+    :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}` over the rounds in which k was played. river's generator, which is
+    seeded from the agent's, breaks ties, so that probabilities are one-hot given that draw.
 
-    river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse: at :math:`\alpha` other than 1
-    the two disagree, and it is the inverse that plays. Its argument `burn_in` reaches another parameter by mistake
-    and is not offered.
+    river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
+    two disagree, and decisions use the inverse. The adapter does not offer the argument `burn_in`, because river
+    assigns it to another parameter by mistake.
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d^2)` per round, 450 us at :math:`d = 65`, :math:`K = 10`; :math:`2 K d^2` numbers.
+    Cost: :math:`O(K d^2)` per round, 450 µs at :math:`d = 65`, :math:`K = 10`. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------
     alpha
         Scale of the prior, above 0: the models begin with the covariance :math:`I/\alpha`.
     beta
-        Precision of the noise, above 0: larger explores less.
+        Precision of the noise, above 0; a larger value explores less.
 
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -81,9 +81,9 @@ class RiverLinUCB(PeerAgent):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return the generators and the arrays of every class that has been played; river's statistics are left out.
+        """Return the generators and the arrays of every class that has been played, without river's statistics.
 
-        These are the mean reward and the count of each class, which the policy does not use.
+        The statistics are the mean reward and the count of each class, which the policy does not use.
         """
         version, words, gauss = self._policy._rng.getstate()
         models = {str(k): model for k, model in self._policy._bayes_lin_regs.items() if model._cap}
@@ -104,7 +104,7 @@ class RiverLinUCB(PeerAgent):
         self._policy._bayes_lin_regs.clear()
         for k, arrays in state["arrays"].items():
             if k not in map(str, self._classes):
-                raise UsageError(f"state.arrays has a class {k!r}: they are 0 ... {self.problem.n_classes - 1}")
+                raise UsageError(f"state.arrays has a class {k!r}: classes must be 0 ... {self.problem.n_classes - 1}")
             model = self._policy._bayes_lin_regs[int(k)]
             model._ensure_features(range(self.problem.n_features))
             own = {name: getattr(model, name) for name in ARRAYS}
@@ -117,32 +117,33 @@ class RiverLinUCB(PeerAgent):
 
 
 class RiverLogistic(PeerAgent):
-    r"""One river `linear_model.LogisticRegression` per class, epsilon-greedy.
+    r"""Epsilon-greedy with one river `linear_model.LogisticRegression` per class.
 
     Problem: bandit multiclass. Class k's model forecasts the probability that k would be correct.
 
-    Update rule: :math:`\hat{y}` is the class of the largest forecast (the first of equals); play from
-    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn as a coin and a uniform class. Only the model of the class
-    played learns, whether it was right: a step of plain gradient descent on the logistic loss, with an intercept of
-    its own, as river does by default.
+    Update rule: :math:`\hat{y}` is the class with the largest forecast (the first of equals). The agent plays from
+    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn by a coin flip and a uniform class. Only the model of the
+    played class is updated, with whether it was right: a step of plain gradient descent on the logistic loss, with an
+    intercept per class, as is river's default.
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d)` per round in dictionaries, 40 us at :math:`d = 65`, :math:`K = 10`; :math:`K (d + 1)` numbers.
+    Cost: :math:`O(K d)` per round in dictionaries, 40 µs at :math:`d = 65`, :math:`K = 10`. Memory: :math:`K (d + 1)`
+    numbers.
 
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1]. river has no default for its :math:`\epsilon`; this is Vowpal Wabbit's.
+        Exploration rate in [0, 1]. river has no default for its :math:`\epsilon`; this default is Vowpal Wabbit's.
     learning_rate
-        Learning rate of the weights, above 0 (`optim.SGD`; river's default). The intercept keeps river's own 0.01.
+        Learning rate of the weights, above 0 (`optim.SGD`; river's default). The rate of the intercept is river's 0.01.
     l2
         Weight of the ridge penalty, 0 or above.
 
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------

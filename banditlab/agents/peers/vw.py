@@ -33,56 +33,58 @@ LABELS, PLACES = (17, 25), 29
 
 
 class VW(PickledBySettings, PeerAgent):
-    r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, over linear models.
+    r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, with linear models.
 
-    Problem: bandit multiclass; the cost of the class played is 0 (right) or 1 (wrong), as in `--cbify`, or by `costs`
-    -1 and 0, which starts every class at the cost of a wrong one (an encoding that Bietti et al. compare and recommend).
+    Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. Alternatively
+    (`costs`) it is -1 or 0, so that every class begins at the cost of a wrong class; Bietti et al. compare and
+    recommend this encoding.
 
-    Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps; single
-    precision) regresses the cost on the features of each class; `exploration` turns the predicted costs into
-    probabilities. We ask for these, draw the action from them ourselves (so they are those drawn from), and hand back
-    action, cost and probability. The defaults are those of `--cbify K` and of `--cb_explore K`.
+    Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps in single
+    precision) regresses the cost on the features of each class. `exploration` turns the predicted costs into
+    probabilities. The adapter draws the action from these probabilities and returns action, cost and probability to the
+    library. The defaults are those of `--cbify K` and of `--cb_explore K`.
 
-    Features: Vowpal Wabbit writes the class into the low bits of a feature's index, over what stands there. Features
-    named 0, 1, 2, ... thus share their weights in groups of S, the power of two above K: on Digits-v0 80 % mistakes
-    instead of 41 % in the first 5,000 rounds. Here feature j stands at :math:`j S`, the constant feature (Vowpal
-    Wabbit's own, on by default) at :math:`d S`, and the table is large enough: nothing collides.
+    Features: Vowpal Wabbit writes the class into the low bits of a feature's index and overwrites what is there.
+    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. On
+    Digits-v0 that leads to 80 % mistakes instead of 41 % in the first 5,000 rounds. Here feature j has the index
+    :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The table is large
+    enough, so that no two indices collide.
 
     Guarantee: none is claimed here; `bound` returns None.
 
-    Cost: :math:`O(K d)` per round, and parsing; 50 to 80 us per round at :math:`d = 65`, :math:`K = 10`. Memory: the
-    table, 16 bytes a weight.
+    Cost: :math:`O(K d)` per round, and parsing; 50 to 80 µs per round at :math:`d = 65`, :math:`K = 10`. Memory: the
+    table, with 16 bytes per weight.
 
-    Saving: the state goes through Vowpal Wabbit's model file. With cost_type "mtr" and an exploration other than "bag"
-    and "cover" the run goes on exactly; where it would not, `save` and pickling refuse.
+    Saving: Vowpal Wabbit's model file stores the state. With cost_type "mtr" and an exploration other than "bag" and
+    "cover", a restored run continues exactly. With other settings it would not, and `save` and pickling raise an error.
 
     Parameters
     ----------
     exploration
         "epsilon" (epsilon-greedy, the library's default), "bag" (bootstrap), "cover" (online cover), "squarecb",
-        "regcb" (confidence elimination), "regcbopt" (its optimistic form).
+        "regcb" (confidence elimination) or "regcbopt" (its optimistic form).
     gamma
-        Exploration rate in [0, 1] of "epsilon" and "cover" (`--epsilon`); the others do not read it.
+        Exploration rate in [0, 1] for "epsilon" and "cover" (`--epsilon`); other explorations do not use it.
     policies
-        How many policies "bag" and "cover" learn, at least 1. The library has no default for it.
+        Number of policies that "bag" and "cover" train, at least 1. The library has no default for it.
     sharpness
-        Of "squarecb": :math:`g_t = \text{sharpness}` :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
+        For "squarecb": :math:`g_t = \text{sharpness}` :math:`t^{\text{growth}}` (`--gamma_scale`), above 0.
     growth
-        Of "squarecb" (`--gamma_exponent`), 0 or above.
+        For "squarecb": the exponent of t (`--gamma_exponent`), 0 or above.
     mellowness
-        Of "regcb" and "regcbopt": the confidence radius (`--mellowness`), above 0.
+        For "regcb" and "regcbopt": the confidence radius (`--mellowness`), above 0.
     cost_type
-        How costs are learnt from the class played: "mtr", "dr", "dm" or "ips" (`--cb_type`); "squarecb", "regcb" and
-        "regcbopt" know "mtr" only.
+        Estimator of the costs from the played class: "mtr", "dr", "dm" or "ips" (`--cb_type`). "squarecb", "regcb" and
+        "regcbopt" support "mtr" only.
     learning_rate
-        Above 0 (`--learning_rate`).
+        Learning rate, above 0 (`--learning_rate`).
     costs
-        "0/1" or "-1/0": the costs of right and wrong.
+        "0/1" or "-1/0": the costs of a right and a wrong action.
 
     Raises
     ------
     UsageError
-        A setting out of range, or the library is not installed.
+        A setting is outside its range, or the library is not installed.
 
     References
     ----------
@@ -149,11 +151,11 @@ class VW(PickledBySettings, PeerAgent):
         return [*fixed, *by_exploration[self.exploration], *learner]
 
     def _spacing(self) -> int:
-        """Return S, the places between two features: the class takes the low bits."""
+        """Return S, the distance between the indices of two features; the low bits are the class."""
         return 1 << self.problem.n_classes.bit_length()
 
     def _workspace(self) -> Any:
-        """Return the live learner, built now if a state was restored."""
+        """Return the live learner, and build it first if a state was restored."""
         if self._vw is None:
             vw = library("vowpalwabbit.pyvw", self.id)
             self._example = vw.Example
@@ -201,11 +203,11 @@ class VW(PickledBySettings, PeerAgent):
         Raises
         ------
         UsageError
-            The model file does not hold the whole state at these settings.
+            The model file does not contain the whole state at these settings.
         """
         if self.exploration not in EXACT or self.cost_type != "mtr":
             raise UsageError(
-                f"vw: Vowpal Wabbit's model file does not hold the whole state of exploration = {self.exploration!r} with "
+                f"vw: Vowpal Wabbit's model file does not contain the whole state of exploration = {self.exploration!r} with "
                 f"cost_type = {self.cost_type!r}: save exploration = {' or '.join(map(repr, EXACT))} with cost_type = 'mtr'"
             )
         if self._model is None:
@@ -231,10 +233,10 @@ class VW(PickledBySettings, PeerAgent):
 
 
 def _known(own: bytes, model: bytes) -> bytes:
-    """Return a model file whose head is that of a fresh one of ours, or raise a UsageError.
+    """Return a model file whose head equals that of a new learner with these settings, or raise a UsageError.
 
-    Vowpal Wabbit takes options from the file (which may name other files) and places of weights as they come. After the
-    head stand a checksum, counts, and for each weight its place (four bytes) and three numbers.
+    Vowpal Wabbit reads options (which may name other files) and indices of weights from the file without a check. After
+    the head the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.
     """
     if len(own) < PLACES or not own.startswith(b"\x07\x00\x00\x00"):
         raise UsageError("this version of Vowpal Wabbit writes model files that banditlab cannot check")

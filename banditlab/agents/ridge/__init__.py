@@ -1,4 +1,4 @@
-"""A ridge regression per class: LinUCB, LinTS and Confidit, which differ in their index.
+"""Agents with a ridge regression per class: LinUCB, LinTS and Confidit, which differ in their index.
 
-Independent of other agents.
+This package does not depend on other agents.
 """

@@ -34,35 +34,34 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Confidit(RidgeAgent):
-    r"""The second-order perceptron with upper confidence bounds: a ridge regression per class, clipped to the possible
-    range.
+    r"""Play upper confidence bounds of a ridge regression per class, clipped to the possible range.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
     :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1]: then
     :math:`-\alpha \le u_i'x \le 1`.
 
-    Update rule: :math:`A_i = (1 + \alpha)^2 I`, :math:`w_i = 0`. Play
-    :math:`\arg\max_i\, \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals, with clip the interval
-    :math:`[-\alpha, 1]` and :math:`\epsilon_i = \sqrt{\eta x'A_i^{-1}x}`. Only the played class i learns:
-    :math:`w'_i` is :math:`w_i` projected in the norm of :math:`A_i` onto :math:`\{w : -\alpha \le w'x \le 1\}`, a
-    slab, so in closed form; then :math:`A_i \mathrel{+}= x x'` and
+    Update rule: :math:`A_i = (1 + \alpha)^2 I`, :math:`w_i = 0`. The agent plays
+    :math:`\arg\max_i\, \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals. The clip interval is
+    :math:`[-\alpha, 1]`, and :math:`\epsilon_i = \sqrt{\eta x'A_i^{-1}x}`. Only the played class i is updated. First
+    :math:`w_i` is projected in the norm of :math:`A_i` onto the slab :math:`\{w : -\alpha \le w'x \le 1\}`, in closed
+    form; let :math:`w'_i` be the result. Then :math:`A_i \mathrel{+}= x x'` and
     :math:`w_i = A_i^{-1}(A_i^{\text{old}} w'_i + s x)` with :math:`s = +1` (right) or :math:`-\alpha` (wrong). At
-    :math:`\alpha = 1`, the choice of the paper's experiments, s is the paper's sign; at another :math:`\alpha` it is
-    :math:`-\alpha` that makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
+    :math:`\alpha = 1`, the choice of the paper's experiments, s is the paper's sign. At another :math:`\alpha`,
+    :math:`-\alpha` makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
-    Contexts of another norm: the paper has :math:`\|x\| = 1`. Here x stands for :math:`x/R`, R the problem's radius,
-    hence norms up to 1 (equivalently, a ridge of :math:`(1 + \alpha)^2 R^2`, which gives the same numbers); other units of
-    x change no action.
+    Contexts of another norm: the paper assumes :math:`\|x\| = 1`. Here x stands for :math:`x/R`, with R the problem's
+    radius, and hence has a norm of up to 1. (This is equivalent to a ridge of :math:`(1 + \alpha)^2 R^2`.) Other units
+    of x change no action.
 
-    Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above and
-    with an :math:`\epsilon_i` that the theorem prescribes and is far wider than the :math:`\epsilon_i` of practice
-    used here; so `bound` returns None. The algorithm is deterministic: probabilities are one-hot, and expected
-    mistakes carry no more information than mistakes.
+    Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above. The
+    theorem prescribes an :math:`\epsilon_i` that is far wider than the practical one used here, so that `bound` returns
+    None. The algorithm is deterministic: probabilities are one-hot, and expected mistakes carry no more information
+    than mistakes.
 
-    Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
-    :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
-    operations and :math:`r d` numbers instead (`numerics.low_rank`), and a block reads all once in :math:`m = 32` or
-    64 rounds (`numerics.lookahead`), with :math:`m K d` numbers more: the same play, to rounding.
+    Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
+    :math:`K d^2 / 2` numbers. From 1.5 MiB on, a class with :math:`r < d / 2` updates takes :math:`2 r d` operations
+    and :math:`r d` numbers instead (`numerics.low_rank`). A block then reads the matrices once in :math:`m = 32` or 64
+    rounds (`numerics.lookahead`), with :math:`m K d` numbers more. Decisions are the same up to rounding.
 
     Parameters
     ----------
@@ -71,12 +70,12 @@ class Confidit(RidgeAgent):
         :math:`-\alpha`.
     eta
         Width of the confidence bounds, 0 or above (:math:`\eta` in the paper); 0 is greedy. The papers tune it over
-        decades; 3 is ours, measured: digits likes 10, noisy labels 1 or less.
+        decades. The default 3 is ours, chosen by measurement: 10 is better on digits, 1 or less on noisy labels.
 
     Raises
     ------
     UsageError
-        `alpha` outside (-1, 1], eta below 0.
+        `alpha` is outside (-1, 1], or eta is below 0.
 
     References
     ----------
@@ -105,7 +104,7 @@ class Confidit(RidgeAgent):
         super().__init__(problem, rng)
         self.alpha = number("alpha", alpha)
         if not -1.0 < self.alpha <= 1.0:
-            raise UsageError(f"alpha must lie above -1 and at most at 1, got {self.alpha:g}")
+            raise UsageError(f"alpha must be above -1 and at most 1, got {self.alpha:g}")
         self.eta = nonnegative("eta", eta)
         ridge = (1.0 + self.alpha) ** 2 * problem.radius**2
         self.state = ridge_state(problem, ridge, self.alpha, self.eta)

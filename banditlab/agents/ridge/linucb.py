@@ -1,4 +1,4 @@
-"""Disjoint LinUCB (Li, Chu, Langford and Schapire, WWW 2010) on one bit of feedback."""
+"""Disjoint LinUCB (Li, Chu, Langford and Schapire, WWW 2010) with one bit of feedback."""
 
 from __future__ import annotations
 
@@ -24,50 +24,49 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinUCB(RidgeAgent):
-    r"""One ridge regression of the bit per class, and optimism: play the class with the highest upper confidence bound.
+    r"""Play the class with the highest upper confidence bound of one ridge regression of the bit per class.
 
-    Problem: bandit multiclass. The agent believes :math:`P(\text{class } k \text{ is right} \mid x)` to be linear in x,
+    Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
 
-    Update rule (Algorithm 1): play :math:`\arg\max_k \theta_k'x + \alpha \sqrt{x'A_k^{-1}x}`, one of equals at
-    random, so that the first rounds favour no class (the paper: "ties broken arbitrarily"); for the class played
-    :math:`A_k \mathrel{+}= x x'`, :math:`b_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong),
+    Update rule (Algorithm 1): play :math:`\arg\max_k \theta_k'x + \alpha \sqrt{x'A_k^{-1}x}`. Ties are broken at
+    random, so that the first rounds favour no class (the paper: "ties broken arbitrarily"). For the played class,
+    :math:`A_k \mathrel{+}= x x'` and :math:`b_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong), and
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
-    Guarantee: none is proved for this algorithm (its master, SupLinUCB, has one, under linear rewards and
-    :math:`\|x\| \le 1`), so `bound` returns None. The action is a function of the past except for ties: probabilities
-    are one-hot or uniform over the equals, and expected mistakes carry no more information than mistakes.
+    Guarantee: none is proved for this algorithm, so that `bound` returns None. (Its master algorithm, SupLinUCB, has
+    one under linear rewards and :math:`\|x\| \le 1`.) Apart from ties the action is a function of the past.
+    Probabilities are one-hot or uniform over the ties, and expected mistakes carry no more information than mistakes.
 
-    Cost: a round K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update;
-    :math:`K d^2 / 2` numbers. From 1.5 MiB on a class that has learnt :math:`r < d / 2` rounds takes :math:`2 r d`
-    operations and :math:`r d` numbers instead (`numerics.low_rank`), and a block reads all once in :math:`m = 32` or
-    64 rounds (`numerics.lookahead`), with :math:`m K d` numbers more: the same play, to rounding. Diagonals take
-    :math:`O(K d)` and :math:`2 K d` numbers, a sketch of m rows :math:`O((K + m) d + K m^2)` in the mean and
-    :math:`K (d + m^2 / 2) + 3 m d` numbers.
+    Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
+    :math:`K d^2 / 2` numbers. From 1.5 MiB on, a class with :math:`r < d / 2` updates takes :math:`2 r d` operations
+    and :math:`r d` numbers instead (`numerics.low_rank`). A block then reads the matrices once in :math:`m = 32` or 64
+    rounds (`numerics.lookahead`), with :math:`m K d` numbers more. Decisions are the same up to rounding. Diagonals
+    take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes :math:`O((K + m) d + K m^2)` on average
+    and :math:`K (d + m^2 / 2) + 3 m d` numbers.
 
     Parameters
     ----------
     confidence
-        Width of the confidence bound, 0 or above (:math:`\alpha` in the paper; 1 is the field's default); 0 is
-        greedy.
+        Width of the confidence bound, 0 or above (:math:`\alpha` in the paper; 1 is the usual default); 0 is greedy.
     regularization
         Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
-        "auto" is :math:`0.1 R^2`, so that contexts in other units give the same play; a tenth of the paper's, because
-        rewards of one class among many are sparse: on digits 1 makes 1.5 to 3 times as many mistakes, and on
-        noisy streams the difference is small.
+        "auto" is :math:`0.1 R^2`, so that contexts in other units give the same decisions. It is a tenth of the paper's
+        weight because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
+        mistakes, and on noisy streams the difference is small.
     second_order
-        What is stored of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch",
-        frequent directions of the updates' contexts, shared by all classes (`numerics.sketched_inverses`); while
-        contexts span at most sketch_size directions that is "full", to rounding. "auto" is "full" where :math:`K d^2`
-        is at most 4,194,304, else "sketch".
+        The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
+        sketch has frequent directions of the updates' contexts and is shared by all classes
+        (`numerics.sketched_inverses`). While contexts span at most sketch_size directions, "sketch" equals "full" up to
+        rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
-        m, directions of the sketch, 1 or more. Of `second_order = "sketch"`.
+        m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 
     Raises
     ------
     UsageError
-        confidence below 0, regularization not above 0 or another word, another second_order, a sketch_size
-        below 1 or without a sketch.
+        confidence is below 0, regularization is not above 0 or an unknown word, second_order is unknown, or sketch_size
+        is below 1 or given without a sketch.
 
     References
     ----------

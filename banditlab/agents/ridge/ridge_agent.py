@@ -1,9 +1,9 @@
-r"""One ridge regression of the bit per class, stored as :math:`P_k = A_k^{-1}` and :math:`w_k`: `linucb`, `lints` and
-`confidit` share it.
+r"""One ridge regression of the bit per class, the common part of `linucb`, `lints` and `confidit`.
 
-:math:`A_k = \text{regularization}\, I + \sum x x'` over the rounds in which k was played, :math:`P_k` by Sherman and
-Morrison's formula. An update first projects :math:`w_k` in the norm of :math:`A_k` onto the slab
-:math:`\{w : \text{low} \le w'x \le \text{high}\}`, which has a closed form:
+A regression is stored as :math:`P_k = A_k^{-1}` and :math:`w_k`. Over the rounds in which k was played,
+:math:`A_k = \text{regularization}\, I + \sum x x'`, and the Sherman-Morrison formula updates :math:`P_k`. An update
+first projects :math:`w_k` in the norm of :math:`A_k` onto the slab :math:`\{w : \text{low} \le w'x \le \text{high}\}`,
+in closed form:
 
 .. math::
 
@@ -40,11 +40,12 @@ WHOLE = Form()
 
 
 class State(NamedTuple):
-    """The state of the three agents; one type, so that numba compiles the shared kernels once.
+    """The state of the three agents, with one type so that numba compiles the shared kernels once.
 
-    inverses, :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`; settings, the agent's own
-    numbers; tally (3,): outcomes learnt, the key of the agent's draws, the rounds acted on (counted where there are
-    draws). Scratch for the current context: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise (K,).
+    inverses has :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`. settings has the agent's own
+    numbers. tally (3,) has the number of updates, the key of the agent's draws, and the number of decisions (counted if
+    the agent draws). Scratch for the current context: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise
+    (K,).
     """
 
     inverses: Any
@@ -55,7 +56,7 @@ class State(NamedTuple):
     noise: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         (least, most), (low, high) = COUNT, WORD
         return {"tally": (np.array([least, low, least]), np.array([most, high, most]))}
 
@@ -67,7 +68,7 @@ def ridge_state(
     key: int = 0,
     form: Form = WHOLE,
 ) -> State:
-    r"""Return :math:`A_k = \text{regularization}\, I`, :math:`w_k = 0` for every class."""
+    r"""Return :math:`A_k = \text{regularization}\, I` and :math:`w_k = 0` for every class."""
     K = problem.n_classes
     return State(
         inverses=form.models(np.full(K, 1.0 / regularization), problem.n_features),
@@ -90,21 +91,21 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RidgeAgent(KernelAgent):
-    """Base of the three: where the regressions are large, blocks are played with prefetch."""
+    """Base class of the three agents; if the regressions are large, blocks are played with prefetch."""
 
     learn_kernel = learn_kernel
 
     def prefetch(self) -> Any:
-        """Return the kernel that prepares a stretch of rounds, for large problems."""
+        """Return the kernel that prepares a block of rounds, for large problems."""
         return no_prefetch if getattr(self.state.inverses, "ahead", None) is None else prefetch_kernel
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, by the form of the matrices."""
+        """Return a lower bound on the bytes of the state for the form of the matrices."""
         return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return, for a sketch, the number of basis rotations and the share of :math:`\|x\|^2` outside of it."""
+        r"""Return, for a sketch, the number of basis rotations and the share of :math:`\|x\|^2` outside the sketch."""
         return sketch_diagnostics(self.state.inverses.sketch) if isinstance(self.state.inverses, OwnSketch) else {}
 
 
@@ -118,7 +119,7 @@ def predict(state, x):
 
 @inline
 def regress(state, k, x, target, low, high):
-    """Update class k with the outcome `target` at x, :math:`w_k` projected onto the slab [low, high] first."""
+    """Update class k with the outcome `target` at x, after projecting :math:`w_k` onto the slab [low, high]."""
     state.tally[0] += 1
     m, q = read_one(state.inverses, x, k)
     if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
@@ -130,7 +131,10 @@ def regress(state, k, x, target, low, high):
 
 @njit
 def highest(z, p, u):
-    r"""Return the largest of :math:`z_0, \dots, z_{K-1}`, one of equals by the uniform u; p (K,) is uniform over the equals."""
+    r"""Return the index of the largest of :math:`z_0, \dots, z_{K-1}`; ties are broken by the uniform u.
+
+    p (K,) is written: uniform over the ties.
+    """
     K = p.shape[0]
     top, ties = z[0], 0
     for k in range(1, K):

@@ -1,8 +1,8 @@
-"""Banks of AIOLI models: N experts of K classes each, over views of one size.
+"""Banks of AIOLI models: N experts of K classes each, with views of one size.
 
-Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}`, :math:`h_{ek} = P_{ek} b_{ek}`. The difference is
-:math:`q_k = x'P_{ek} x`: an expert takes it from its own matrices, or from those of another expert whose view is of the
-same kind (`shared_q`). Matrices are stored in float32 and all sums are of float64.
+Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}` and :math:`h_{ek} = P_{ek} b_{ek}`. They differ
+in :math:`q_k = x'P_{ek} x`: an expert computes it from its own matrices, or takes it from another expert whose view is
+of the same kind (`shared_q`). Matrices are stored in float32, and all sums are computed in float64.
 """
 
 from __future__ import annotations
@@ -42,9 +42,10 @@ CURVATURE = 0.25
 
 
 class Bank(NamedTuple):
-    r"""P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of :math:`1/\lambda`.
+    r"""The models: P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of
+    :math:`1/\lambda`.
 
-    places (m,): where a packed matrix keeps its diagonal. Scratch: point; v (D,), P x.
+    places (m,) has the positions of the diagonal in a packed matrix. Scratch: point; v (D,), which is P x.
     """
 
     P: NDArray[np.float32]
@@ -55,12 +56,12 @@ class Bank(NamedTuple):
     v: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer: the places follow from the size."""
+        """Return the range of every integer; the size determines the places."""
         return {"places": constant(self.places)}
 
 
 def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
-    r"""Return experts before any update, over views of m numbers, :math:`A_0 = \lambda_e I` for each class."""
+    r"""Return experts before any update, with views of m numbers and :math:`A_0 = \lambda_e I` for each class."""
     N = len(regularizations)
     made = Bank(
         P=single_zeros(N, n_classes, size_of(width(m))),
@@ -90,8 +91,9 @@ def reset_bank(bank):
 
 @inline
 def read_expert(bank, e, view, m, q, share, shared_q):
-    """Write :math:`m_k = h_k'x` of expert e into m (K,), x its view, and into q (K,) :math:`x'P_k x`, or shared_q (K,)
-    if `share`.
+    """Write :math:`m_k = h_k'x` of expert e at its view x into m (K,), and :math:`q_k` into q (K,).
+
+    :math:`q_k` is :math:`x'P_k x`, or shared_q (K,) if `share`.
     """
     if share:
         pad(view, bank.point.x)
@@ -105,9 +107,9 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 
 @njit
 def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
-    r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return the margin it used and its own q.
+    r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
 
-    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. There q is shared_q, or the expert's
+    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses shared_q, or the expert's
     own q if shared_q is negative.
     """
     own, v = bank.point.x, bank.v

@@ -1,17 +1,20 @@
-r"""The linear experts of StackCB: two AIOLI ones on each of two views, over whole matrices or diagonals, and a ridge expert.
+r"""The linear experts of StackCB: two AIOLI experts on each of two views, and a ridge expert.
 
-Whole matrices are an `experts.Bank`, whose fifth expert is the ridge expert on the centred view. Diagonals have no ridge
-expert; a view's two experts are one row of models: M with :math:`\lambda`, then M with the larger one.
+The matrices are whole or diagonal. Whole matrices are an `experts.Bank`, whose fifth expert is the ridge expert on the
+centred view. Diagonals have no ridge expert. There the two experts of a view are one row of models: M models with
+:math:`\lambda`, then M models with the larger one.
 
-The ridge expert is per class a ridge regression of the bit on standardised columns, without a constant. A round in which the
-class was played adds :math:`x x'` to A and :math:`r x` to b, where :math:`r = 1` for a hit and 0 for a miss (at first less:
-`cold_start`); :math:`h = A^{-1} b`, :math:`A_0 = I`. Classes differ by the directions of their hits; with a constant the
-regression would mostly learn that the class played is often right. As a margin, with :math:`m = h'x`,
-:math:`q = x'A^{-1}x` and w virtual labels in between, yes with probability :math:`\pi` as for the others:
-:math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`; 4 is the slope of the logit at 1/2. At :math:`x = 0` z is 0. Where one
-model serves two classes r is 1/2 or -1/2, and :math:`z = 4 m / (1 + w q)`: swapping the classes turns the sign.
+The ridge expert is, per class, a ridge regression of the bit on standardised columns without a constant. A round in
+which the class was played adds :math:`x x'` to A and :math:`r x` to b; :math:`h = A^{-1} b` and :math:`A_0 = I`. Here
+:math:`r = 1` for a hit and 0 for a miss (less in the first rounds: `cold_start`). Classes differ by the directions of
+their hits. With a constant the regression would mainly fit the frequency of hits.
 
-`read_linear`, `update_linear` and `reset_linear` choose by the type of `linear` when a kernel is compiled.
+The margin of the ridge expert uses :math:`m = h'x`, :math:`q = x'A^{-1}x` and w virtual labels, which are positive with
+probability :math:`\pi` as for the other experts: :math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`. The factor 4 is the
+slope of the logit at 1/2. At :math:`x = 0`, z is 0. If one model serves two classes, r is 1/2 or -1/2 and
+:math:`z = 4 m / (1 + w q)`, so that exchanging the classes changes the sign.
+
+The type of `linear` determines at compile time which form `read_linear`, `update_linear` and `reset_linear` run.
 """
 
 from __future__ import annotations
@@ -40,7 +43,9 @@ RIDGE = 1.0
 
 
 class Diagonals(NamedTuple):
-    r"""standardised, ranged: 2 M models over that view; start (2 M,), :math:`1/\lambda` of each."""
+    r"""The models in diagonal form: standardised and ranged have 2 M models each; start (2 M,) has their
+    :math:`1/\lambda`.
+    """
 
     standardised: DiagonalInverses
     ranged: DiagonalInverses
@@ -48,7 +53,9 @@ class Diagonals(NamedTuple):
 
 
 def linear_experts(regularization: float, n_models: int, m: int, whole: bool) -> Bank | Diagonals:
-    r"""Return experts before any update, on views of m numbers, :math:`A_0 = \lambda I`, the first's as given."""
+    r"""Return experts before any update, with views of m numbers and :math:`A_0 = \lambda I`; the first has the given
+    value.
+    """
     lambdas = regularization * np.array([1.0, WEAKER])
     if whole:
         return bank(np.append(np.tile(lambdas, VIEWS), RIDGE), n_models, m)
@@ -57,8 +64,9 @@ def linear_experts(regularization: float, n_models: int, m: int, whole: bool) ->
 
 
 def _read_whole(linear, views, size, m, q):
-    """Write :math:`m_k = h_k'x` and :math:`q_k = x'P_k x` of the experts' models, expert by expert; x is
-    the expert's view, `size` numbers long.
+    """Write :math:`m_k = h_k'x` and :math:`q_k = x'P_k x` of the experts' models, expert by expert.
+
+    x is the expert's view, with `size` numbers.
     """
     M = linear.P.shape[1]
     for e in range(linear.P.shape[0]):
@@ -73,7 +81,10 @@ def _read_diagonals(linear, views, size, m, q):
 
 
 def _update_whole(linear, views, size, k, y, z, fresh, lifted, middle, penalty):
-    """Update model k of every expert with y = +-1; z (4 or 5,): the margins, written if fresh; penalty: see `update_ridge`."""
+    """Update model k of every expert with y = +-1.
+
+    z (4 or 5,) has the margins, which are written if fresh. For penalty, see `update_ridge`.
+    """
     for e in range(LINEAR):
         view = views[(e // 2) * size : (e // 2 + 1) * size]
         z[e], _ = update_expert(linear, e, view, k, y, z[e], fresh, -1.0, lifted)
@@ -88,7 +99,9 @@ def _update_diagonals(linear, views, size, k, y, z, fresh, lifted, middle, penal
 
 @njit
 def update_view(inverses, x, k, y, z, fresh, lifted):
-    """Update model k of both experts of a view x with the outcome y; z (2,) are the margins, or are written (fresh)."""
+    """Update model k of both experts of a view x with the outcome y; z (2,) has the margins, which are written if
+    fresh.
+    """
     apart = inverses.H.shape[0] // 2
     for i in range(2):
         m, q = read_one(inverses, x, k + i * apart)
@@ -101,16 +114,16 @@ def update_view(inverses, x, k, y, z, fresh, lifted):
 
 @inline
 def ridge_margin(lifted_m, q, middle):
-    r"""Return z, where lifted_m is :math:`m + w (\pi - 1/2) q`; middle: 1/2, or 0 where one model serves two classes."""
+    r"""Return z for lifted_m = :math:`m + w (\pi - 1/2) q`; middle is 1/2, or 0 if one model serves two classes."""
     return SLOPE * (lifted_m - middle) / (1.0 + WEIGHT * q) if q > 0.0 else 0.0
 
 
 @njit
 def update_ridge(bank, e, view, k, y, z, fresh, lifted, middle, penalty):
-    """Update class k of expert e with the outcome y = +-1 at its view; return the margin used.
+    """Update class k of expert e with the outcome y = +-1 at its view; return the margin that was used.
 
-    The margin is z, or computed from the current model if fresh.
-    penalty: how far the target of a miss is below 0, or below -1/2 of one model for two classes.
+    The margin is z, or is computed from the current model if fresh. penalty is the distance by which the target of a
+    miss is below 0, or below -1/2 if one model serves two classes.
     """
     own, v = bank.point.x, bank.v
     pad(view, own)

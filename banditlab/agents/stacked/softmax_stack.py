@@ -1,24 +1,25 @@
-r"""StackCB's third stack: a softmax over the classes, of what weights of the experts' margins make of each. Ours.
+r"""StackCB's third stack: a softmax over the classes, applied to weighted sums of the experts' margins. Not from a
+paper.
 
-The other two stacks (`stack`) predict for one class at a time whether it would be right. Part of this prediction is how sure
-the experts are at this context, which ranks no class. In this stack classes compete: with :math:`\theta` (N,) and
-:math:`s_k = \theta'z_k`,
+The other two stacks (`stack`) predict for each class separately whether it would be right. Part of this prediction is
+the experts' confidence at this context, which does not rank the classes. In this stack classes compete: with
+:math:`\theta` (N,) and :math:`s_k = \theta'z_k`,
 
 .. math::
 
     p = \mathrm{softmax}(s), \quad \text{and class } a \text{ is right with the logit} \quad
     \zeta_a = s_a - \ln \sum_{k \ne a} \exp(s_k), \tag{1}
 
-whose gradient in :math:`\theta` says how far the played class's margins are above those of the others, as these compete:
+The gradient of this logit in :math:`\theta` compares the played class's margins with a weighted mean of the others':
 
 .. math::
 
     f_a = z_a - \sum_{k \ne a} w_k z_k, \qquad w_k = \exp(s_k) / \sum_{j \ne a} \exp(s_j). \tag{2}
 
-:math:`\theta` learns :math:`f_a` and the bit by the online Newton step of the others; where feedback is late, (1) has become
-:math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. It is weighted by log losses, as they are, and begins `HANDICAP` nats
-behind the better one. Where rounds are learnt again it stays as it is: (2) takes the margins of all classes, and of those
-rounds only the played class's are made again.
+:math:`\theta` is updated with :math:`f_a` and the bit by the online Newton step of the other stacks. If feedback is
+late, (1) is replaced by :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. The third stack is weighted by its log
+loss like the others, and begins `HANDICAP` nats behind the better one. When stored rounds are replayed, it does not
+change: (2) needs the margins of all classes, and a replay computes those of the played class only.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ PRIOR = PRIORS[0]
 
 
 class SoftmaxStack(NamedTuple):
-    r""":math:`\theta` (N,); S (N, N), its covariance; behind (1,), nats of log loss more than the better of the other
-    two.
+    r"""The state: :math:`\theta` (N,); S (N, N), its covariance; behind (1,), see below.
 
-    Scratch: s, e (K,), f, v (N,).
+    behind is the log loss of this stack minus that of the better of the other two, in nats. Scratch: s, e (K,), f, v
+    (N,).
     """
 
     theta: NDArray[np.float64]
@@ -58,7 +59,7 @@ class SoftmaxStack(NamedTuple):
 
 
 def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
-    """Return one that begins where the other two do."""
+    """Return a third stack that begins with the weights of the other two."""
     N, K = n_experts, n_classes
     made = SoftmaxStack(np.zeros(N), np.zeros((N, N)), np.zeros(1), np.zeros(K), np.zeros(K), np.zeros(N), np.zeros(N))
     begin(made, stack)
@@ -67,7 +68,7 @@ def softmax_stack(n_experts: int, n_classes: int, stack: Stack) -> SoftmaxStack:
 
 @njit
 def begin(softmax, stack):
-    """Begin where the other two are now."""
+    """Reset to the present weights of the other two stacks."""
     if softmax is None:  # known when a kernel is compiled
         return
     N = softmax.theta.shape[0]
@@ -80,7 +81,7 @@ def begin(softmax, stack):
 
 @inline
 def share(softmax, stack):
-    r"""Return its weight, of 1: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum of all three's."""
+    r"""Return the weight of this stack: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum for all three stacks."""
     # The other two, relative to the better one.
     others = math.log1p(math.exp(-RATE * abs(stack.loss[0] - stack.loss[1])))
     return sigmoid(-RATE * softmax.behind[0] - others)
@@ -88,7 +89,7 @@ def share(softmax, stack):
 
 @njit
 def write_scores(softmax, z, K):
-    r"""Write :math:`s_k = \theta'z_k` of all classes into the scratch; z: margins, an expert's K in a row."""
+    r"""Write :math:`s_k = \theta'z_k` of all classes into the scratch; z has the margins, K per expert."""
     if softmax is None:
         return
     for k in range(K):
@@ -99,7 +100,9 @@ def write_scores(softmax, z, K):
 
 @njit
 def compete(softmax, stack, z, K, zeta):
-    r"""Make :math:`\zeta` (K,), of the other two, that of all three, in proportion to their weights; z as in `write_scores`."""
+    r"""Replace :math:`\zeta` (K,) of the other two stacks by the weighted mean over all three; z is as in
+    `write_scores`.
+    """
     if softmax is None:
         return
     write_scores(softmax, z, K)
@@ -126,7 +129,7 @@ def log_rest(s, a, K):
 
 @njit
 def rivals(softmax, z, a, K, out):
-    r"""Write what is to learn of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
+    r"""Write the features of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
     :math:`\zeta_a - \theta'f_a`.
 
     The scores are those of the last context.
@@ -147,7 +150,10 @@ def rivals(softmax, z, a, K, out):
 
 @njit
 def logit(softmax, stack, read, N):
-    """Return the three stacks' logit of what was played; read (N,), its margins, or (2 N + 1,), `rivals` behind them."""
+    """Return the logit of the three stacks for the played class.
+
+    read has its margins (N,), or (2 N + 1,) with the result of `rivals` appended.
+    """
     zeta = margin(stack.theta, read[:N])
     if softmax is None or read.shape[0] == N:
         return zeta
@@ -166,7 +172,10 @@ def own_logit(softmax, read, N):
 
 @njit
 def learn_softmax(softmax, stack, before, read, N, y):
-    """Update with the outcome y (1 right, 0 not) of what `logit` read; before: `least_loss` before the other two's update."""
+    """Update with the outcome y (1 right, 0 wrong) for the features that `logit` read.
+
+    before is `least_loss` before the update of the other two stacks.
+    """
     if softmax is None or read.shape[0] == N:
         return
     zeta = own_logit(softmax, read, N)

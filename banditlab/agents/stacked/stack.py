@@ -1,14 +1,15 @@
-r"""Two online logistic regressions over the margins of N experts, shared by all classes, and a mixture of the two.
+r"""Two online logistic regressions on the margins of N experts, shared by all classes, and a mixture of the two.
 
 :math:`\zeta_k = \theta'f_k` with :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`. Stack s starts at the mean of the experts
-(except a spare one, whose weight starts at 0), its covariance at :math:`\text{PRIORS}_s I`, and learns by online
-Newton for the log loss. After class a was played, :math:`y = 1` if it was right and
-:math:`p = \mathrm{sigmoid}(\theta_s'f_a)`: :math:`v = S_s f_a`, :math:`c = p (1 - p)`,
-:math:`\theta_s \mathrel{+}= v (y - p) / (1 + c f_a'v)`, :math:`S_s \mathrel{-}= c v v' / (1 + c f_a'v)`.
+(except a spare one, whose weight starts at 0), with the covariance :math:`\text{PRIORS}_s I`. Its update is the online
+Newton step for the log loss. After class a was played, let :math:`y = 1` if it was right,
+:math:`p = \mathrm{sigmoid}(\theta_s'f_a)`, :math:`v = S_s f_a` and :math:`c = p (1 - p)`. Then
+:math:`\theta_s \mathrel{+}= v (y - p) / (1 + c f_a'v)` and :math:`S_s \mathrel{-}= c v v' / (1 + c f_a'v)`.
 
-:math:`\theta` is the stacks' mean, weighted by :math:`\exp(-\text{RATE}\, \text{loss})`, loss a stack's log loss so far
-(Vovk, Aggregating strategies, COLT 1990): the tight one, which stays near the experts' mean, for as long as that many
-weights cannot be learnt from so few rounds. A third stack, `softmax_stack`, models all classes jointly.
+:math:`\theta` is the mean of the two stacks with weights :math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a
+stack's log loss so far (Vovk, Aggregating strategies, COLT 1990). The stack with the smaller prior stays near the
+experts' mean and has the larger weight while there are too few rounds to estimate the weights. A third stack,
+`softmax_stack`, models all classes jointly.
 """
 
 from __future__ import annotations
@@ -30,7 +31,10 @@ LEAST = 1e-4
 
 
 class Stack(NamedTuple):
-    r""":math:`\theta` (N + 1,), the mixture's, the bias last; thetas (2, N + 1); S (2, N + 1, N + 1); priors, loss (2,); v."""
+    r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
+
+    priors and loss have the shape (2,); v is scratch.
+    """
 
     theta: NDArray[np.float64]
     thetas: NDArray[np.float64]
@@ -41,7 +45,7 @@ class Stack(NamedTuple):
 
 
 def stack(n_experts: int, spare: int = -1) -> Stack:
-    """Return the mean of the experts except number `spare`; -1 for none."""
+    """Return the mean of the experts except number `spare` (-1 for none)."""
     n = n_experts + 1
     made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(PRIORS), np.zeros(2), np.zeros(n))
     reset(made, spare)
@@ -64,7 +68,7 @@ def reset(stack, spare):
 
 @njit
 def learn_stack(stack, z, y):
-    """Update with the outcome y (1 right, 0 not) of a class whose experts had the margins z (N,)."""
+    """Update with the outcome y (1 right, 0 wrong) of a class whose experts had the margins z (N,)."""
     for s in range(2):
         theta = stack.thetas[s]
         stack.loss[s] += learn_one(theta, stack.S[s], z, margin(theta, z), y, stack.v)
@@ -77,7 +81,7 @@ def learn_stack(stack, z, y):
 
 @inline
 def margin(theta, z):
-    r"""Return :math:`\theta'f`, f the margins z (N,) and 1."""
+    r"""Return :math:`\theta'f`, where f has the margins z (N,) and 1."""
     N = z.shape[0]
     zeta = theta[N]
     for i in range(N):
@@ -93,9 +97,9 @@ def least_loss(stack):
 
 @njit
 def learn_one(theta, S, z, zeta, y, v):
-    r"""Update one stack whose logit was :math:`\zeta`; return its log loss, in nats.
+    r"""Update one stack whose logit was :math:`\zeta`; return its log loss in nats.
 
-    :math:`\theta` (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
+    :math:`\theta` has the shape (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
     """
     n, N, p = theta.shape[0], z.shape[0], sigmoid(zeta)
     c, q = p * (1.0 - p), 0.0

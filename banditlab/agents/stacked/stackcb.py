@@ -1,4 +1,4 @@
-"""StackCB: experts on several views of a context under one stack, played by inverse-gap weighting. Not from a paper."""
+"""StackCB: experts on several views of a context, combined by stacking, played by inverse-gap weighting."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ SecondOrder = Literal["auto", "full", "diagonal"]
 
 
 class Memory(NamedTuple):
-    """X (N, d), action (N,), hit (N,): a ring of the last rounds."""
+    """The last rounds as a circular buffer: X (N, d), action (N,), hit (N,)."""
 
     X: NDArray[np.float64]
     action: NDArray[np.int64]
@@ -88,8 +88,10 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Scratch: m, q, z (E M, padded), one expert's models after the other's; :math:`\zeta` (K,); margins, what the
-    stacks read of a class, (E,) or with a third stack (2 E + 1,); views."""
+    r"""Scratch arrays: m, q, z (E M, padded), the models expert by expert; :math:`\zeta` (K,); margins; views.
+
+    margins has the features of a class for the stacks, (E,) or with a third stack (2 E + 1,).
+    """
 
     m: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -100,12 +102,13 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """linear, fourier: the experts' banks, M models each; W, the frequencies; by_rank (blocks,), what reads ranks; the rest.
+    """The state: linear and fourier, the experts' banks of M models each; W, the frequencies; and the arrays below.
 
-    M is K, or 1 where one model serves both of two classes: then it is class 0's, and class 1's margin is its negative.
-    counts (5,): rounds learnt since the last change, place of the next in the memory, rounds since G was 0, rebuilds, changes.
-    G (1,), the detector's; settings (2,): :math:`g_n / n^{1/4}`, the G that calls a change; hits (1,): the share of hits
-    lately. softmax: the third stack, None where there is none. cold (1,): whether `stacked.cold_start` applies.
+    by_rank (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
+    model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
+    the memory, the rounds since G was 0, the rebuilds, and the changes. G (1,) is the detector's statistic. settings
+    (2,) has :math:`g_n / n^{1/4}` and the G at which a change is detected. hits (1,) is the recent share of hits.
+    softmax is the third stack, or None. cold (1,) says whether `stacked.cold_start` applies.
     """
 
     linear: Bank | Diagonals
@@ -124,7 +127,7 @@ class State(NamedTuple):
     cold: NDArray[np.bool_]
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         largest = np.array([2**53, len(self.memory.X) - 1, 2**53, 2**53, 2**53])
         return {"counts": (0, largest), "memory.action": (0, len(self.scratch.zeta) - 1)}
 
@@ -135,20 +138,20 @@ SHARPNESS, THRESHOLD = range(2)
 
 @inline(arrays="views")
 def view_of(views, b, n_blocks, size):
-    """Return the view of Fourier block b of n_blocks, the last of the views, `size` numbers each."""
+    """Return the view of Fourier block b; the n_blocks blocks are the last of the views, with `size` numbers each."""
     start = views.shape[0] - (n_blocks - b) * size
     return borrow(views)[start : start + size]
 
 
 @inline
 def experts_of(state):
-    """Return how many experts there are."""
+    """Return the number of experts."""
     return state.stack.theta.shape[0] - 1
 
 
 @inline
 def linear_of(state):
-    """Return how many of them are linear."""
+    """Return the number of linear experts."""
     return experts_of(state) - state.fourier.P.shape[0]
 
 
@@ -180,7 +183,7 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def at_least_once_in(n, best, p):
-    """Raise every :math:`p_k` to at least :math:`1/n` and reduce the best class's."""
+    """Raise every :math:`p_k` to at least :math:`1/n`, and reduce the best class's probability accordingly."""
     for k in range(p.shape[0]):
         if k != best and p[k] < 1.0 / n:
             p[best] -= 1.0 / n - p[k]
@@ -189,7 +192,7 @@ def at_least_once_in(n, best, p):
 
 @njit
 def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into the scratch; Fourier experts take the q of the first of them."""
+    """Write m and q of every expert and model into the scratch; all Fourier experts use the q of the first one."""
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
@@ -215,20 +218,22 @@ def margins_of(state):
 
 @inline
 def shares_a_model(state):
-    """Return whether one model serves both of two classes."""
+    """Return whether one model serves two classes."""
     return state.fourier.P.shape[1] < state.scratch.zeta.shape[0]
 
 
 @inline
 def middle_of(state):
-    """Return the difference between the ridge expert's two targets: 1 and 0, or 1/2 and -1/2 of one model for two classes."""
+    """Return the mean of the ridge expert's two targets: 1 and 0, or 1/2 and -1/2 if one model serves two classes."""
     return 0.0 if shares_a_model(state) else 0.5
 
 
 @inline
 def lift(state):
-    r"""Return :math:`w (\pi - 1/2)`: :math:`z = m + w q (\pi - \mathrm{sigmoid}(z))` is the root of
-    :math:`m + w (\pi - 1/2) q`, as :math:`\mathrm{sigmoid}(z) - 1/2 = \tanh(z/2)/2`.
+    r"""Return :math:`w (\pi - 1/2)`.
+
+    The root of :math:`z = m + w q (\pi - \mathrm{sigmoid}(z))` is `aioli_root` at :math:`m + w (\pi - 1/2) q`, because
+    :math:`\mathrm{sigmoid}(z) - 1/2 = \tanh(z/2)/2`.
     """
     if shares_a_model(state):
         return 0.0  # one model of two classes: what lifts one lowers the other
@@ -237,7 +242,7 @@ def lift(state):
 
 @inline
 def miss_penalty(state):
-    """Return how far below 0 the ridge expert's target of a miss is now."""
+    """Return the present distance of the ridge expert's target of a miss below 0."""
     K = state.scratch.zeta.shape[0]
     if not state.cold[0] or K == 2:  # two classes: one model separates them, and of two models both may be wrong
         return 0.0
@@ -269,9 +274,9 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 @njit
 def update_models(state, views, z, action, correct, fresh):
-    """Update all experts and the stacks with the outcome; z, as `Scratch.margins`, is given, or written where `fresh`.
+    """Update all experts and the stacks with the outcome; return the predicted probability p.
 
-    Return the predicted p.
+    z, with the layout of `Scratch.margins`, is given, or is written if fresh.
     """
     E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
     n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), -1.0, correct
@@ -307,9 +312,10 @@ def read_again(state, x, action):
 
 @njit
 def is_contradicted(state):
-    """Return whether the rounds since G was 0 still contradict the models that have learnt them; G is recomputed.
+    """Return whether the rounds since G was 0 still contradict the models that were updated with them; recompute G.
 
-    A context of a new kind is predicted badly until it is learnt. A label that contradicts earlier rounds stays so.
+    A context of a new kind is predicted badly only until the models are updated with it. A label that contradicts
+    earlier rounds continues to be predicted badly.
     """
     memory, N, G = state.memory, state.memory.X.shape[0], 0.0
     n = min(state.counts[SINCE], min(state.counts[ROUNDS], MOST_AGAIN))
@@ -335,9 +341,10 @@ def remember(state, x, action, correct):
 
 @njit
 def rebuild(state, changed):
-    """Estimate the scale from the rounds since the last change, reset, and replay them under it.
+    """Estimate the scale from the rounds since the last change, reset the models, and replay the rounds with the new
+    scale.
 
-    The third stack is reset only where a change was detected.
+    The third stack is reset only if a change was detected.
     """
     memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
     margins = state.scratch.margins[: experts_of(state)]
@@ -358,70 +365,78 @@ def rebuild(state, changed):
 class StackCB(KernelAgent):
     r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
 
-    Problem: bandit multiclass. Every expert e has a model of each class; the stack says how probably each would be correct.
+    Problem: bandit multiclass. Every expert e has a model of each class; the stack predicts the probability that each
+    class would be correct.
 
-    Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two experts,
-    with :math:`\lambda` and :math:`100 \lambda`, read standardised columns; two read columns scaled by their range; `blocks`
-    read random Fourier features. One more is a ridge regression of the bit (`stacked.linear_experts`).
+    Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two
+    experts, with :math:`\lambda` and :math:`100 \lambda`, use standardised columns; two use columns scaled by their
+    range; `blocks` experts use random Fourier features. One more is a ridge regression of the bit
+    (`stacked.linear_experts`).
 
-    A model without rounds is right with the probability of a recent hit, between 1/4 and 1/2. The logit :math:`\zeta_k` is a
-    mean of :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, :math:`\theta` a mixture of two online logistic regressions
-    (`stacked.stack`), and of the logit of a softmax over the classes (`stacked.softmax_stack`). With
-    :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
+    The prior mean of a model without rounds is the recent share of hits, between 1/4 and 1/2. The logit :math:`\zeta_k`
+    is a weighted mean of two logits. One is :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, with :math:`\theta` a mixture of
+    two online logistic regressions (`stacked.stack`). The other is that of a softmax over the classes
+    (`stacked.softmax_stack`). With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`,
+    for :math:`k \ne \text{best}`,
 
     .. math::
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
-    the rest on best; :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, :math:`n - 1` the number of outcomes learnt. Then
-    the played class's models and the stack are updated with the bit.
+    and the best class has the remaining probability. :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, where
+    :math:`n - 1` is the number of updates so far. Then the played class's models and the stack are updated with the
+    bit.
 
-    Two classes: exactly one class is right, so a bit gives the label whichever was played. With `complement` one model serves
-    both, :math:`\zeta_1 = -\zeta_0`, is updated in every round, and only the floor :math:`1 / (2 (n + 100))` explores.
+    Two classes: exactly one class is right, so that a bit reveals the label whichever class was played. With
+    `complement` one model serves both, :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Only the lower bound
+    :math:`1 / (2 (n + 100))` explores.
 
-    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time all models are reset and learn again what
-    is stored. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations: docs/theory/stackcb.md.
+    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
+    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations:
+    docs/theory/stackcb.md.
 
-    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). Where it passes 14, the
-    models, which have learnt the rounds since it was 0, predict the last 256 of these again. Where the CUSUM of that passes
-    10, the models are reset and learn the rounds since it was 0, at most 2,000, and n counts from there. Contexts of a new
-    kind are predicted badly only until they are learnt, and do not count as a change.
+    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). When it passes
+    14, the models, which have been updated with the rounds since it was 0, predict the last 256 of these rounds again.
+    If the CUSUM of these predictions passes 10, the models are reset and replay the rounds since the first CUSUM was 0,
+    at most 2,000, and n counts from there. Contexts of a new kind are predicted badly only until the models are updated
+    with them, and do not count as a change.
 
-    Guarantee: none on regret; `bound` is None. For every stream every class is played infinitely often:
+    Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
-    Borel-Cantelli lemma). That floor alone costs at most :math:`\ln(1 + T/100)` rounds in T while no change is detected.
+    Borel-Cantelli lemma). This lower bound alone costs at most :math:`\ln(1 + T/100)` rounds in T while no change is
+    detected.
 
-    Units: a column in another unit or with another zero, :math:`x_j \to a_j x_j + b_j`, :math:`a_j > 0`, gives the
-    same play, to rounding, from the first estimate of the scale on. Before it contexts are not used. R is not used.
+    Units: a change of a column's unit or zero, :math:`x_j \to a_j x_j + b_j` with :math:`a_j > 0`, gives the same
+    decisions up to rounding. The first decisions, before the scale is estimated, do not use contexts. R is not used.
 
-    Cost: with :math:`m = d + 1`, F features, :math:`M = K` models, or one:
-    :math:`M (2.5 m^2 + F^2 / 2)` multiplications to predict with all,
-    :math:`10 m^2 + 2\,\text{blocks}\, F^2` for the one that is updated, :math:`\text{blocks}\, F d / 2` for the features,
-    :math:`(4 + \text{blocks}) M` roots. A round that estimates the scale, or detects a change, takes as long as n updates.
-    Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)` numbers of four bytes, and 2,048 contexts of eight bytes an entry.
-    In place of the :math:`2.5 M m^2`, diagonals take :math:`8 M m` multiplications and numbers of eight bytes.
+    Cost: let :math:`m = d + 1`, F be the number of features, and M the number of models, K or 1. A prediction with all
+    models takes :math:`M (2.5 m^2 + F^2 / 2)` multiplications, an update :math:`10 m^2 + 2\,\text{blocks}\, F^2`, the
+    features :math:`\text{blocks}\, F d / 2`, and there are :math:`(4 + \text{blocks}) M` roots. A round that estimates
+    the scale, or detects a change, takes as long as n updates. Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)`
+    numbers of four bytes, and 2,048 contexts with eight bytes per entry. With diagonals, :math:`8 M m` multiplications
+    and numbers of eight bytes replace the :math:`2.5 M m^2`.
 
     Parameters
     ----------
     sharpness
-        :math:`g_n / ((K - 1) n^{1/4})`, above 0: larger explores less.
+        :math:`g_n / ((K - 1) n^{1/4})`, above 0; a larger value explores less.
     blocks
         Number of Fourier experts, 0 or above; bandwidths and columns alternate (`stacked.views.BANDWIDTHS`).
     features
-        F, features of a Fourier expert, a multiple of 16. Where one model serves two classes, half as many again, rounded
-        up to a multiple of 16, as the round is cheaper.
+        F, the number of features of a Fourier expert, a multiple of 16. If one model serves two classes, F is half as
+        large again, rounded up to a multiple of 16, because the round is cheaper.
     changes
         Whether to reset the models when the agent is right much less often than it predicts.
     complement
-        For :math:`K = 2`: whether exactly one class is right, so that a miss of one is a hit of the other.
+        For :math:`K = 2`: whether exactly one class is right, so that a miss of one class is a hit of the other.
     second_order
-        What is stored of each linear expert's matrices: "full", or their "diagonal", without the ridge expert. "auto" is
-        "full" where :math:`K d^2` is at most 4,194,304, else "diagonal".
+        The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert. "auto"
+        is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
 
     Raises
     ------
     UsageError
-        A setting out of its range, another second_order.
+        A setting is out of its range, or second_order is unknown.
 
     References
     ----------
@@ -503,11 +518,11 @@ class StackCB(KernelAgent):
 
     @property
     def has_models_by_class(self) -> bool:
-        """Whether the state has a row per class: whole matrices, and no model shared by two classes."""
+        """Return whether the state has a row per class: whole matrices, and no model shared by two classes."""
         return isinstance(self.state.linear, Bank) and not shares_a_model(self.state)
 
     def learn_memory_of(self, other: StackCB) -> None:
-        """Learn the rounds in another agent's memory since its last detected change, at most 2,000."""
+        """Update with the rounds in another agent's memory since its last detected change, at most 2,000."""
         for own, its in zip(
             (*self.state.memory, self.state.counts), (*other.state.memory, other.state.counts), strict=True
         ):
@@ -517,24 +532,24 @@ class StackCB(KernelAgent):
         rebuild(self.state, True)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return how many changes were detected, and the updates since the last."""
+        """Return the number of detected changes, and the number of updates since the last one."""
         return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
 
 
 def _side_stream(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator seeded from the state of another one, which does not advance."""
+    """Return a generator seeded from the state of another generator, which does not advance."""
     return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 
 def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
-    """Return how many models an expert has, and how many features a Fourier expert."""
+    """Return the number of models of an expert, and the number of features of a Fourier expert."""
     if n_classes == 2 and complement:
         return 1, 16 * -(-3 * features // 32)
     return n_classes, features
 
 
 def _resolved(second_order: Any, problem: Problem) -> Any:
-    """Return the form that "auto" selects for this problem; any other value unchanged."""
+    """Return the form that "auto" selects for this problem, or any other value unchanged."""
     if second_order != "auto":
         return second_order
     return "full" if problem.n_classes * problem.n_features**2 <= LARGEST_WHOLE else "diagonal"

@@ -1,19 +1,19 @@
 r"""Inputs of StackCB's experts: linear views and blocks of Fourier features of a context with scaled columns.
 
-With mean, standard deviation, least and largest entry :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` of column j
-over the contexts of a memory, n columns that vary, and 1/2 behind each view:
+Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
+column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:
 
 * standardised: :math:`v / \sqrt{n}` with :math:`v_j = \mathrm{clip}((x_j - m_j) / s_j, -3, 3)`;
-* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, r the root of n; or, where the memory's rows are
-  sparse (seven entries of eight are 0), what makes their mean square 1;
-* centred, where there is a ridge expert: as standardised, but with 0 behind it;
+* by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, where r is :math:`\sqrt{n}`, or, if the
+  memory's rows are sparse (seven of eight entries are 0), the number that makes their mean square 1;
+* centred, if there is a ridge expert: the standardised view with 0 as its last entry;
 * a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
   :math:`t_i = w_i'v / m`.
 
-In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks read ranks in
-place of v: the place of :math:`x_j` among 17 quantiles of the column, between two of them in proportion, standardised as v
-is. A column that does not vary is 0 in all. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds what
-its entries other than 0 change, so that features of sparse rows cost what these cost.
+In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks use ranks
+instead of v: the interpolated rank of :math:`x_j` among 17 quantiles of the column, standardised as v is. A column that
+does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the
+change by its nonzero entries. The cost of features of sparse rows is therefore proportional to these entries.
 """
 
 from __future__ import annotations
@@ -50,13 +50,13 @@ LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
 
 
 class Scale(NamedTuple):
-    """mean, per_sd, low, per_range (d,): centres, and one over the spreads, 0 for constant columns.
+    """The scale: mean, per_sd, low and per_range (d,), which are centres and inverse spreads, 0 for constant columns.
 
-    quantiles (d, QUANTILES): of every column; mean_rank, per_sd_rank (d,): of the ranks among them.
-    whole (4,): one over the root of the number of columns that vary, over the median distances of v and of ranks, and over r.
-    zero (2, d): v and ranks of the context 0, in units of the medians; turns (blocks, F/2): its turns.
-    Scratch: places (d,) of a context's entries other than 0; changes (2, d): theirs of v and ranks; column (N,) for a memory
-    of N contexts; distances (PAIRS,).
+    quantiles (d, QUANTILES) belong to every column; mean_rank and per_sd_rank (d,) to the ranks among them. whole (4,)
+    has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and of
+    r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
+    Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v and ranks; column (N,) for a
+    memory of N contexts; distances (PAIRS,).
     """
 
     mean: Floats
@@ -75,7 +75,7 @@ class Scale(NamedTuple):
     distances: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer."""
+        """Return the allowed range of every integer of the state."""
         return {"places": (0, len(self.places) - 1)}
 
 
@@ -84,7 +84,7 @@ NORM, PER_MEDIAN, PER_MEDIAN_RANK, PER_NORM_BY_RANGE = range(4)
 
 
 def empty_scale(d: int, memory: int, n_blocks: int, size: int) -> Scale:
-    """Return the scale of an empty memory of this size: every column counts as constant."""
+    """Return the scale of an empty memory of this size, in which every column counts as constant."""
     mean, per_sd, low, per_range, mean_rank, per_sd_rank = (np.zeros(d) for _ in range(6))
     return Scale(
         mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(4),
@@ -98,12 +98,12 @@ BANDWIDTHS = ((1.4, 1.0, False), (0.8, 1.0, True), (1.4, 0.5, False), (0.8, 0.5,
 
 
 def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
-    """Return which blocks read ranks, (n_blocks,)."""
+    """Return which blocks use ranks, as a boolean array (n_blocks,)."""
     return np.array([BANDWIDTHS[block // 2 % len(BANDWIDTHS)][2] for block in range(n_blocks)], dtype=np.bool_)
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
-    """Return W (n_blocks, size/16, d, 8): :math:`w_i` of eight features at a time, in turns, for blocks of `size` features."""
+    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features."""
     groups = size // (2 * WIDTH)
     W = np.zeros((n_blocks, groups, d, WIDTH))
     for block in range(n_blocks):
@@ -186,7 +186,7 @@ def rank_column(scale, X, j, first, n):
 
 @inline
 def rank(quantiles, j, x):
-    """Return the rank of x among the quantiles of column j, in [0, QUANTILES]; the middle for ties."""
+    """Return the rank of x among the quantiles of column j, in [0, QUANTILES]; a tie gets the middle."""
     quantiles = borrow(quantiles)
     first, second = eight(quantiles, j * QUANTILES), eight(quantiles, j * QUANTILES + WIDTH)
     last = quantiles[j, 2 * WIDTH]
@@ -200,7 +200,7 @@ def rank(quantiles, j, x):
 
 @njit
 def median_distance(scale, X, first, n, of_ranks):
-    """Return the median distance of standardised contexts, the last `half` against the `half` before; 1 if it is 0."""
+    """Return the median distance between the last `half` standardised contexts and the `half` before, or 1 if it is 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
     if half == 0:
@@ -221,7 +221,7 @@ def median_distance(scale, X, first, n, of_ranks):
 
 @inline
 def sort(values, n):
-    """Sort the first n values (Shell 1959); numpy's sort would allocate."""
+    """Sort the first n values (Shell 1959), without the allocation of numpy's sort."""
     gap = n // 2
     while gap > 0:
         for i in range(gap, n):
@@ -256,7 +256,7 @@ def ranked(scale, x, j):
 
 @njit
 def write_views(scale, W, by_rank, size, x, views):
-    """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), V = 2, or 3 with the centred one; size: F."""
+    """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), V = 2, or 3 with the centred view; size is F."""
     n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
     start = views.shape[0] - n_blocks * size
     write_linear_views(scale, x, views[:start])
@@ -296,7 +296,10 @@ def write_changes(scale, x):
 
 @inline
 def turns_of(scale, W, group, kind, n):
-    """Return :math:`w'v` of eight frequencies, kind 1: of ranks: those of the context 0, and what n other entries change."""
+    """Return :math:`w'v` for eight frequencies: the value at the context 0 plus the changes by n other entries.
+
+    With kind 1, v are ranks.
+    """
     W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
     even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d
     for i in range(0, n - 1, 2):
@@ -319,5 +322,5 @@ def put_features(turns, g, size, views, start):
 
 
 def size_of_views(d: int, n_blocks: int, size: int, centred: bool = False) -> int:
-    """Return how many numbers `write_views` writes."""
+    """Return the number of entries that `write_views` writes."""
     return (3 if centred else 2) * (d + 1) + n_blocks * size

@@ -1,1 +1,1 @@
-"""Very fast decision trees, and a booster's trees as one kernel takes them."""
+"""Very fast decision trees, and a booster's trees in the form that one kernel takes."""

@@ -1,11 +1,11 @@
 """Compiled trees by address: one kernel call plays all of a booster's learners, which remain separate objects.
 
-The trees' arrays and generators stay where they are; a kernel gets a table of their addresses. So nothing is copied or
-stored twice, whatever is drawn is drawn from the learner's own generator, and a learner can predict, be saved or pickled by
-itself between two calls. A learner here is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
+A kernel receives a table with the addresses of the trees' arrays and generators. Nothing is copied or stored twice, and
+draws come from the learner's own generator. Between two calls a learner can predict, be saved or be pickled by itself.
+A learner is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
 
-Other learners that estimate probabilities return their estimates one by one, in Python; their table has no trees,
-and the same kernel does the rest.
+Other learners that estimate probabilities return their estimates one by one, in Python. Their table has no trees, and
+the same kernel does the rest.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
 
 
 class Forest(NamedTuple):
-    """There are M trees of N learners, :math:`M/N` each; M is 0 if learners are not trees. Nodes have V columns, values W,
-    seen Z.
+    """The table of M trees of N learners, :math:`M/N` each; M is 0 if learners are not trees.
+
+    Nodes have V columns, values W and seen Z.
 
     trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
-    draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last is the booster's
+    draws (N + 1, 2) addresses of the function for the next uniform and of its argument; the last row is the booster's
     widths (3,)             V, W, Z
-    starts                  what `learn` takes besides the arrays
+    starts                  an argument of `learn` beside the arrays
     scratch (SCRATCH, K), both (2,) are scratch
     """
 
@@ -70,7 +71,9 @@ def _matrix_at(dtype: Any) -> Any:
         return array._getvalue()
 
     def matrix_at(typingctx, address, rows, columns):
-        """Return the C-contiguous matrix (rows, columns) of eight-byte numbers at an address, without reference counting."""
+        """Return the C-contiguous matrix (rows, columns) of eight-byte numbers at an address, without reference
+        counting.
+        """
         return kind(nbtypes.int64, nbtypes.int64, nbtypes.int64), codegen
 
     return intrinsic(matrix_at)
@@ -80,7 +83,7 @@ _floats_at, _integers_at = _matrix_at(nbtypes.float64), _matrix_at(nbtypes.int64
 
 
 def _next_uniform(typingctx, function, generator):
-    """Return the next uniform of a bit generator: numpy's `next_double` at an address, called with its argument."""
+    """Return the next uniform of a bit generator by a call of numpy's `next_double` at an address."""
 
     def codegen(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()
@@ -95,7 +98,7 @@ _next: Any = intrinsic(_next_uniform)
 
 @inline
 def uniform(forest, i):
-    """Return the next uniform of learner i's generator, of the booster's ties where :math:`i = N`."""
+    """Return the next uniform of learner i's generator; :math:`i = N` is the generator for the booster's ties."""
     return _next(forest.draws[i, NEXT], forest.draws[i, GENERATOR])
 
 
@@ -138,8 +141,8 @@ def estimate(forest, i, x, q):
 def prepare(forest, x, Q, u):
     """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
 
-    Neither depends on what other learners answer, so that the processor works on several trees at once. Without trees the
-    estimates are there already.
+    Neither depends on other learners' predictions, so that the processor works on several trees at once. Without trees,
+    Q already has the estimates.
     """
     planted = forest.trees.shape[0] > 0
     for i in range(Q.shape[0]):
@@ -162,9 +165,9 @@ def update_tree(forest, j, k, x, y, weight):
 
 @njit
 def update_trees(forest, first, x, y, weights):
-    """Update every tree from `first` on with (x, y), learner i with weights[i]; weight 0 changes nothing.
+    """Update every tree from `first` on with (x, y), with weights[i] for learner i; weight 0 changes nothing.
 
-    Returns M, or the number of the first tree whose arrays are too small, which is not updated.
+    Returns M, or the number of the first tree whose arrays are too small; that tree is not updated.
     """
     M = forest.trees.shape[0]
     members = M // weights.shape[0]
@@ -191,11 +194,11 @@ class Grove:
         """Scratch arrays of the booster's kernels in a round."""
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles omit addresses."""
+        """Omit addresses in copies and pickles."""
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
-        """Return the table, or None where a learner does not choose by its estimate as `ProbableLearner` does."""
+        """Return the table, or None if a learner does not choose by its estimate as `ProbableLearner` does."""
         if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]
@@ -221,11 +224,11 @@ class Grove:
         return NOTHING
 
     def views(self, contexts: Floats) -> Floats:
-        """Return the trees' inputs from contexts (n, d), one row each."""
+        """Return the trees' inputs for contexts (n, d), one row each."""
         return as_contexts(self._trees[0].views(contexts))
 
     def update_trees(self, forest: Forest, view: Any, y: int, weights: Floats) -> None:
-        """Update with a context's view and the label y, learner i with weights[i]."""
+        """Update with a context's view and the label y, with weights[i] for learner i."""
         if not self._trees:
             for learner, weight in zip(self._learners, weights.tolist(), strict=True):
                 learner.update(view, y, weight)
@@ -268,12 +271,12 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
 
 
 def _addresses(state: Any) -> list[int]:
-    """Return the addresses of a tree's arrays, which must be C-contiguous, and its rows; `.ctypes.data` takes longer."""
+    """Return the addresses of a tree's C-contiguous arrays, and its rows; `.ctypes.data` would take longer."""
     return [*[ctypes.addressof(ctypes.c_char.from_buffer(array)) for array in state], len(state[0]), len(state[2])]
 
 
 class _BitGenerator(ctypes.Structure):
-    """numpy's `bitgen_t`, which the capsule of a bit generator holds."""
+    """numpy's `bitgen_t`, the struct in the capsule of a bit generator."""
 
     _fields_ = [(name, ctypes.c_void_p) for name in ("state", "next_uint64", "next_uint32", "next_double", "next_raw")]
 

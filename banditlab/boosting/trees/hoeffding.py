@@ -40,7 +40,7 @@ class Columns(NamedTuple):
 
 
 class Arrays(NamedTuple):
-    """The arrays of a tree (see `hoeffding_kernels`). Where one is replaced they become another tuple."""
+    """The arrays of a tree (see `hoeffding_kernels`). If an array is replaced, the tuple is replaced."""
 
     nodes: NDArray[np.int64]
     values: Floats
@@ -54,7 +54,7 @@ class Arrays(NamedTuple):
 
     @classmethod
     def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
-        """Return an empty root; categories are those of each nominal feature."""
+        """Return the arrays of an empty root; categories has the number of categories of each nominal feature."""
         nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
         nodes[0, KIND] = LEAF
         values = np.full((64, CLASS + K), -1.0)
@@ -74,65 +74,66 @@ class Arrays(NamedTuple):
 
 
 class HoeffdingTree(ProbableLearner):
-    r"""A very fast decision tree: a leaf splits once enough weight has shown which feature is best.
+    r"""A very fast decision tree: a leaf splits when enough weight has shown which feature is best.
 
-    The classes' shares at the leaf are the estimate; classes never seen there have none, and before the first example all
-    are equal. Features are numeric, with Gaussian estimates of each class at a leaf, except those of `one_hot`, which are
-    nominal: counts at a leaf, and a branch for each category where one is split.
+    The estimate is the shares of the classes at the leaf. Classes without examples there have share 0, and before the
+    first example all shares are equal. Features are numeric, with Gaussian estimates of each class at a leaf, except
+    for those of `one_hot`. These are nominal: a leaf counts categories, and a split has one branch per category.
 
-    A leaf that has seen its grace period's weight compares the gains in information of the best split of every feature and
-    splits by the best, if its lead exceeds the Hoeffding bound or the bound is below the tie threshold. A leaf that nothing
-    splits then, or where one class has nearly all the weight, forgets what it knows of its features. With the default
-    settings it makes the splits and estimates of river's `HoeffdingTreeClassifier` with `leaf_prediction="mc"`, up to
-    rounding.
+    A leaf whose weight reaches the grace period compares the information gains of the best split of every feature. It
+    splits by the best feature if its lead exceeds the Hoeffding bound, or if the bound is below the tie threshold. A
+    leaf that does not split then, or where one class has nearly all the weight, resets the statistics of its features.
+    With the default settings the splits and estimates are those of river's `HoeffdingTreeClassifier` with
+    `leaf_prediction="mc"`, up to rounding.
 
-    `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" are the tree of the code of Jung, Goetz and
-    Tewari: without a prior a class that a leaf has not seen is impossible there, and a leaf where one class has 99 % of the
-    weight does not split. What `splits` does weighs most: see there.
+    `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" give the tree in the code of Jung, Goetz
+    and Tewari. Without a prior, a class without examples at a leaf is impossible there. A leaf where one class has 99 %
+    of the weight does not split. `splits` has the largest effect (see its description).
 
-    Cost: 2 us a prediction or an update at :math:`d = 5`; an attempt to split takes :math:`10 K` Gaussian shares a
-    numeric feature. Memory: :math:`5 K d` numbers for each leaf that learns, K times the categories of nominal
+    Cost: 2 µs per prediction or update at :math:`d = 5`; an attempt to split takes :math:`10 K` Gaussian shares per
+    numeric feature. Memory: :math:`5 K d` numbers for each leaf with statistics, and K times the categories of nominal
     features.
 
     Parameters
     ----------
     grace_period
-        Weight a leaf must see between two attempts to split, at least 1; "random" draws an integer of 5 ... 20.
+        Weight that a leaf must receive between two attempts to split, at least 1; "random" draws an integer of 5 ...
+        20.
     split_confidence
-        :math:`\delta`, the probability in (0, 1) of a wrong split that is accepted; "random" draws it log-uniform in
+        :math:`\delta`, the accepted probability of a wrong split, in (0, 1); "random" draws it log-uniformly in
         [0.01, 0.9].
     tie_threshold
-        :math:`\tau` in (0, 1): where the Hoeffding bound is below it, the leaf splits whatever the lead; "random" as
-        above.
+        :math:`\tau` in (0, 1): if the Hoeffding bound is below it, the leaf splits whatever the lead is; "random" as
+        for `split_confidence`.
     prior
-        Weight of a class that a leaf has not seen, 0 or above; once it is seen its examples' weight is added.
+        Weight of a class without examples at a leaf, 0 or above; the weight of later examples is added to it.
     largest_share
-        Share of the weight in (0, 1] above which one class keeps a leaf from splitting.
+        Share of the weight in (0, 1] above which one class prevents a leaf from splitting.
     spread
-        How wide a class lies on a numeric feature at a leaf: "sample", its sample variance; "coded", its variance by weight,
-        at least 1e-12, but at the first threshold between its least and largest value what was found in the attempt
-        before, and half of it on either side in the first attempt. That is an oversight of the code; it favours splits
-        that cut off the outermost examples.
+        Estimate of the variance of a class on a numeric feature at a leaf. "sample": its sample variance. "coded": its
+        variance by weight, at least 1e-12, but at the first threshold between its least and largest value the variance
+        of the attempt before, and half of it on either side in the first attempt. That is an error of the code; it
+        favours splits that cut off the outermost examples.
     splits
-        "usual", or "coded", as in that code. There a leaf that attempts to split while its examples do not differ in any
-        numeric column (nominal ones, if there are any, always count as a choice) closes for good, and begins to count its
-        classes anew. With weights above the grace period, as boosters give them there, that is a leaf that met one example
-        of two known classes: such trees stay small. Also, a category counts 1 more in each class at a leaf. The leaves
-        below a nominal split belong to the first categories, as many as had been seen, whichever these were. Below a
-        category without a leaf the split answers with what it counted. And where nothing sends weight two ways, a tie
-        splits nonetheless.
+        "usual", or "coded", as in that code. With "coded", a leaf that attempts to split while its examples do not
+        differ in any numeric column closes permanently, and counts its classes anew. (Nominal columns, if there are
+        any, always count as a choice.) If weights exceed the grace period, as boosters' weights do there, such a leaf
+        received one example of two known classes; these trees stay small. Also, a category counts 1 more in each class
+        at a leaf. The leaves below a nominal split belong to the first categories, as many as had occurred, whichever
+        these were. Below a category without a leaf the split predicts from its own counts. If no feature sends weight
+        two ways, a tie splits nonetheless.
     one_hot
-        How many columns each nominal feature has, for instance [4, 4, 3] where the first 11 columns are three nominal
-        features of 4, 4 and 3 categories, one-hot; columns after them are numeric. A feature whose columns are all 0 is of
-        one category more.
+        Number of columns of each nominal feature. For instance, [4, 4, 3] means that the first 11 columns are three
+        nominal features of 4, 4 and 3 categories, one-hot encoded; later columns are numeric. A feature whose columns
+        are all 0 has one further category.
     ordered
-        Which of them, counted from 0, have ordered categories: each is one numeric feature, its category's number, -1 where
-        all its columns are 0.
+        Indices, from 0, of nominal features with ordered categories. Each becomes one numeric feature, the number of
+        its category, or -1 if all its columns are 0.
 
     Raises
     ------
     UsageError
-        A setting out of range.
+        A setting is outside its range.
 
     References
     ----------
@@ -178,7 +179,7 @@ class HoeffdingTree(ProbableLearner):
         self._scratch = np.zeros((SCRATCH, K))
 
     def _set_tuning(self, grace_period: Any, split_confidence: Any, tie_threshold: Any) -> None:
-        """Set the tuning, drawn where it is "random"; the three draws are made whether used or not."""
+        """Set the tuning, drawn if it is "random"; all three draws are made in any case."""
         period = int(self.rng.integers(*GRACE_PERIODS, endpoint=True))
         least, most = map(math.log, LOOSENESS)
         shares = np.exp(self.rng.uniform(least, most, size=2)).tolist()
@@ -211,7 +212,7 @@ class HoeffdingTree(ProbableLearner):
         super().set_state(state)
 
     def view(self, context: Floats) -> Floats | Columns:
-        """Return the context as the tree reads it."""
+        """Return the context in the form that the tree reads."""
         if not self.one_hot:
             return context
         values = context[: self._numeric].tolist()
@@ -222,7 +223,7 @@ class HoeffdingTree(ProbableLearner):
         return Columns(as_contexts(np.concatenate([categories, context[self._numeric :]])))
 
     def views(self, contexts: Floats) -> Floats:
-        """Return the tree's inputs from contexts (n, d), one row each."""
+        """Return the tree's inputs for contexts (n, d), one row each."""
         if not self.one_hot:
             return contexts
         columns = []
@@ -233,11 +234,11 @@ class HoeffdingTree(ProbableLearner):
         return np.column_stack([*columns, contexts[:, self._numeric :]])
 
     def trees(self) -> list[HoeffdingTree]:
-        """Return the trees that compiled loops play in this learner's place: none where a subclass may differ."""
+        """Return the trees that compiled loops play instead of this learner; none if a subclass may differ."""
         return [self] if type(self) is HoeffdingTree else []
 
     def read(self, context: Any) -> Floats:
-        """Return the columns of a context or its view, as kernels take them."""
+        """Return the columns of a context or its view, in the form that kernels take."""
         read = context if isinstance(context, Columns) else self.view(context)
         return read.values if isinstance(read, Columns) else as_contexts(read)
 
@@ -258,20 +259,20 @@ class HoeffdingTree(ProbableLearner):
 
 
 def category(columns: list[float]) -> float:
-    """Return the number of the largest of one-hot columns, -1 where none is positive."""
+    """Return the number of the largest of the one-hot columns, or -1 if none is positive."""
     largest = max(columns)
     return float(columns.index(largest)) if largest > 0.0 else -1.0
 
 
 def _integers(name: str, given: object, least: int) -> list[int]:
-    """Return a list of integers that are `least` or above; None is the empty list."""
+    """Return a list of integers of at least `least`; None gives the empty list."""
     if given is not None and not isinstance(given, list | tuple):
         raise UsageError(f"{name} must be a list of integers, got {given!r}")
     return [at_least(name, value, least) for value in given or ()]
 
 
 def _share(name: str, given: object, drawn: float) -> float:
-    """Return a number strictly between 0 and 1: the one drawn where "random" is given."""
+    """Return a number strictly between 0 and 1; for "random" it is `drawn`."""
     share = number(name, drawn if given == "random" else given, "random")
     if not 0.0 < share < 1.0:
         raise UsageError(f"{name} must lie strictly between 0 and 1, got {share:g}")

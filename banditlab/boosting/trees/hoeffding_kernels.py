@@ -1,4 +1,4 @@
-"""Kernels of a very fast decision tree: where an example belongs, what a leaf counts, how it splits.
+"""Kernels of a very fast decision tree: the leaf of an example, the statistics of a leaf, and splits.
 
 A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
 
@@ -9,8 +9,8 @@ A tree is four arrays and its tuning; the caller enlarges the arrays when `learn
                                 at the last attempt
     sizes (3,)                  nodes and slots in use, the first slot that is free again or -1; node 0 is the root
 
-and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, whether spreads are the code's, and
-whether splits are.
+and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, and two flags: spreads are the
+code's, splits are the code's.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ def branch(node, x, nodes, values):
 
 @njit
 def leaf_of(x, nodes, values, coded):
-    """Return the leaf of an example; below a category that is new there, the leaf most have come to, or the split itself."""
+    """Return the leaf of an example; below a new category, the leaf with the most weight, or the split itself."""
     node = 0
     while nodes[node, KIND] != LEAF:
         child = nodes[node, branch(node, x, nodes, values)]
@@ -96,7 +96,10 @@ def leaf_of(x, nodes, values, coded):
 
 @njit
 def shares(x, nodes, values, tuning, q):
-    """Write the weights of the classes at the leaf of x into q (K,); unseen classes have the prior. All equal if all are 0."""
+    """Write the class weights at the leaf of x into q (K,).
+
+    Classes without examples have the prior. If all weights are 0, they are set equal.
+    """
     leaf, prior = leaf_of(x, nodes, values, tuning[SPLITS] > 0.0), tuning[PRIOR]
     total = 0.0
     for k in range(q.shape[0]):
@@ -135,7 +138,7 @@ def gaussian_share(at, n, mean, squares, least, largest):
 
 @inline
 def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
-    """Return the same as in the authors' code: the first time in an attempt with the variance of the attempt before."""
+    """Return `gaussian_share` as in the authors' code: at first in an attempt with the variance of the attempt before."""
     if at < least or at >= largest:
         return 0.0 if at < least else 1.0
     variance = max(squares / n, 1e-12)
@@ -148,7 +151,7 @@ def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
 def best_threshold(record, f, K, d, before, coded, left, right, kept):
     """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways.
 
-    Threshold NaN if the column has one value only. The weights (K,) sent to the left are written into `kept`.
+    The threshold is NaN if the column has one value only. The weights (K,) of the left branch are written into `kept`.
     """
     least, largest, total = np.inf, -np.inf, 0.0
     lows, highs = K + LEASTS * K * d, K + LARGESTS * K * d
@@ -189,7 +192,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
 
 @njit
 def category_gain(record, first, end, K, d, c, before, sums):
-    """Return the gain of a branch for each of the categories first ... end-1; -inf if fewer than two have weight."""
+    """Return the gain of a split by the categories first ... end-1, or -inf if fewer than two have weight."""
     start, total, ways, after = K + CATEGORIES * K * d, 0.0, 0, 0.0
     for v in range(first, end):
         for k in range(K):
@@ -206,9 +209,10 @@ def category_gain(record, first, end, K, d, c, before, sums):
 
 @njit
 def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
-    """Turn a leaf into a split of numeric column f; its leaves begin with weights left (K,) and what remains.
+    """Turn a leaf into a split of numeric column f; its leaves begin with the weights left (K,) and the remaining
+    weights.
 
-    A class is known to a leaf unless all its examples lie on the other side.
+    A leaf has a class unless all examples of the class are on the other side.
     """
     K = values.shape[1] - CLASS
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NUMERIC, f, -1
@@ -231,9 +235,9 @@ def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
 
 @njit
 def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes):
-    """Turn a leaf into a split of column f by category, one leaf for each that has been seen.
+    """Turn a leaf into a split of column f by category, with one leaf for each category that has occurred.
 
-    The authors' code gives these leaves to the column's first categories, as many as have been seen.
+    The authors' code assigns these leaves to the column's first categories, as many as have occurred.
     """
     K, named = values.shape[1] - CLASS, 0
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NOMINAL, f, -1
@@ -255,11 +259,11 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
 
 @njit
 def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
-    """Split a leaf if its best feature is better than the next by the Hoeffding bound, or ties; else reset its statistics.
+    """Split a leaf if its best feature leads by the Hoeffding bound, or ties; otherwise reset its statistics.
 
-    Columns 0 ... are nominal as far as `starts` (number of nominal columns + 1,) goes, then numeric. Of equal features the
-    last one wins. In the authors' code a feature that sends nothing two ways may win, too; a leaf closes where no column has
-    two values, for good and without what it has counted.
+    Columns are nominal up to `starts` (number of nominal columns + 1,), then numeric. Among equal features the last one
+    wins. In the authors' code a feature that sends nothing two ways may win, too. There a leaf in which no column has
+    two values closes permanently and loses its counts.
     """
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
@@ -300,7 +304,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
 
 @njit
 def count(x, y, weight, starts, d, K, coded, record):
-    """Count an example at a leaf that learns; in the authors' code a category counts 1 before its first of a class."""
+    """Count an example at a leaf; in the authors' code a category counts 1 before its first example of a class."""
     nominal = starts.shape[0] - 1
     c, fresh = starts[nominal], record[y] == 0.0
     record[y] += weight
@@ -335,7 +339,7 @@ def take_slot(seen, sizes):
 
 @njit
 def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
-    """Update with an example and return True; return False, without an update, where the arrays may be too small."""
+    """Update with an example and return True; return False, without an update, if the arrays may be too small."""
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     d = x.shape[0] - nominal
     if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SLOTS_USED] + 1 > seen.shape[0]:

@@ -1,4 +1,4 @@
-"""Check the arrays of a tree that a file brings: kernels index them without checks."""
+"""Check the arrays of a tree from a file, because kernels index them without checks."""
 
 from __future__ import annotations
 
@@ -31,9 +31,10 @@ DEEPEST = 4_000
 
 
 def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64], columns: int) -> None:
-    """Raise a UsageError unless arrays (see `hoeffding_kernels`) are those of a tree over so many columns.
+    """Raise a UsageError unless arrays (see `hoeffding_kernels`) are those of a tree over this number of columns.
 
-    `made` are those of an empty tree, `starts` (number of nominal columns + 1,) where their categories begin.
+    `made` has the arrays of an empty tree; `starts` (number of nominal columns + 1,) has the starts of their
+    categories.
     """
     nodes, values, seen, sizes = (given[name] for name in ("nodes", "values", "seen", "sizes"))
     for name, least in (("nodes", 1), ("values", 1), ("seen", 1), ("sizes", 3), ("tuning", len(made.tuning))):
@@ -52,7 +53,9 @@ def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64],
 
 
 def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns: int) -> None:
-    """Demand that nodes are leaves or splits of existing columns, and that every node except the root has one parent above."""
+    """Check that nodes are leaves or splits of existing columns, and that every node but the root has one parent above
+    it.
+    """
     nominal, kinds, feature, children = len(starts) - 1, nodes[:, KIND], nodes[:, FEATURE], nodes[:, CHILD:]
     _demand(np.isin(kinds, (LEAF, NUMERIC, NOMINAL)).all(), "a node is neither a leaf nor a split")
     numeric, named, leaves = kinds == NUMERIC, kinds == NOMINAL, kinds == LEAF
@@ -72,7 +75,9 @@ def _require_nodes(nodes: NDArray[np.int64], starts: NDArray[np.int64], columns:
 
 
 def _require_slots(nodes: NDArray[np.int64], first: NDArray[np.float64], slots: int, free: int) -> None:
-    """Demand that leaves have slots of their own, and that the others are a chain, each naming the next free one."""
+    """Check that leaves have separate slots, and that the other slots are a chain in which each names the next free
+    one.
+    """
     taken = nodes[:, SLOT]
     _demand((taken >= CLOSED).all() and (taken < slots).all(), "a leaf has a slot that does not exist")
     _demand((taken[nodes[:, KIND] != LEAF] < 0).all(), "a split has a slot")

@@ -1,1 +1,1 @@
-"""Weak learners: their contract, forecasters, simulated ones of known edge, and what boosters draw for each of them."""
+"""Weak learners: their base class, forecasters, simulated learners of known edge, and tuning drawn by boosters."""

@@ -16,13 +16,13 @@ from banditlab.problem import Problem
 
 
 class Forecasting(ProbableLearner):
-    r"""A forecaster, whose forecast is the estimate.
+    r"""A weak learner whose estimate is the forecast of a forecaster.
 
-    Forecasters take no weights, so an example of weight w is passed on :math:`\mathrm{floor}(w)` times and once more
-    with the probability of the rest, as the paper has it for weights in [0, 1] (Section 2.2). An update draws one
-    uniform whatever w.
+    Forecasters have no weights. An example of weight w is therefore passed on :math:`\mathrm{floor}(w)` times, and once
+    more with the probability of the remainder, as in the paper for weights in [0, 1] (Section 2.2). An update draws one
+    uniform for any w.
 
-    Cost: the forecaster's.
+    Cost: that of the forecaster.
 
     Parameters
     ----------
@@ -34,7 +34,7 @@ class Forecasting(ProbableLearner):
     Raises
     ------
     UsageError
-        A forecaster or a setting that does not exist.
+        The forecaster or a setting is unknown.
     IncompatibleError
         The forecaster does not support the problem.
 
@@ -71,7 +71,7 @@ class Forecasting(ProbableLearner):
         softmax_into(as_vector("the forecaster's logits", self._inner.predict(x), K), q)
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Pass (context, label) on `weight` times in the mean."""
+        """Pass (context, label) to the forecaster `weight` times on average."""
         x, y = as_context(context, self.problem), as_class("the label", label, self.problem.n_classes)
         whole = math.floor(weight)
         for _ in range(whole + (self.rng.random() < weight - whole)):

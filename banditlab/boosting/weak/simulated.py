@@ -15,45 +15,45 @@ from banditlab.validation import number, one_of, positive, probability
 class Simulated(WeakLearner):
     r"""A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
 
-    Problem: none that occurs; it takes the place of a weak learner where a booster's theorem is to be measured.
+    Problem: none in practice. It replaces a weak learner in measurements of a booster's theorem.
 
-    Prediction, y the label given and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
-    and :math:`\gamma` more on y:
+    Prediction: let y be the label, and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
+    and :math:`\gamma` more on y.
 
     * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It satisfies Definition 1 of the paper for every
-      edge below :math:`\gamma`, with the excess loss `banditlab.bounds` gives as "simulated_excess".
-    * "adversarial": the class that costs most, :math:`l = \arg\max_l D(y, l)` (of equals one at random), :math:`D(y)`
-      the booster's costs less that of y over their sum. So it is as long as the account
-      :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` covers it at the largest weight, 1; the label otherwise.
-      The account is never overdrawn, so that Equation (1) holds with certainty, for every T and every booster whose
-      weights lie in [0, 1]; nor does it keep much, so that the learner is hardly better than Equation (1) demands.
-      Without costs every wrong class costs :math:`1/(k-1)`.
+      edge below :math:`\gamma`, with the excess loss "simulated_excess" of `banditlab.bounds`.
+    * "adversarial": the class with the largest cost, :math:`l = \arg\max_l D(y, l)` (ties are broken at random), where
+      :math:`D(y)` is the booster's costs minus that of y, normalised to sum 1. It predicts this class while the balance
+      :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` covers it at the largest weight, 1, and the label
+      otherwise. The balance never becomes negative, so that Equation (1) holds with certainty, for every T and every
+      booster whose weights lie in [0, 1]. It stays small, so that the learner is hardly better than Equation (1)
+      requires. Without costs every wrong class costs :math:`1/(k-1)`.
 
-    It has no updates. One uniform per prediction.
+    It has no updates. A prediction draws one uniform.
 
     Parameters
     ----------
     edge
         :math:`\gamma` in the paper, in [0, 1].
     spread
-        One edge per learner, drawn once from
+        Half the width of the interval from which each learner's edge is drawn once:
         :math:`[\text{edge} - \text{spread}, \text{edge} + \text{spread}]` cut to [0, 1].
     behaviour
         "random" or "adversarial".
     excess
-        S in the paper, at least 1; what the adversarial learner may spend from the start.
+        S in the paper, at least 1: the initial balance of the adversarial learner.
 
     Attributes
     ----------
     own_edge
-        The edge this learner drew; `edge` where the spread is 0.
+        The edge that this learner drew; `edge` if the spread is 0.
     reads_costs
-        Whether predictions depend on the costs; a booster may leave out those of a learner where this is False.
+        Whether predictions depend on the costs; a booster may omit the costs of a learner if this is False.
 
     Raises
     ------
     UsageError
-        A setting out of range, or a prediction without a label passed since the last one.
+        A setting is outside its range, or a prediction was requested without a label since the last one.
 
     References
     ----------
@@ -111,13 +111,15 @@ class Simulated(WeakLearner):
         return l
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Update the balance of costs by the last prediction."""
+        """Update the balance of costs with the last prediction."""
         if self.behaviour == "adversarial":
             self.account += weight * (self._fair - self._cost)
 
 
 def _normalized(y: int, K: int, costs: Floats | None) -> Floats:
-    """Return the costs (K,) of each prediction above that of y, their sum 1, or all 0 where no prediction costs more."""
+    """Return the cost (K,) of each prediction minus that of y, normalised to sum 1, or all 0 if no prediction costs
+    more.
+    """
     row = np.ones(K) if costs is None else np.maximum(costs[y] - costs[y, y], 0.0)
     row[y] = 0.0
     total = float(row.sum())

@@ -1,4 +1,4 @@
-"""What boosters of trees draw once for each learner: the trees' tuning, and the factors of their examples' weights."""
+"""Random settings that boosters of trees draw once per learner: the trees' tuning, and factors of example weights."""
 
 from __future__ import annotations
 
@@ -20,16 +20,17 @@ TUNED = ("grace_period", "split_confidence", "tie_threshold")
 
 
 class Tuning:
-    """What is drawn for N learners: anew from the booster's generators, or, given a seed, always the same.
+    """The draws for N learners: from the booster's generators, or, given a seed, always the same.
 
-    Given a seed, it is what the code of Jung, Goetz and Tewari draws from it (`gen_weaklearners`, which sets it to 1 by
-    default, so that all orders of a data set get the same trees). From numpy's Mersenne Twister come, for each tree,
-    the confidence, the grace period, a real number, and the tie threshold, then all weights' factors.
+    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`, whose default seed is
+    1, so that all orders of a data set get the same trees). numpy's Mersenne Twister draws, for each tree, the
+    confidence, the grace period, a real number, and the tie threshold, then the factors of all weights.
 
     Raises
     ------
     UsageError
-        A seed below 0 or above :math:`2^{32} - 1`, learners that are not trees, or a seed together with settings that it draws.
+        The seed is below 0 or above :math:`2^{32} - 1`, learners are not trees, or the seed draws settings that are
+        given.
     """
 
     def __init__(self, seed: int | None, n_learners: int, cls: type[WeakLearner], written: dict[str, object]) -> None:
@@ -55,14 +56,15 @@ class Tuning:
         self._scales = source.uniform(*SCALES, size=n_learners)
 
     def drawn_scales(self, rng: np.random.Generator) -> Floats:
-        """Return factors (N,) uniform in SCALES, from `rng` where there is no seed."""
+        """Return factors (N,) uniform in SCALES, from `rng` if there is no seed."""
         return rng.uniform(*SCALES, size=self.n_learners) if self._scales is None else self._scales.copy()
 
     def weight_scales(self, setting: float | Literal["random"], rng: np.random.Generator) -> Floats:
-        """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's experiments.
+        """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's
+        experiments.
 
-        There the first learner's weight is 5 = 10/2 (its cost is always half the largest), the others' factors are
-        uniform in [5, 200].
+        With "random" the first learner's weight is 5 = 10/2 (its cost is always half the largest), and the other
+        factors are uniform in [5, 200].
         """
         if setting != "random":
             return np.full(self.n_learners, positive("weight_scale", setting))

@@ -1,7 +1,7 @@
-"""The weak learners' contract: predict a class for a context under costs, update on a weighted label.
+"""The base class of weak learners: predict a class for a context under costs, and update with a weighted label.
 
-A booster owns N of them. It hands each the row-normalised costs D (K, K), D[r, l] what predicting l costs if the label is
-r, and afterwards the label with a weight. A learner may ignore either.
+A booster has N weak learners. It passes each the row-normalised costs D (K, K), where D[r, l] is the cost of predicting
+l if the label is r, and afterwards the label with a weight. A learner may ignore either.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Floats = NDArray[np.float64]
 class WeakLearner(Player, ABC):
     """A learner that needs only to be better than random.
 
-    Constructors are `(problem, rng, *, settings)` as every player's; a learner draws only from its own `rng`, a
-    child stream that its booster created.
+    Constructors are `(problem, rng, *, settings)` as for every player. A learner draws only from its own `rng`, a child
+    stream that its booster created.
     """
 
     kind: ClassVar[str] = "weak_learners"
@@ -39,33 +39,34 @@ class WeakLearner(Player, ABC):
         super().__init__(problem, rng)
 
     def view(self, context: Floats) -> Any:
-        """Return what learners of these settings read of a context (d,): a booster makes it once per round for all of them.
+        """Return the form in which these learners read a context (d,); a booster computes it once per round for all of
+        them.
 
         `predict` and `update` take either the context or its view.
         """
         return context
 
     def peek(self, label: int) -> None:
-        """Observe the label of the next context; only learners with `needs_label` are."""
-        raise UsageError(f"{self.id}: is not shown the label before it predicts")
+        """Observe the label of the next context; only learners with `needs_label` receive it."""
+        raise UsageError(f"{self.id}: does not observe the label before it predicts")
 
     @abstractmethod
     def predict(self, context: Any, costs: Floats | None = None) -> int:
-        """Return a class for a context (or its view); `costs` (K, K) is the booster's array, to be read at once."""
+        """Return a class for a context (or its view); `costs` (K, K) is the booster's array and must be read at once."""
 
     @abstractmethod
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Learn that a context (or its view) has the class `label`, with `weight` 0 or above."""
+        """Update with the class `label` of a context (or its view), with `weight` 0 or above."""
 
 
 class ProbableLearner(WeakLearner):
-    """A weak learner that estimates how probable each class is, and plays what costs least in the mean.
+    """A weak learner that estimates the probability of each class, and predicts the class with the least expected cost.
 
-    Without costs it predicts the most probable class. Ties are drawn at random, with one uniform a prediction whether
-    there is a tie or not.
+    Without costs it predicts the most probable class. Ties are broken at random, with one uniform per prediction
+    whether there is a tie or not.
 
-    A booster may ask for the estimates of all its learners and choose for them in one kernel, with the same uniforms;
-    where it overrides `predict`, that is called.
+    A booster may obtain the estimates of all its learners and choose for them in one kernel, with the same uniforms. If
+    a learner overrides `predict`, that method is called.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -74,7 +75,7 @@ class ProbableLearner(WeakLearner):
 
     @abstractmethod
     def estimate(self, context: Any, q: Floats) -> None:
-        """Write the estimated probabilities of the classes into q (K,), at least up to a factor."""
+        """Write the estimated probabilities of the classes into q (K,), up to a factor."""
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:
         r"""Return :math:`\arg\min_l \sum_r q_r D_{rl}`."""
@@ -99,7 +100,7 @@ def tied(values, best, count, u):
 
 @njit
 def most_probable(q, u):
-    """Return the index of the largest entry of q (K,), of equals one drawn with the uniform u."""
+    """Return the index of the largest entry of q (K,); ties are broken by the uniform u."""
     best, count, first = -np.inf, 0, 0
     for l in range(q.shape[0]):
         if q[l] > best:
@@ -111,8 +112,9 @@ def most_probable(q, u):
 
 @njit
 def least_costly(q, costs, gain, u):
-    r"""Return :math:`\arg\min_l \sum_r q_r\, \text{costs}_{rl}`, of equals one drawn with the uniform u; gain (K,) is
-    scratch.
+    r"""Return :math:`\arg\min_l \sum_r q_r\, \text{costs}_{rl}`; ties are broken by the uniform u.
+
+    gain (K,) is scratch.
     """
     K = q.shape[0]
     gain[:] = 0.0

@@ -1,17 +1,18 @@
-"""A Dask cluster: tasks are futures, files are sent once to each worker; this process alone writes the results folder.
+"""The executor for a Dask cluster: tasks are futures, and only this process writes the results folder.
 
-Failures, and what follows:
+Files are sent once to each worker. Failures have these consequences:
 
-* A run ends its process, hangs, or takes all memory: it is identified by the processes beside the worker (`remote`).
-* A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every task
-  that the worker had, so the runs of a task beyond the limit are played again, one at a time with nothing else in the
-  cluster. A run that again loses as many workers is recorded as failed.
-* A worker is silent for `SILENT` seconds: its tasks go to others.
-* A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep ends.
-* The connection to the scheduler breaks: the sweep ends at once. The scheduler does not answer, or no worker that answers has
-  a task, for `patience` seconds: the sweep ends. Finished runs are stored, and the next call plays the rest.
+* A run ends its process, hangs, or takes all memory: the processes beside the worker identify it (`remote`).
+* A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every
+  task of the worker, so that the runs of a task beyond the limit are played again, one at a time with nothing else in
+  the cluster. If a run then loses as many workers again, it is recorded as failed.
+* A worker does not respond for `SILENT` seconds: its tasks are given to others.
+* A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
+  ends.
+* The connection to the scheduler breaks: the sweep ends at once. If the scheduler does not respond, or no responding
+  worker has a task, for `patience` seconds, the sweep ends. Finished runs are stored, and the next call plays the rest.
 
-joblib's Dask backend is not used: it waits for ever for a future that fails.
+joblib's Dask backend is not used, because it waits forever for a future that fails.
 """
 
 from __future__ import annotations
@@ -63,23 +64,23 @@ Arrived = tuple[list[Outcome], Task | None]
 
 @contextlib.contextmanager
 def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
-    """Play on a cluster until the end of the block; then the tasks that are left are cancelled.
+    """Play on a cluster until the end of the block; then cancel the remaining tasks.
 
     Parameters
     ----------
     where
         tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, "local:N", a `distributed.Client` or a Dask cluster object.
     store
-        The results folder, written here only.
+        The results folder, which only this process writes.
     patience
-        Seconds without an answer of the scheduler, or without a worker that plays, after which the sweep ends.
+        Seconds without a response of the scheduler, or without a worker that plays, after which the sweep ends.
 
     Raises
     ------
     UsageError
-        No such address.
+        The address does not exist.
     ClusterError
-        No scheduler answers there, or no worker appears within `patience` seconds.
+        No scheduler responds there, or no worker connects within `patience` seconds.
     """
     with connected(where, min(patience, CONNECT)) as client:
         cluster = Cluster(client, where if isinstance(where, str) else client.scheduler.address, store, patience)
@@ -94,7 +95,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
 
 @dataclass(frozen=True)
 class Sent:
-    """A task that was sent."""
+    """A task that was sent to the cluster."""
 
     task: Task
     future: Any
@@ -103,7 +104,7 @@ class Sent:
 
 
 class Cluster:
-    """Plays tasks on the workers of a Dask cluster; see `on_cluster`."""
+    """An executor that plays tasks on the workers of a Dask cluster; see `on_cluster`."""
 
     def __init__(self, client: Any, name: str, store: Store, patience: float) -> None:
         self.client, self.name, self.store, self.patience = client, name, store, patience
@@ -123,7 +124,7 @@ class Cluster:
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
-            raise ClusterError(f"{name}: no worker came within {patience:g} s") from None
+            raise ClusterError(f"{name}: no worker connected within {patience:g} s") from None
         self._poll()
 
     def submit(self, task: Task) -> None:
@@ -131,16 +132,16 @@ class Cluster:
         self.queue.append(task)
 
     def state(self) -> ClusterState:
-        """Return how many workers answer, and how many tasks were sent and have not come back."""
+        """Return the number of workers that respond, and the number of tasks that are sent but not finished."""
         return ClusterState(len(self.heartbeats.keys() - self.silent), len(self.sent))
 
     def completed(self) -> Iterator[Arrived]:
-        """Have the tasks played and yield outcomes as they come.
+        """Play the tasks and yield outcomes as they arrive.
 
         Raises
         ------
         ClusterError
-            The scheduler is lost, no worker plays, or a worker cannot play, in one line. Finished runs are stored.
+            The scheduler is lost, no worker plays, or a worker cannot play. Finished runs are stored.
         """
         try:
             while self.queue or self.sent or self.suspects:
@@ -173,7 +174,7 @@ class Cluster:
             self.notices.append(line)
 
     def _poll(self) -> None:
-        """Ask the scheduler which worker has which task, every `POLL` seconds; raise a ClusterError after `patience`."""
+        """Query the scheduler every `POLL` seconds for each worker's task; raise a ClusterError after `patience`."""
         self._require_connection()
         before = self.polled
         if time.monotonic() - before < POLL:
@@ -190,17 +191,17 @@ class Cluster:
             self.idle += min(self.polled - before, POLL + ANSWER)
         if self.idle > self.patience:
             why = f"no worker that answers has had a task for {self.patience:g} s"
-            raise self._ended(why if busy is not None else f"the scheduler has not answered for {self.patience:g} s")
+            raise self._ended(why if busy is not None else f"the scheduler has not responded for {self.patience:g} s")
 
     def _asked(self, question: str) -> Any:
-        """Return the scheduler's answer, None where there is none in time."""
+        """Return the scheduler's response, or None if there is none in time."""
         try:
             return self.client.sync(getattr(self.client.scheduler, question), callback_timeout=ANSWER)
         except OSError:
             return None
 
     def _is_any_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
-        """Return whether a worker that answers has a task; give the tasks of silent workers to others."""
+        """Return whether a responding worker has a task; give the tasks of other workers to responding ones."""
         self.heartbeats = {
             address: self._heartbeat(address, worker["last_seen"]) for address, worker in workers.items()
         }
@@ -245,7 +246,7 @@ class Cluster:
         self.arriving.add(future)
 
     def _parcel(self, task: Task) -> Parcel:
-        """Return a task as a parcel, its files sent."""
+        """Return a task as a parcel after sending its files."""
         for run in task.runs:  # computed here: they may depend on a lab's classes, which a worker may lack
             _ = run.run_id, run.stream_id, run.foreign
         labs = tuple(self._key_of(Path(lab)) for lab in task.labs)
@@ -282,7 +283,7 @@ class Cluster:
             except Exception as error:  # a worker died meanwhile, or has no room
                 if tries == RETRIES:
                     self._require_connection()
-                    raise self._ended(f"a worker takes no files ({type(error).__name__}: {error})") from None
+                    raise self._ended(f"a worker does not accept files ({type(error).__name__}: {error})") from None
 
     async def forget(self) -> None:
         """Remove the files from the scheduler."""
@@ -290,7 +291,7 @@ class Cluster:
             await self.client.unregister_worker_plugin(f"{self.id}-{key}")
 
     def _comparators(self, task: Task) -> dict[str, bytes]:
-        """Return the files of comparators that are stored already."""
+        """Return the stored files of comparators."""
         files: dict[str, bytes] = {}
         for run in task.runs:
             if task.comparators or run.adaptive:
@@ -302,7 +303,7 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------------------- receiving
 
     def _received(self, future: Any) -> Iterator[Arrived]:
-        """Store a task's results; play it again where there are none."""
+        """Store a task's results, or play the task again if there are none."""
         sent = self.sent.pop(future.key)
         if future.status not in ("error", "cancelled"):
             try:

@@ -37,9 +37,9 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
     Raises
     ------
     UsageError
-        No such address.
+        The address does not exist.
     ClusterError
-        No scheduler answers there.
+        No scheduler responds there.
     """
     if isinstance(where, Client):
         yield where
@@ -55,7 +55,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
                 client = Client(**options, timeout=seconds, set_as_default=False)
         except (OSError, ValueError, TypeError, RuntimeError, ImportError) as error:
             line = " ".join(str(error).split())[:300] or type(error).__name__
-            raise ClusterError(f"{where}: no scheduler answers there ({line})") from None
+            raise ClusterError(f"{where}: no scheduler responds there ({line})") from None
         opened.callback(_close, client)
         yield client
 
@@ -74,9 +74,9 @@ def _local(workers: int) -> Any:
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Turn off the logs of Dask: this package reports errors in one line.
+    """Turn off the logs of Dask, because this package reports errors in one line.
 
-    They stay off after an error: what Dask's own tasks raise then has the same cause.
+    The logs stay off after an error, because later errors of Dask's own tasks have the same cause.
     """
     names = [name for name in ["distributed", *logging.root.manager.loggerDict] if name.partition(".")[0] in LOUD]
     levels = {name: logging.getLogger(name).level for name in names}
@@ -88,7 +88,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _address(where: Any) -> dict[str, Any]:
-    """Return how to reach a cluster, as keyword arguments of `Client`, or {"local": number of workers}."""
+    """Return the address of a cluster as keyword arguments of `Client`, or {"local": number of workers}."""
     if not isinstance(where, str | os.PathLike):
         if not hasattr(where, "scheduler_address"):
             raise UsageError(f"cluster must be an address, a Client or a Dask cluster, got a {type(where).__name__}")

@@ -1,4 +1,4 @@
-"""The executor of this machine: this process, or several."""
+"""The executor for this machine, with one process or several."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from banditlab.results.store import Store
 
 
 class Local:
-    """Plays tasks in this process, or in `jobs` processes.
+    """An executor that plays tasks in this process, or in `jobs` processes.
 
-    Runs that have a limit, and those in which a lab's or a plug-in's code takes part, are always played in other processes,
-    which can be ended one by one (see `workers`). The package's own come first.
+    Runs with a time limit, and runs that involve code of a lab or a plug-in, are always played in other processes,
+    which can be ended one by one (see `workers`). Runs of the package's own code come first.
     """
 
     def __init__(self, jobs: int, store: Store) -> None:
@@ -27,10 +27,10 @@ class Local:
         (self._foreign if task.foreign else self._own).append(task)
 
     def state(self) -> None:
-        """Return None: there is no cluster."""
+        """Return None, because there is no cluster."""
 
     def completed(self) -> Iterator[tuple[list[Outcome], Task]]:
-        """Play the tasks and yield outcomes as they come, with their task."""
+        """Play the tasks and yield outcomes, with their task, as they arrive."""
         while self._own or self._foreign:
             if not self._own:
                 yield from workers.dispatch(self._foreign, self.jobs, self.store)

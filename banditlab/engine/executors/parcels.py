@@ -33,7 +33,7 @@ class Parcel:
     """Files of comparators that are stored already, by name; only missing ones are computed."""
 
     def paths(self, home: Path) -> list[Path]:
-        """Return what the task needs in the worker's folder."""
+        """Return the paths of the task's files in the worker's folder."""
         return [home / place for place in (*self.labs, *(place for each in self.places for place in each.values()))]
 
 
@@ -60,7 +60,7 @@ def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
 
 
 def unpack(home: Path, key: str, content: bytes) -> None:
-    """Write packed files into a folder of that name below `home`, unless it is there: all of them or none."""
+    """Write packed files into a folder with that name below `home`, completely or not at all, unless it exists."""
     with _unpacking:
         if (home / key).is_dir():
             return

@@ -1,7 +1,7 @@
 """The worker's side of a cluster: play a task in a temporary folder and return its files.
 
-The runs are played by this package's own processes beside the worker (see `workers`), one per thread. So a run that ends or
-hangs its process does not end the worker, and it is identified as on one machine.
+This package's own processes beside the worker play the runs, one per thread (see `workers`). A run that ends or hangs
+its process therefore does not end the worker, and it is identified as on one machine.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ Played = tuple[list[Outcome], dict[str, bytes]]
 
 
 class Files(WorkerPlugin):
-    """Packed files for every worker, also those that connect later."""
+    """Packed files for every worker, including workers that connect later."""
 
     def __init__(self, key: str, content: bytes) -> None:
         self.key, self.content = key, content
@@ -48,14 +48,14 @@ def played(expected: dict[str, str], parcel: bytes) -> Played:
     Parameters
     ----------
     expected
-        The `versions` where the sweep is.
+        The `versions` on the machine of the sweep.
     parcel
-        A pickled `Parcel`, opened only where the versions are the same.
+        A pickled `Parcel`, which is opened only if the versions are the same.
 
     Raises
     ------
     UsageError
-        Other versions than expected, processes that cannot be started, or files that do not come.
+        Versions differ, processes cannot be started, or files do not arrive.
     OSError
         The worker's disk is full.
     """
@@ -77,7 +77,7 @@ def _wait_for(paths: list[Path], address: str) -> None:
     until = time.monotonic() + FILES
     while not all(path.exists() for path in paths):
         if time.monotonic() > until:
-            raise UsageError(f"worker {address} got no files within {FILES:g} s")
+            raise UsageError(f"worker {address} received no files within {FILES:g} s")
         time.sleep(0.1)
 
 
@@ -85,7 +85,9 @@ def _check(address: str, expected: dict[str, str]) -> None:
     there = versions()
     other = [f"{name} {there.get(name)} (here {mine})" for name, mine in expected.items() if there.get(name) != mine]
     if other:
-        raise UsageError(f"worker {address} has {', '.join(other)}; all workers need what is installed here")
+        raise UsageError(
+            f"worker {address} has {', '.join(other)}; all workers need the versions that are installed here"
+        )
 
 
 def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:

@@ -170,7 +170,7 @@ def test_continues_exactly(continues, stream, exploration):
 
 @pytest.mark.parametrize("settings", [{"exploration": "bag"}, {"exploration": "cover"}, {"cost_type": "dr"}])
 def test_refuses_to_save_what_would_not_continue(tmp_path, settings):
-    with pytest.raises(UsageError, match="vw: Vowpal Wabbit's model file does not hold the whole state"):
+    with pytest.raises(UsageError, match="vw: Vowpal Wabbit's model file does not contain the whole state"):
         make(3, 5, **settings).save(tmp_path / "player.npz")
 
 

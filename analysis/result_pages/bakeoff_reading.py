@@ -11,7 +11,7 @@ from banditlab.analysis.pages import markdown_table
 
 FORMS = ("alphabet", "appearance", "values")
 REASONS = {"theirs": "agrees at the learning rates", "open": "unexplained"}
-"""How the reasons of `benchmarks.commands.bakeoff` begin, by the page's texts."""
+"""How the reasons of `benchmarks.commands.reading` begin, by the page's texts."""
 
 
 def parts(results: Path) -> dict[str, str]:

@@ -1,6 +1,6 @@
 """Is our reading of the bake-off's tables theirs? One-against-all loss by Vowpal Wabbit beside the published one.
 
-    python -m benchmarks bakeoff --tables FOLDER --into FILE.csv
+    python -m benchmarks reading --tables FOLDER --into FILE.csv
 
 FOLDER has `index.csv` (openml_id, file, rows, rows_here, classes, label, supervised_loss) and FILE.csv.gz for each
 file, the label last. For every id with a published loss (Bietti, Agarwal and Langford: A contextual bandit bake-off,
@@ -88,7 +88,7 @@ def read(folder: Path, known: dict[Any, Any]) -> pd.DataFrame:
     frame = pd.read_csv(folder / f"{known['file']}.csv.gz").drop(columns=IDENTIFIER, errors="ignore")
     if known["openml_id"] == SCALED:
         X = frame.iloc[:, :-1]
-        frame = (2.0 * (X - X.min()) / (X.max() - X.min()) - 1.0).assign(label=frame.iloc[:, -1])
+        frame = (2.0 * (X - X.min()) / (X.max() - X.min()) - 1.0).join(frame.iloc[:, -1])
     label = frame.iloc[:, -1].astype(str)
     if known["openml_id"] in TWO_CLASSES and label.nunique() > 2:
         frame[frame.columns[-1]] = np.where(label == label.mode()[0], "P", "N")

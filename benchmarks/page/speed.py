@@ -26,15 +26,17 @@ def parts(rows: list[Row]) -> dict[str, str]:
     """Return the page's tables by their markers."""
     measured = {(row.player, (row.stream, row.K, row.d)): row for row in rows if row.nanoseconds}
     ids = {player.label for player in OURS + PEERS}
-    missing = [
-        f"`{r.player}`, {name((r.stream, r.K, r.d))}: {briefly(r.why)}" for r in rows if r.player in ids and r.why
+    why = [
+        [f"`{r.player}`", name((r.stream, r.K, r.d)), briefly(r.why)]
+        for r in rows
+        if r.player in ids and r.why and not r.why.startswith("K = ")
     ]
     return {
         "commits": ", ".join(sorted({row.commit for row in rows if row.player in ids})),
         "libraries": libraries(measured),
         "before": before(measured),
         "cells": cells(measured),
-        "missing": "; ".join(text for text in missing if ": K = " not in text) or "nothing",
+        "missing": markdown_table(["player", "stream", "reason"], why),
     }
 
 

@@ -1,7 +1,7 @@
-"""Python processes that this one starts: where they import from, and the one in which a plug-in is imported first.
+"""Python processes that this process starts: their import path, and the process that imports a plug-in first.
 
-A child is started with `-P`, or with `PYTHONSAFEPATH` where a library starts it: Python then leaves the working folder off
-the path, and a file there called `json.py` is not run instead of the standard library's.
+A child is started with `-P`, or with `PYTHONSAFEPATH` if a library starts it. Python then leaves the working folder out
+of the path, so that a file there called `json.py` is not run instead of the standard library's.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _lock = threading.RLock()
 
 
 def python(code: str, *arguments: str) -> list[str]:
-    """Return the command that runs `code` in another process, where `sys.path` is `import_path()`; `code` may use `sys`."""
+    """Return the command that runs `code` in another process with `import_path()` as `sys.path`; `code` may use `sys`."""
     options = ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
     start = f"import json, sys\nsys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
     return [sys.executable, "-P", *options, "-c", start, json.dumps(import_path()), *arguments]
@@ -71,13 +71,13 @@ def import_path() -> list[str]:
 
 
 def begin(path: list[str], parent: int) -> None:
-    """Set the import path of this child process to `path`, and have it end when the process `parent` ends."""
+    """Set the import path of this child process to `path`, and end the process when the process `parent` ends."""
     sys.path[:] = path
     end_with(parent)
 
 
 def end_with(parent: int) -> None:
-    """Have the system kill this process when its parent ends."""
+    """Make the system kill this process when its parent ends."""
     if sys.platform == "linux":
         import ctypes
 
@@ -89,7 +89,7 @@ def end_with(parent: int) -> None:
 
 @contextlib.contextmanager
 def safe_start() -> Iterator[None]:
-    """Have the Python processes that are started meanwhile leave the working folder off their path."""
+    """Make Python processes that are started inside the block leave the working folder out of their path."""
     with _lock:
         before = os.environ.get(SAFE_PATH)
         os.environ[SAFE_PATH] = "1"
@@ -105,7 +105,7 @@ def safe_start() -> Iterator[None]:
 def probe(point: Any, name: str) -> None:
     """Import an entry point in a separate process, once per process and its children.
 
-    Nothing is done where its module is imported already.
+    If the module has already been imported, nothing is done.
 
     Raises
     ------

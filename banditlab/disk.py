@@ -1,4 +1,4 @@
-"""Files that are on disk and whole, or not there: the permission bits of a new file, its entry in its folder."""
+"""Files that are either complete on disk or absent, with the permission bits of a new file."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ os.umask(_UMASK)
 
 
 def make_readable(number: int) -> None:
-    """Give an open file that `tempfile` made, which is private, the permission bits any other new file has."""
+    """Give an open file that `tempfile` created, which is private, the permission bits of any other new file."""
     if hasattr(os, "fchmod"):  # elsewhere there are no such bits
         os.fchmod(number, 0o666 & ~_UMASK)
 
 
 def keep_entry(folder: Path) -> None:
-    """Have a folder's list of files on disk, too: without it a new file may be gone after a loss of power, whole as it was."""
+    """Write a folder's list of files to disk, too; otherwise a new, complete file may be lost in a power failure."""
     with contextlib.suppress(
         OSError
     ):  # Windows opens no folder, some file systems sync none: there it is their own affair
@@ -31,7 +31,7 @@ def keep_entry(folder: Path) -> None:
 
 
 def write_whole(file: Path, data: bytes, put: Callable[[str, Path], None] = os.replace) -> None:
-    """Write a file atomically: temporary name, fsync, then `put` renames it."""
+    """Write a file atomically: with a temporary name and fsync, after which `put` renames it."""
     number, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with open(number, "wb") as out:

@@ -1,4 +1,4 @@
-"""What is installed next to this package: other libraries, and other distributions that write into its folder."""
+"""Other installed libraries, and other distributions that write into this package's folder."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ MOST_RECORD = 2**24
 
 
 def report_others(*, always: bool = False) -> None:
-    """Print one line on stderr where another distribution owns files in this package's folder.
+    """Print one line on stderr if another distribution owns files in this package's folder.
 
-    A process that was started by one that looked does not look again, unless `always`.
+    A process that was started by one that checked does not check again, unless `always`.
     """
     if not always and os.environ.get(_LOOKED) == _PACKAGE:
         return
@@ -48,7 +48,7 @@ def _report() -> None:
 
 
 def others() -> list[str]:
-    """Return the names of other distributions that own files in this package's folder, as their records say."""
+    """Return the names of other distributions that own files in this package's folder, according to their records."""
     folder, package = os.path.split(_PACKAGE)
     mark, found = f"\n{package}/".encode(), []
     for entry in os.scandir(folder):
@@ -72,7 +72,7 @@ def _head_of(record: str) -> bytes:
 def library(module: str, user: str) -> Any:
     """Return a module of another library, imported now, for `user`.
 
-    Other changes that an import makes in the process are reverted: coba 8.1.0 replaces `sys.excepthook`.
+    Other changes that the import makes in the process are reverted; for example, coba 8.1.0 replaces `sys.excepthook`.
 
     Raises
     ------
@@ -92,13 +92,13 @@ def library(module: str, user: str) -> Any:
 
 
 def refuse_without(user: str, *modules: str) -> None:
-    """Raise a UsageError where modules that `user` needs are not installed; it has the command that installs them."""
+    """Raise a UsageError with an install command if modules that `user` needs are not installed."""
     if absent := missing(modules):
         raise _lacking(user, absent)
 
 
 def missing(modules: Iterable[str]) -> list[str]:
-    """Return those of the modules that are not installed; nothing is imported."""
+    """Return the modules that are not installed, without importing any."""
     return [module for module in modules if sys.modules.get(module) is None and find_spec(module) is None]
 
 

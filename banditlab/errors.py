@@ -8,24 +8,24 @@ from collections.abc import Iterable, Sequence
 
 
 class BanditlabError(Exception):
-    """Base of every error this package raises on purpose."""
+    """Base of every error that this package raises on purpose."""
 
 
 class UsageError(BanditlabError, ValueError):
-    """The request was wrong (a setting, a key, a file): the command line exits with 2."""
+    """The request was wrong (a setting, a key, a file); the exit code of the command line is 2."""
 
 
 class ClusterError(BanditlabError):
-    """A cluster cannot be reached or does nothing: finished runs are stored, the command line exits with 2."""
+    """A cluster cannot be reached or does not respond; finished runs are stored, and the exit code is 2."""
 
 
 class FaultError(UsageError):
-    """One fault of a table. Several are collected before they are reported, with the command that corrects them all.
+    """One fault of a table. All faults are collected and reported together, with the command that corrects them.
 
     Attributes
     ----------
     options
-        The command line's options that correct it: ("--drop-column", "id"); empty where none does.
+        The options of the command line that correct it, such as ("--drop-column", "id"); empty if there are none.
     """
 
     def __init__(self, message: str, *options: str) -> None:
@@ -41,9 +41,9 @@ class FaultyTableError(UsageError):
     faults
         One line each.
     command
-        The corrected `banditlab compare ...`; "" where some fault has no option that corrects it.
+        The corrected `banditlab compare ...` command; "" if a fault has no option that corrects it.
     loss
-        What that leaves out of the rows and classes; "" for nothing.
+        The rows and classes that this command leaves out; "" if there are none.
     """
 
     def __init__(self, faults: Sequence[str], command: str, loss: str = "") -> None:
@@ -55,17 +55,19 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player cannot play this problem (AIOLI at :math:`K > 2`): a sweep records the pair as skipped, with the
+    """This player cannot play this problem (for example AIOLI at :math:`K > 2`); a sweep skips the pair and stores the
     reason.
     """
 
 
 class HorizonRequiredError(IncompatibleError):
-    """A "theory" setting needs the horizon T and the problem declares it unknown."""
+    """A "theory" setting needs the horizon T, and the problem's horizon is unknown."""
 
 
 class PlayerError(BanditlabError):
-    """A player broke its contract during a run: an action out of range, probabilities that do not sum to 1."""
+    """A player broke its contract during a run, for example by an action out of range or probabilities with a wrong
+    sum.
+    """
 
 
 class EnvironmentContractError(BanditlabError):
@@ -73,11 +75,11 @@ class EnvironmentContractError(BanditlabError):
 
 
 class UnknownDecisionError(UsageError):
-    """Feedback for a decision that is not open: never taken here, answered before, or given up as too old."""
+    """Feedback for a decision that is not open: it was never made here, has its feedback, or was closed as too old."""
 
 
 class LogError(BanditlabError):
-    """A policy's log cannot be read or written: acknowledged requests are stored, the failed one is not."""
+    """A policy's log cannot be read or written; acknowledged requests are stored, and the failed request is not."""
 
 
 CLOSE = 0.6
@@ -85,10 +87,10 @@ CLOSE = 0.6
 
 
 def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
-    """Return "; did you mean 'x'?" if a known name is close, then the list of all of them, each once.
+    """Return "; did you mean 'x'?" if a known name is close, then the list of all known names, each once.
 
-    An environment's name may be given without its room and version: "Sparse" is close to "banditlab/Sparse-v0". The list
-    is sorted, or in the order given where that order means something (`keep_order`).
+    An environment's name may be given without its namespace and version: "Sparse" is close to "banditlab/Sparse-v0".
+    The list is sorted, or in the given order if that order is meaningful (`keep_order`).
     """
     names = list(dict.fromkeys(known)) if keep_order else sorted(set(known))
     likeness = {known: max(_likeness(name, known), _likeness(_bare(name), _bare(known))) for known in names}

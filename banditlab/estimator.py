@@ -1,4 +1,4 @@
-"""The forecasters as a scikit-learn classifier: online-to-batch conversion, improper prediction, streaming."""
+"""The forecasters as scikit-learn classifiers: online-to-batch conversion, improper prediction, streaming."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ POOR = {
 
 
 class BinaryOnlyError(IncompatibleError, ValueError):
-    """A forecaster of two classes was given more; scikit-learn expects a ValueError."""
+    """A forecaster for two classes was given more; scikit-learn expects a ValueError."""
 
 
 class ScaledContexts:
-    """Rows of a table as contexts: scaled as `scaling` says, with a constant appended, none longer than R.
+    """Rows of a table as contexts: scaled according to `scaling`, with a constant appended, and none longer than R.
 
-    A subclass has `scaling` and `fit_intercept`, and `forecaster_` once it is fitted.
+    A subclass has `scaling` and `fit_intercept`, and `forecaster_` after the fit.
     """
 
     scaling: str
@@ -58,7 +58,7 @@ class ScaledContexts:
         return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind
 
     def _fix_scale(self, X: Any) -> None:
-        """Choose the affine map of `_map`."""
+        """Set the affine map of `_map`."""
         d = X.shape[1]
         self._offset, self._scale = np.zeros(d), np.ones(d)
         self._exponent = np.zeros(d, np.int64)
@@ -81,7 +81,7 @@ class ScaledContexts:
         self._bring_to_one(largest_norm((X - self._offset) / self._scale))
 
     def _fix_sparse_scale(self, X: Any) -> None:
-        """Choose the map for rows in CSR form (n, d): nothing is subtracted."""
+        """Set the map for rows in CSR form (n, d), which subtracts nothing."""
         n, d = X.shape
         columns = abs(X).max(axis=0).toarray().ravel()
         self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
@@ -99,14 +99,14 @@ class ScaledContexts:
         self._bring_to_one(largest_norm(X))
 
     def _bring_to_one(self, largest: float) -> None:
-        """Divide by the largest norm of a row, the intercept included."""
+        """Divide by the largest norm of a row, including the intercept."""
         if self.fit_intercept:
             self._constant *= np.sqrt(0.5)
             largest *= np.sqrt(2.0)
         self._scale = self._scale * largest
 
     def _contexts(self, X: Any) -> Any:
-        """Return the contexts of X (n, d) as the forecaster takes them: (n, d) or (n, d + 1)."""
+        """Return the contexts of X (n, d) in the form that the forecaster takes: (n, d) or (n, d + 1)."""
         return within(self._map(X), self.forecaster_.problem.radius)
 
     def _map(self, X: Any) -> Any:
@@ -118,7 +118,7 @@ class ScaledContexts:
         return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
 
     def _map_sparse(self, X: Any) -> Any:
-        """Return rows in CSR form as `_map` does; an offset that dense rows have left makes them dense."""
+        """Return rows in CSR form as `_map` does; an offset from earlier dense rows makes them dense."""
         if self._offset.any():
             return self._map(X.toarray())
         with np.errstate(over="ignore"):
@@ -129,96 +129,100 @@ class ScaledContexts:
 
 
 class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
-    r"""A forecaster run over a sample, then held still: an improper multiclass logistic classifier.
+    r"""An improper multiclass logistic classifier: a forecaster is run over a sample, and its state is then fixed.
 
-    Problem: n examples drawn independently from one law; small expected logistic loss on a new one.
+    Problem: n examples are drawn independently from one distribution; the aim is a small expected logistic loss on a
+    new one.
 
-    Predictor: the forecaster sees the examples one after another. Its answer to a new x is what it would forecast were x
-    the next context: for FOLKLORE the logits of (3.3), whose regulariser depends on x, so the answer is no linear
-    function of x. Which of its states answers is `average`:
+    Predictor: the forecaster processes the examples one after another. The prediction for a new x is its forecast if x
+    were the next context. For FOLKLORE these are the logits of (3.3), whose regulariser depends on x, so that the
+    prediction is not a linear function of x. `average` selects the state of the predictor:
 
-    * "sample" is the predictor of the theorems: the state before round :math:`\tau`, :math:`\tau` uniform on
-      :math:`\{1, \dots, n\}`. The draw is a reservoir (round t replaces the kept state with probability :math:`1/t`),
-      so :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m` the m states drawn
-      independently answer by the mean of their probabilities.
-    * "last" (default) is the state after the last round, which has seen everything. It does better in practice; no
-      theorem says so.
+    * "sample" is the predictor of the theorems: the state before round :math:`\tau`, with :math:`\tau` uniform on
+      :math:`\{1, \dots, n\}`. It is drawn by reservoir sampling (round t replaces the stored state with probability
+      :math:`1/t`), so that :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m`
+      the prediction is the mean probability of m independently drawn states.
+    * "last" (default) is the state after the last round, which uses all examples. It is better in practice, without a
+      theorem.
 
-    Guarantee of "sample": if the contexts' scale was fixed before the sample was seen and :math:`\|x\| \le R` holds for
-    all x, :math:`\mathbb{E}\,\mathrm{loss}(\text{predictor}) - \min \{\mathbb{E}\,\mathrm{loss}(W) : \|W_k\| \le B\}`
-    is at most the forecaster's regret bound after n rounds divided by n, expectations over sample, :math:`\tau` and the
-    new example; for m states by convexity of the logistic loss in the probabilities. `forecaster_.bound(n) / n` is that
-    number. One pass only: `passes` > 1 is refused. With `scaling` other than "none" the scale comes from the sample
-    itself and the statement is exact for the scaled contexts only. With sample weights the sample is the rows as they
-    were played.
+    Guarantee of "sample": assume that the contexts' scale was fixed before the sample was drawn, and that
+    :math:`\|x\| \le R` for all x. Then
+    :math:`\mathbb{E}\,\mathrm{loss}(\text{predictor}) - \min \{\mathbb{E}\,\mathrm{loss}(W) : \|W_k\| \le B\}` is at
+    most the forecaster's regret bound after n rounds divided by n. The expectations are over sample, :math:`\tau` and
+    the new example; for m states it holds because the logistic loss is convex in the probabilities.
+    `forecaster_.bound(n) / n` is that number. The guarantee needs one pass: `passes` > 1 is rejected. With `scaling`
+    other than "none" the scale comes from the sample itself, and the guarantee is exact for the scaled contexts only.
+    With sample weights the sample is the rows as played.
 
-    Sample weights: a row of weight w is played w times; of a fraction, once more with that probability, so that the sum
-    of the losses learnt has the weighted sum as its mean. A row of weight 0 is as if it were not there. Weights are
-    numbers of rounds: weights that sum to 1 make one round.
+    Sample weights: a row of weight w is played w times, and for a fraction once more with that probability. The mean of
+    the sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights are numbers of rounds: weights
+    that sum to 1 give one round.
 
-    Order: `fit` with `shuffle` puts the rounds first in an order that their content decides, then in a random one. So the
-    same sample and seed make the same model in whatever order the rows are given, repeated or weighted, and whatever the
-    columns' units are.
+    Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. The same sample and seed
+    therefore give the same model for any order, repetition or weighting of the rows, and for any units of the columns.
 
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
-    divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything divided by
-    :math:`\sqrt{2}`, so :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
-    comparator. The scale is taken from the data of `fit`, or of the first call of `partial_fit`, and stays: that first
-    batch should be a fair one, or the scaling "none". Rows beyond R are shortened to it, in learning and in prediction:
-    R sets the forecaster's constants and is a condition of the guarantee.
+    divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything is divided by
+    :math:`\sqrt{2}`, so that :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
+    comparator. The scale is estimated from the data of `fit`, or of the first call of `partial_fit`, and does not
+    change afterwards. That first batch should be representative; otherwise use the scaling "none". Rows beyond R are
+    shortened to it, in updates and predictions, because R determines the forecaster's constants and is a condition of
+    the guarantee.
 
-    Practice: the defaults are the theory's, careful against every stream. On independent examples a smaller
-    regularization at a moderate B, and several passes, predict much better (`norm_bound=10, passes=10,
-    settings={"regularization": 1e-3}` is a fair start for FOLKLORE); docs/results/estimator.md has figures.
+    Practice: the defaults are those of the theory, which hold on every stream. On independent examples a smaller
+    regularization at a moderate B, and several passes, predict much better. A good start for FOLKLORE is
+    `norm_bound=10, passes=10, settings={"regularization": 1e-3}`; docs/results/estimator.md has figures.
 
-    Cost: the forecaster's updates, n times `passes`; `samples` copies of its state. FOLKLORE: :math:`K^3 d^2 / 2`
-    multiplications for an update, :math:`K^2 d^2 / 2` for a prediction, :math:`K^2 d^2 / 2` numbers for a state.
+    Cost: the forecaster's updates, n times `passes`. For FOLKLORE: :math:`K^3 d^2 / 2` multiplications per update and
+    :math:`K^2 d^2 / 2` per prediction. Memory: `samples` copies of its state, each :math:`K^2 d^2 / 2` numbers for
+    FOLKLORE.
 
     Parameters
     ----------
     forecaster
-        Its id, as `banditlab list forecasters` shows them. "folklore" takes any number of classes, "aioli" two.
+        Its id, as in `banditlab list forecasters`. "folklore" accepts any number of classes, "aioli" two.
     norm_bound
-        B, the largest norm of a row of W, in units of :math:`1/R`. As for C of LogisticRegression, larger is freer. The
-        grid of `b-grid` is made long enough for it unless `settings` say what the grid is.
+        B, the largest norm of a row of W, in units of :math:`1/R`. A larger value means less regularization, like C of
+        LogisticRegression. The grid of `b-grid` is extended to include it unless `settings` define the grid.
     settings
         Other settings of the forecaster, by name.
     passes
-        How often `fit` goes through the sample, each time in a fresh order. More than one has no guarantee.
+        Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
     average
-        "last" or "sample", see above.
+        "last" or "sample", as described above.
     samples
         m, the number of states drawn for "sample".
     scaling
         "standardize", "radius" or "none".
     radius
-        R with :math:`\|x\| \le R`, the intercept's 1 included, where scaling is "none"; None takes the largest norm of
-        the data.
+        R with :math:`\|x\| \le R`, including the intercept's 1, for scaling "none"; None uses the largest norm of the
+        data.
     fit_intercept
-        Append a constant feature.
+        Whether to append a constant feature.
     shuffle
-        Whether `fit` goes through the sample in random order, which does not depend on the order given; `partial_fit` takes
-        the order as it comes.
+        Whether `fit` processes the sample in a random order, which does not depend on the given order; `partial_fit`
+        uses the given order.
     random_state
-        Seed of order, drawn states and a randomised forecaster: None, an integer, a RandomState or a Generator.
+        Seed of the order, of drawn states and of a randomised forecaster: None, an integer, a RandomState or a
+        Generator.
 
     Attributes
     ----------
     classes_
-        The labels, sorted (K,).
+        The sorted labels (K,).
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As for other scikit-learn estimators.
     forecaster_
-        The forecaster after the last round; `problem`, `bound(rounds)`, `certificate()` and `params()` are its own.
+        The forecaster after the last round, with `problem`, `bound(rounds)`, `certificate()` and `params()`.
     n_rounds_
-        Rounds so far.
+        Number of rounds so far.
     times_
         :math:`\tau` of the drawn states (m,), from 1 to `n_rounds_`; only for "sample".
 
     Raises
     ------
     UsageError
-        A setting is outside its range. It is a ValueError, as scikit-learn expects.
+        A setting is outside its range. The error is also a ValueError, as scikit-learn expects.
     IncompatibleError
         The forecaster does not accept this number of classes or features.
 
@@ -259,7 +263,9 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     # -------------------------------------------------------------------------------------------------------- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Forget what was learnt, then run the forecaster over the sample X (n, d), y (n,), rows as often as they weigh."""
+        """Discard the state, then run the forecaster over the sample X (n, d), y (n,), with each row repeated by its
+        weight.
+        """
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
         generators = generator_of(self.random_state).spawn(3)
@@ -281,7 +287,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         classes: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> Self:
-        """Go on with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`.
+        """Continue with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`.
 
         A row of weight w is played w times in succession.
         """
@@ -302,7 +308,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        """Return what scikit-learn is to know: sparse X is taken, and whether the forecaster is of two classes only."""
+        """Return the tags of scikit-learn: sparse X is accepted, and whether the forecaster accepts two classes only."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = not self._binary_only()
@@ -322,7 +328,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return False
 
     def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray[Any]]:
-        """Return rows (n, d), dense or CSR, and targets (n,), checked; `reset` for the first data this estimator sees."""
+        """Return checked rows (n, d), dense or CSR, and targets (n,); `reset` for the first data of this estimator."""
         rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset)
         check_classification_targets(targets)
         return once_each(rows), targets
@@ -337,7 +343,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         if self.radius is not None:
             positive("radius", self.radius)
             if self.scaling != "none":
-                raise UsageError(f"radius is for scaling = 'none'; with {self.scaling!r} contexts are brought to R = 1")
+                raise UsageError(f"radius is for scaling = 'none'; with {self.scaling!r} contexts are scaled to R = 1")
 
     def _begin(self, X: Any, classes: NDArray[Any], horizon: int | None, generators: list[np.random.Generator]) -> Any:
         """Fix scale and classes, make a new forecaster, and return the contexts of X."""
@@ -372,7 +378,9 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return forecaster
 
     def _taken(self, contexts: Any) -> Any:
-        """Return contexts as the forecaster takes a block of them: dense, unless it has kernels for sparse ones."""
+        """Return contexts in the form that the forecaster takes a block: dense, unless it has kernels for sparse
+        contexts.
+        """
         return contexts.toarray() if is_sparse(contexts) and not self.forecaster_.sparse else contexts
 
     def _run(self, contexts: Any, labels: NDArray[np.int64]) -> None:
@@ -381,7 +389,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
             self._run_block(contexts[start : start + BLOCK], labels[start : start + BLOCK])
 
     def _run_block(self, contexts: Any, labels: NDArray[np.int64]) -> None:
-        """Play the rounds, keeping the states that the reservoirs end up with."""
+        """Play the rounds, and store the states that the reservoirs select."""
         n = len(labels)
         rounds = self.n_rounds_ + 1 + np.arange(n)
         drawn = self._coins.random((n, len(self._kept))) < 1.0 / rounds[:, None]
@@ -451,14 +459,14 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
 
 def generator_of(random_state: int | np.random.RandomState | np.random.Generator | None) -> np.random.Generator:
-    """Return the generator that scikit-learn's `random_state` stands for."""
+    """Return the generator for scikit-learn's `random_state`."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, dtype=np.uint32))
     return np.random.default_rng(random_state)
 
 
 def _rebuilt(player: Forecaster) -> Forecaster:
-    """Return the same forecaster in its own arrays, as `Player.load` does."""
+    """Return a copy of the forecaster with its own arrays, as `Player.load` returns."""
     copied = type(player)(player.problem, np.random.default_rng(0), **player.params())
     copied.set_state(player.get_state())
     return copied
@@ -489,7 +497,7 @@ def played(
 
 
 def once_each(X: Any) -> Any:
-    """Return rows that have each entry once: those of a CSR matrix that say an entry in parts have it summed up."""
+    """Return rows with each entry once; repeated entries of a CSR matrix are summed."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
     whole = X.copy()
@@ -498,13 +506,13 @@ def once_each(X: Any) -> Any:
 
 
 def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
-    """Return rows in CSR form times :math:`2^{-e}` over `scale`, column by column."""
+    """Return rows in CSR form times :math:`2^{-e}`, divided by `scale`, column by column."""
     data = divided(X.data, e[X.indices] if e.any() else 0) / scale[X.indices]
     return sparse.csr_matrix((data, X.indices, X.indptr), shape=X.shape)
 
 
 def _row_norms(X: Any) -> tuple[Floats, Floats]:
-    """Return of the rows in CSR form the largest entries (n,) and the lengths (n,) of the rows over these."""
+    """Return the largest entries (n,) of rows in CSR form, and the lengths (n,) of the rows divided by them."""
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     largest = abs(X).max(axis=1).toarray().ravel()
     safe = np.where(largest > 0.0, largest, 1.0)
@@ -521,7 +529,7 @@ def largest_norm(X: Any) -> float:
 
 
 def within(X: Any, radius: float) -> Any:
-    """Return X (n, d) with the rows whose norm lies beyond the radius, by more than rounding, shortened to it."""
+    """Return X (n, d) with rows whose norm exceeds the radius by more than rounding shortened to the radius."""
     if is_sparse(X):
         largest, lengths = _row_norms(X)
         beyond = largest * lengths > radius * (1.0 + 1e-10)
@@ -544,7 +552,7 @@ def _log_softmax(logits: Floats) -> Floats:
 
 
 def _positions(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return where in the sorted `classes` each label stands."""
+    """Return the index in the sorted `classes` of each label."""
     strange = np.setdiff1d(y, classes)
     if len(strange):
         raise UsageError(f"y has the classes {strange.tolist()}, which are not among {classes.tolist()}")

@@ -17,8 +17,7 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
-    """Return the module of every public name: of names listed by module (contracts, records) and of a table's
-    classes."""
+    """Return the module of every public name: names listed by module (base classes, records), and a table's classes."""
     modules = {name: module for module, names in others.items() for name in names}
     return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 
@@ -28,7 +27,8 @@ def lazy_names(
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
     """Return a package's `__getattr__`, `__dir__` and `__all__`: the names of `modules_of`, before they are imported.
 
-    `dir` lists these, the submodules imported so far, and Python's own names: nothing that the package only uses.
+    `dir` lists these names, the submodules imported so far, and Python's own names, but no names that the package only
+    uses.
     """
     modules = modules_of(others, built_in)
 
@@ -51,9 +51,9 @@ def lazy_names(
 
 
 def after_import(module: str, act: Callable[[], None]) -> None:
-    """Call `act` whenever `module` has been executed: now, where it has been, and after each import or reload to come.
+    """Call `act` whenever `module` has been executed: now if it has been, and after each later import or reload.
 
-    `act` must do nothing the second time. Where it raises, so does the import.
+    A second call of `act` must have no effect. If it raises an error, the import raises it too.
     """
     sys.meta_path.insert(0, _Watcher(module, act))
     if sys.modules.get(module) is not None:  # None forbids the import
@@ -61,17 +61,17 @@ def after_import(module: str, act: Callable[[], None]) -> None:
 
 
 class _Watcher:
-    """Finds one module as the finders after it do, and has its loader act in the end.
+    """A finder of one module that delegates to the finders after it, and makes its loader call the function at the end.
 
-    It stays: an import may fail and be tried again, and others ask finders without importing (`importlib.util.find_spec`).
-    To take it off the list would besides let another thread that walks the list pass over a finder.
+    The finder stays in the list, because an import may fail and be repeated, and finders may be used without an import
+    (`importlib.util.find_spec`). Removal would also let another thread that iterates over the list skip a finder.
     """
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:
         self.module, self.act = module, act
 
     def find_spec(self, fullname: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
-        """Return the module's own spec with a loader that acts afterwards; None for any other module."""
+        """Return the module's own spec with a loader that calls the function afterwards, or None for other modules."""
         finders = list(sys.meta_path)
         if fullname != self.module or self not in finders:
             return None
@@ -83,17 +83,17 @@ class _Watcher:
 
 
 class _ActingLoader:
-    """Hands the module to its own loader, whose name it then bears, and acts when it has been executed."""
+    """A loader that delegates to the module's own loader, and calls the function after the module has been executed."""
 
     def __init__(self, loader: Loader, act: Callable[[], None]) -> None:
         self.loader, self.act = loader, act
 
     def create_module(self, spec: ModuleSpec) -> ModuleType | None:
-        """Return what the module's own loader makes."""
+        """Return the module that its own loader creates."""
         return self.loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
-        """Execute the module as its own loader does, then act."""
+        """Execute the module with its own loader, then call the function."""
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader

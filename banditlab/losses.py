@@ -1,8 +1,8 @@
 r"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
 
-Bits where a theorem needs them: :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. logits are z
-(..., K), labels integers in :math:`0, \dots, K-1`; weights are W (K, d), context x (d,), label y, direction u (..., K).
-Nothing is checked and nothing raised: what is not finite gives NaN.
+A loss in bits is :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. logits are z (..., K), and
+labels are integers in :math:`0, \dots, K-1`. Weights are W (K, d); x (d,) is a context, y a label, and u (..., K) a
+direction. The functions check nothing and raise nothing: values that are not finite give NaN.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def logistic_gradient(weights: Floats, context: Floats, label: int) -> Floats:
 
 
 def hessian_action(logits: Floats, direction: Floats) -> Floats:
-    r"""Return :math:`S u` with :math:`S = \mathrm{diag}(s) - s s'`, :math:`s = \mathrm{softmax}(z)`, for z and u of
-    shape (..., K): the Hessian in the logits.
+    r"""Return the Hessian in the logits times u: :math:`S u` with :math:`S = \mathrm{diag}(s) - s s'`.
+
+    :math:`s = \mathrm{softmax}(z)`; z and u have the shape (..., K).
     """
     s = softmax(logits)
     return s * (direction - (s * direction).sum(axis=-1, keepdims=True))

@@ -1,4 +1,4 @@
-"""What is known before a run (`Problem`) and what an agent answers (`Decision`)."""
+"""The information before a run (`Problem`) and the result of an agent (`Decision`)."""
 
 from __future__ import annotations
 
@@ -24,10 +24,9 @@ class Problem:
     n_classes
         K, the number of classes, at least 2.
     radius
-        R in [1e-100, 1e100], with :math:`\|x_t\|_2 \le R` for every context (the intercept, where there is one,
-        included).
+        R in [1e-100, 1e100], with :math:`\|x_t\|_2 \le R` for every context, including the intercept if there is one.
     horizon
-        T, the number of rounds, or None when the run declares it unknown; "theory" settings then raise.
+        T, the number of rounds, or None if it is unknown; "theory" settings then raise an error.
     """
 
     n_features: int
@@ -46,26 +45,28 @@ class Problem:
             raise UsageError(f"horizon must be at least 1 or None, got {self.horizon}")
 
     def known_horizon(self, setting: str, anytime: str) -> int:
-        """Return T, or raise naming the setting that needs it and what works without (`anytime`)."""
+        """Return T, or raise an error that names the setting that needs it and the alternative without a horizon
+        (`anytime`).
+        """
         if self.horizon is None:
-            raise HorizonRequiredError(f"{setting} needs the horizon, which this problem declares unknown; {anytime}")
+            raise HorizonRequiredError(f"{setting} needs the horizon, which is unknown in this problem; {anytime}")
         return self.horizon
 
 
 class Decision(NamedTuple):
-    r"""An agent's answer: the action with the probabilities it was drawn from.
+    r"""An agent's decision: the action with the probabilities from which it was drawn.
 
     Attributes
     ----------
     action
-        The class played, :math:`0, \dots, K-1`.
+        The played class, :math:`0, \dots, K-1`.
     probabilities
-        Shape (K,), the distribution the action was drawn from given the agent's own internal draws.
+        Shape (K,), the distribution from which the action was drawn, given the agent's own internal draws.
     explored
-        Whether the action came from forced exploration; None for agents without such a coin.
+        Whether the action came from forced exploration; None for agents without forced exploration.
     payload
-        What `learn` needs from `act`; opaque to everybody else. It travels with the decision, so feedback may come
-        late or never.
+        The data that `learn` needs from `act`, opaque to other code. It is part of the decision, so that feedback may
+        be late or missing.
     """
 
     action: int
@@ -74,7 +75,7 @@ class Decision(NamedTuple):
     payload: Any = None
 
     def __repr__(self) -> str:
-        """Return one line for any K: at most ten probabilities, and of a payload its shape."""
+        """Return one line for any K, with at most ten probabilities, and the shape of a payload."""
         p = np.asarray(self.probabilities)
         shown = np.array2string(p, max_line_width=10_000, threshold=10, edgeitems=3, precision=4)
         payload = f"array of shape {self.payload.shape}" if isinstance(self.payload, np.ndarray) else repr(self.payload)

@@ -1,7 +1,7 @@
-"""Ids <-> classes: built-in players, installed plug-ins (entry points), and the files of a lab folder.
+"""The registry from ids to classes: built-in players, installed plug-ins (entry points), and files of a lab folder.
 
-A class is known by its `id`. Two classes with one id are an error; an unknown id gets the nearest right one. A plug-in
-that fails to import stays listed with its reason, does not stop the others, and is an error only when it is selected.
+Two classes with the same id are an error, and the error for an unknown id suggests the nearest one. A plug-in that
+cannot be imported is listed with the reason and does not affect the others; selecting it raises an error.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered thing: where it comes from and, for a lab file or plug-in that failed to load, why."""
+    """One registered class: its origin and, for a lab file or plug-in that could not be loaded, the reason."""
 
     id: str
     """What a sweep calls it."""
@@ -56,12 +56,12 @@ class Entry:
     """Why it cannot be loaded, "" where it can."""
 
     def load(self) -> Any:
-        """Return the class, importing it now if need be.
+        """Return the class, and import it now if needed.
 
         Raises
         ------
         UsageError
-            The plug-in fails to import, is no player of its kind, or carries another id.
+            The plug-in cannot be imported, is not a player of its kind, or has another id.
         """
         if self.failure:
             raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {self.failure}")
@@ -89,7 +89,7 @@ class Entry:
 
 
 class Registry:
-    """All players known in this process: built-in, installed, and those of the lab folders opened so far."""
+    """All players known in this process: built-in, installed, and those of the opened lab folders."""
 
     def __init__(self) -> None:
         self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
@@ -112,9 +112,9 @@ class Registry:
         table[entry.id] = entry
 
     def _add_plugin(self, entry: Entry) -> None:
-        """Add a plug-in's entry; one whose id is taken is listed with the reason, and is no error for others.
+        """Add a plug-in's entry; an entry whose id is taken is listed with the reason, and does not affect others.
 
-        A built-in keeps its id; of two plug-ins with the same id neither can be used.
+        A built-in class keeps its id; of two plug-ins with the same id neither can be used.
         """
         table = self._entries[entry.kind]
         if entry.id not in table:
@@ -127,12 +127,12 @@ class Registry:
             table[entry.id] = replace(first, failure=f"the id is also claimed by {entry.origin}: uninstall one of them")
 
     def entries(self, kind: str) -> list[Entry]:
-        """Return every entry of a kind (one of KINDS), built-in first, then by id; those whose id was taken are among them."""
+        """Return every entry of a kind (one of KINDS), built-in first, then by id, including those whose id was taken."""
         every = [*self._entries[kind].values(), *self._refused[kind]]
         return sorted(every, key=lambda e: (e.origin != "banditlab", e.id))
 
     def find(self, kind: str, id_: str) -> Entry:
-        """Return the entry with this id, or raise a UsageError that names the nearest right one."""
+        """Return the entry with this id, or raise a UsageError that suggests the nearest id."""
         if id_ not in self._entries[kind]:
             raise UsageError(f"no {kind[:-1]} is called {id_!r}{nearest(str(id_), self._entries[kind])}")
         return self._entries[kind][id_]
@@ -146,13 +146,13 @@ class Registry:
     def open_lab(self, folder: str | Path) -> None:
         """Load every file of the lab's agents/ and envs/ folders; opening the same lab again does nothing.
 
-        Files are loaded by path under a private module name and never put on sys.path. A file that fails to import is
-        listed under its stem with its reason.
+        Files are loaded by path under a private module name and are never added to sys.path. A file that cannot be
+        imported is listed under its name without extension, with the reason.
 
         Raises
         ------
         UsageError
-            No such folder, or an id that is taken.
+            The folder does not exist, or an id is taken.
         """
         lab = Path(folder).resolve()
         if not lab.is_dir():
@@ -174,11 +174,11 @@ class Registry:
         self._labs[lab] = str(folder)
 
     def labs(self) -> list[str]:
-        """Return the lab folders opened so far, as absolute paths."""
+        """Return the opened lab folders as absolute paths."""
         return [str(lab) for lab in self._labs]
 
     def _read(self, file: Path, kind: str) -> list[Entry]:
-        """Return the entries of a lab file; one that fails to import is listed with its reason."""
+        """Return the entries of a lab file; a file that cannot be imported is listed with the reason."""
         source = ""
         try:
             code = file.read_bytes()  # once: what is hashed is what is run
@@ -194,7 +194,7 @@ class Registry:
 
 
 def lab_around(folder: str | Path = ".") -> Path | None:
-    """Return the nearest folder, this one or a parent, that has a `lab.toml`; None where there is none."""
+    """Return the nearest folder, this one or a parent, that has a `lab.toml`, or None if there is none."""
     try:
         here = Path(folder).resolve()
     except OSError:  # the folder was removed
@@ -203,7 +203,7 @@ def lab_around(folder: str | Path = ".") -> Path | None:
 
 
 def refuse_exposed(lab: Path) -> None:
-    """Raise a UsageError where users other than this one and root can write the files of a lab.
+    """Raise a UsageError if users other than this one and root can write the files of a lab.
 
     It checks `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are rejected, because
     the owner of a folder in their path could change their target.
@@ -214,11 +214,13 @@ def refuse_exposed(lab: Path) -> None:
         reason = f"{error.filename} cannot be read ({error.strerror})"
     if reason:
         quoted = shlex.quote(printable(lab))
-        raise UsageError(f"{reason}: the lab {printable(lab)} is not loaded unasked; --lab {quoted} trusts it")
+        raise UsageError(
+            f"{reason}: the lab {printable(lab)} is not loaded automatically; use --lab {quoted} to trust it"
+        )
 
 
 def _entries(lab: Path) -> Iterator[Path]:
-    """Yield a lab's mark, its folders of plug-ins, and all that is in them."""
+    """Yield a lab's `lab.toml`, its folders of plug-ins, and everything in them."""
     yield from (lab / name for name in (MARK, *LAB_FOLDERS) if os.path.lexists(lab / name))
     for kind in LAB_FOLDERS:
         for folder, folders, files in os.walk(lab / kind, onerror=_raise):
@@ -239,7 +241,7 @@ def _exposed_entry(path: Path) -> str:
 
 
 def printable(path: Path) -> str:
-    """Return a path as text; one that would break a line or a terminal is escaped."""
+    """Return a path as text, escaped if it would break a line or a terminal."""
     return str(path) if str(path).isprintable() else ascii(str(path))[1:-1]
 
 
@@ -274,7 +276,7 @@ def _ids_written_in(file: Path) -> list[str]:
 
 
 def source_hash(file: Path) -> str:
-    """Return the hash by which a lab file enters a run's identity."""
+    """Return the hash that represents a lab file in a run's identity."""
     return _hash_of(file.read_bytes())
 
 
@@ -288,14 +290,14 @@ def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
     Parameters
     ----------
     file
-        Its path.
+        The path of the file.
     code
-        Its content, if it has been read already.
+        The content of the file, if it has already been read.
 
     Raises
     ------
     UsageError
-        It is no Python file. Whatever the file itself raises is passed on.
+        The file is not a Python file. Errors that the file itself raises are passed on.
     """
     import banditlab.numerics.jit  # noqa: F401 -- numba's cache is ours before the file may compile something
 

@@ -1,7 +1,7 @@
-"""Checks of settings: each returns the value as it is stored, or raises one line that names it and what is allowed.
+"""Checks of settings: each returns the value as it is stored, or raises a one-line UsageError.
 
-name is the setting as the message calls it, value what was given, words the strings it may be
-next to a number, size a limit of docs/limits.md. What the function does not allow raises UsageError.
+The error names the setting and what is allowed. name is the setting's name in the message, value the given value, words
+the strings that are allowed besides a number, and size a limit of docs/limits.md.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def positive(name: str, value: object) -> float:
 
 
 def nonnegative(name: str, value: object) -> float:
-    """Return a finite number that is 0 or above."""
+    """Return a finite number of at least 0."""
     x = _real(name, value, "a number that is 0 or above")
     if not (math.isfinite(x) and x >= 0):
         raise UsageError(f"{name} must be a number that is 0 or above, got {x:g}")
@@ -51,7 +51,7 @@ def probability(name: str, value: object) -> float:
 
 
 def at_least(name: str, value: object, least: int) -> int:
-    """Return an integer that is `least` or above; floats are rejected, whatever their value."""
+    """Return an integer of at least `least`; floats are rejected, whatever their value."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UsageError(f"{name} must be an integer, got {value!r}")
     if value < least:
@@ -67,16 +67,16 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def true_or_false(name: str, value: object) -> bool:
-    """Return a bool; 1 and 0, as tables and files may have them, are true and false."""
+    """Return a bool; 1 and 0, which tables and files may have, count as true and false."""
     if value not in (True, False):
         raise UsageError(f"{name} must be true or false, got {value!r}")
     return bool(value)
 
 
 def loss_unit(unit: object) -> float:
-    """Return what the comparator's loss in nats is multiplied by in a theorem stated in this unit: see `Player.bound_unit`.
+    """Return the factor on the comparator's loss in nats for a theorem in this unit (see `Player.bound_unit`).
 
-    1 for "nats", 1/ln 2 for "bits", x/ln 2 for "x bits" with x in (0, 1].
+    It is 1 for "nats", 1/ln 2 for "bits", and x/ln 2 for "x bits" with x in (0, 1].
     """
     if unit == "nats":
         return 1.0
@@ -92,7 +92,7 @@ def loss_unit(unit: object) -> float:
 
 
 def number(name: str, value: object, *words: str) -> float:
-    """Return a number; `words` are the strings the caller has already dealt with, named in the message."""
+    """Return a number; `words` are the strings that the caller has already handled, which the message lists."""
     return _real(name, value, "a number" + "".join(f" or {word!r}" for word in words))
 
 
@@ -103,12 +103,12 @@ def _real(name: str, value: object, allowed: str) -> float:
 
 
 def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
-    """Return the number above 0 that `value` is or, as a word, stands for.
+    """Return the number above 0 that `value` is, or that the word `value` stands for.
 
     Raises
     ------
     UsageError
-        Another word, or a number that is not above 0.
+        The word is unknown, or the number is not above 0.
     """
     if not isinstance(value, str):
         return positive(name, number(name, value, *words))
@@ -121,7 +121,7 @@ def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
 
 
 class Size(NamedTuple):
-    """A limit: the environment variable that moves it, its default, and what it counts."""
+    """A limit: the environment variable that changes it, its default, and what it counts."""
 
     variable: str
     default: int
@@ -146,7 +146,7 @@ SIZES = (COLUMNS, ROWS, ENTRIES, FEATURES, UNPACKED, RUNS, PLUGIN_SECONDS, PENDI
 
 
 def limit(size: Size) -> int:
-    """Return the limit that holds, or raise a UsageError where its variable is no whole number of at least 1."""
+    """Return the present limit, or raise a UsageError if its variable is not a whole number of at least 1."""
     text = os.environ.get(size.variable, "")
     if not text:
         return size.default
@@ -156,7 +156,7 @@ def limit(size: Size) -> int:
 
 
 def refuse_beyond(size: Size, found: int | float, what: str) -> None:
-    """Raise a UsageError, `what` first, where `found` is above the limit; it names the limit and its variable."""
+    """Raise a UsageError that begins with `what` and names the limit and its variable if `found` is above the limit."""
     most = limit(size)
     if found > most:
         raise UsageError(f"{what}, above the limit of {most:,}: {size.variable} raises it")

@@ -14,7 +14,7 @@ def test_a_problem_at_its_limits() -> None:
         assert Problem(1, 2, radius, 1).radius == radius
     assert Problem(1, 2, 1.0, 7).known_horizon("gamma", "give gamma") == 7
     with pytest.raises(
-        HorizonRequiredError, match="gamma needs the horizon, which this problem declares unknown; give it"
+        HorizonRequiredError, match="gamma needs the horizon, which is unknown in this problem; give it"
     ):
         Problem(1, 2, 1.0).known_horizon("gamma", "give it")
     for wrong, message in (

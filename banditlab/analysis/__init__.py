@@ -1,4 +1,4 @@
-"""Read a results folder: tables, statistics, figures, a report. Nothing here builds an agent or an environment.
+"""Read a results folder: tables, statistics, figures and a report. No agent or environment is built here.
 
 results = load("runs/results/quickstart")
 for row in summary_rows(results): ...

@@ -31,11 +31,11 @@ class Pair:
     Attributes
     ----------
     wins, ties, losses
-        Data sets on which the first is significantly better, neither is, the second is (95 %, all pairs of a data set
-        at once).
+        Number of data sets on which the first is significantly better, neither is, or the second is (95 %,
+        simultaneously for all pairs of a data set).
     ratio
-        Geometric mean of the first's mistakes divided by the second's, over families, with an interval that covers
-        those of all pairs at once in 95 of 100 comparisons.
+        Geometric mean over families of the first's mistakes divided by the second's. The intervals of all pairs hold
+        simultaneously with probability 95 %.
     """
 
     first: str
@@ -48,14 +48,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Across:
-    """Agents that played all of several data sets.
+    """Agents that played all of several data sets, and their comparison.
 
     Attributes
     ----------
     arenas
         The data sets.
     families
-        The family of each data set, its own title where it is in none.
+        The family of each data set; a data set without a family has its own title.
     agents
         Labels, by mean rank.
     shares
@@ -63,12 +63,12 @@ class Across:
     ranks
         Mean rank of each agent over families.
     critical
-        The difference of mean ranks that is significant (Nemenyi's test at 5 %; Demsar: Statistical comparisons of
+        The significant difference of mean ranks (Nemenyi's test at 5 %; Demsar: Statistical comparisons of
         classifiers over multiple data sets, JMLR 7, 2006).
     pairs
         Every ordered pair of agents.
     left_out
-        Agents and data sets that are not compared, a sentence each.
+        One sentence for each agent and data set that is not compared.
     """
 
     arenas: list[Arena]
@@ -147,10 +147,10 @@ class Across:
 
 @once
 def across(results: Results) -> Across | None:
-    """Return the agents of a results folder over its data sets; None where there are too few of either.
+    """Return the comparison of the agents of a results folder over its data sets, or None if there are too few.
 
-    Data sets on which runs of some agent are missing do not count. An agent that cannot play one of them (`skipped`) is
-    not compared.
+    Data sets with missing runs of some agent do not count. An agent that cannot play one of them (`skipped`) is not
+    compared.
     """
     every = [arena for arena in arenas(results) if arena.kind == "bit" and arena.environment in results.data]
     titles = [data_title(arena.environment) for arena in every]
@@ -208,7 +208,7 @@ def _compared(
 
 
 def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int]:
-    """Return on how many data sets an agent is significantly better than another, by (better, worse)."""
+    """Return the number of data sets on which an agent is significantly better than another, by (better, worse)."""
     won: dict[tuple[str, str], int] = {}
     for arena in whole:
         label = {row.name: row.label for row in standings(arena)}
@@ -222,7 +222,7 @@ def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int
 
 
 def _logs(shares: Floats, whole: list[Arena]) -> Floats:
-    """Return the logarithm of mistake rates; no rate is taken for less than half a mistake."""
+    """Return the logarithm of mistake rates; a rate below half a mistake counts as half a mistake."""
     return np.asarray(np.log(np.maximum(shares, 0.5 / np.array([arena.ranked_rounds for arena in whole]))))
 
 

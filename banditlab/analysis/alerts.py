@@ -44,11 +44,11 @@ def _some(names: Iterable[object]) -> str:
 
 
 def _off_expectation(results: Results) -> list[str]:
-    r"""Return the runs whose mistakes are further from their expectation than chance allows.
+    r"""Return the runs whose mistakes differ from their expectation by more than chance.
 
-    By Freedman's inequality :math:`|\text{mistakes} - \text{expected}|` passes :math:`6 + 6 \sqrt{1 + V}`, V their
-    variance, once in 3e7 honest runs: beyond 6 standard deviations, and 12 mistakes more where V is small. A
-    forecaster's action is not drawn, so it has no such test.
+    By Freedman's inequality :math:`|\text{mistakes} - \text{expected}|` exceeds :math:`6 + 6 \sqrt{1 + V}`, with V
+    their variance, once in 3e7 correct runs. The limit is 6 standard deviations, and 12 mistakes more for small V. A
+    forecaster's action is not drawn, so that it has no such test.
     """
     last = results.final
     last = last[last["kind"].isin(["bit", "reference"])]

@@ -1,4 +1,4 @@
-"""Which runs are ranked together, and at which settings."""
+"""The runs that are ranked together, and the settings at which they are ranked."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class Pick:
     Attributes
     ----------
     settings
-        Chosen on all repetitions: the one that is named.
+        The settings chosen on all repetitions, which are shown.
     reported
-        The settings each repetition is reported at, chosen on the other half (see `statistics.choose`).
+        The settings at which each repetition is reported, chosen on the other half (see `statistics.choose`).
     among, held_out, agree
-        The number of settings; whether no repetition chose for itself; whether both halves chose the same.
+        The number of settings; whether no repetition was used in its own choice; whether both halves chose the same.
     """
 
     settings: str
@@ -71,7 +71,7 @@ class Arena:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether rows of a table were repeated; then the ranking uses the first pass only."""
+        """Whether rows of a table were repeated; the ranking then uses the first pass only."""
         return bool(self.final["repeated"].notna().any())
 
     @cached_property
@@ -83,17 +83,16 @@ class Arena:
     def family(self) -> int:
         """The number of means that the ranking compares: the players, or over one table all their settings.
 
-        Repetitions over one table share its rows, so that a setting chosen on some repetitions is chosen for the others'
-        rows as well: the best of k settings counts as k.
+        Repetitions over one table share its rows. A setting that is chosen on some repetitions is therefore chosen for
+        the rows of the others as well, and the best of k settings counts as k.
         """
         shared = self.final["row_losses"].notna().any()
         return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))
 
     def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
-        """Return, per label, the deviations (repetitions, rows of the table) that intervals include; None without a
-        table.
+        """Return, per label, the deviations (repetitions, rows of the table) for intervals, or None without a table.
 
-        `rows` are the runs' last ones, a run for each label and repetition; those of a missing run are NaN.
+        `rows` has the last rows of the runs, one run for each label and repetition; those of a missing run are NaN.
         """
         if rows["row_losses"].isna().any() or rows.empty:
             return None
@@ -118,14 +117,14 @@ class Arena:
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
-        """The norm bounds, per player, without a comparator: these settings are compared with every ball."""
+        """The norm bounds, per player, without a comparator; these settings are compared with every ball."""
         rows = self._mine(self.results.runs[~has_own_comparator(self.results)])
         rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
         return {str(label): sorted(set(group)) for label, group in rows.groupby("label", sort=False)["norm_bound"]}
 
     @cached_property
     def scale(self) -> Arena | None:
-        """The references, which observe the label: shown next to players with bandit feedback, never ranked with them."""
+        """The references, which observe the label; they are shown with bandit players but never ranked with them."""
         references = Arena(self.results, self.environment, REFERENCE)
         return references if self.kind == "bit" and len(references.final) else None
 
@@ -155,16 +154,16 @@ class Arena:
 
     @cached_property
     def reported_runs(self) -> pd.DataFrame:
-        """The rows of every player and repetition at the settings it is reported at."""
+        """The rows of every player and repetition at the settings at which it is reported."""
         return self.reported(self.runs, self.chosen)
 
     @cached_property
     def reported_final(self) -> pd.DataFrame:
-        """The same for the last round."""
+        """The last rows of every player and repetition at the settings at which it is reported."""
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
-        """Return the chosen settings of each label among the rows given, which are of the last round."""
+        """Return the chosen settings of each label among the given rows of the last round."""
         found = {}
         columns = {name: final[name].to_numpy() for name in ("settings", "repetition", "ranked")}
         for (label,), at in groups_of(final, VARIANT[:1]).items():
@@ -178,7 +177,7 @@ class Arena:
         return found
 
     def reported(self, rows: pd.DataFrame, chosen: dict[str, Pick]) -> pd.DataFrame:
-        """Return the rows of every player and repetition at the settings that are reported for it."""
+        """Return the rows of every player and repetition at its reported settings."""
         runs = zip(rows["label"].tolist(), rows["repetition"].tolist(), rows["settings"].tolist(), strict=True)
         reported = {label: pick.reported for label, pick in chosen.items()}
         mine = [label in reported and reported[label].get(r) == settings for label, r, settings in runs]
@@ -186,8 +185,9 @@ class Arena:
 
 
 def deviations(losses: bytes) -> Floats:
-    """Return the :math:`e_{ri}` of `statistics` from a run's stored row losses: each row's (or group's) sum over its
-    mean, over n.
+    """Return the :math:`e_{ri}` of `statistics` from a run's stored row losses.
+
+    It is the sum of each row (or group) minus the mean over rows, divided by n.
     """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()
@@ -196,10 +196,10 @@ def deviations(losses: bytes) -> Floats:
 
 @once
 def arenas(results: Results) -> list[Arena]:
-    """Return what may be ranked together: each environment's "bit" players, then its "label" players.
+    """Return the arenas, whose runs may be ranked together: each environment's "bit" players, then its "label" players.
 
-    Where no run has a number of mistakes nothing can be ranked. References are no arena of their own where there are "bit"
-    players for whom they are the scale.
+    Without a number of mistakes nothing can be ranked. References have no separate arena in an environment with "bit"
+    players, for which they are references.
     """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]

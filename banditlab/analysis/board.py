@@ -1,8 +1,8 @@
-"""Many sweeps on one page that loads nothing: overlay, filters by sweep, environment, player, setting and date, specs compared.
+"""A self-contained page for many sweeps: overlay, filters by sweep, environment, player, setting and date, specs.
 
-Runs are aggregated before they are embedded: a row of the board is a player's setting in an environment of a sweep, with its
-mean over repetitions and interval; a curve is embedded for each player's best setting, for others while there is room
-(`MOST_NUMBERS`). So 100,000 runs are a few megabytes.
+Runs are aggregated before they are embedded. A row of the board is a player's setting in an environment of a sweep,
+with its mean over repetitions and interval. A curve is embedded for each player's best setting, and for others up to a
+size limit (`MOST_NUMBERS`). The page for 100,000 runs therefore has a few megabytes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ KEYS = ["environment", "kind", "label", "settings"]
 
 @dataclass
 class Columns:
-    """The rows of a board as columns; texts that repeat are numbers into `names`."""
+    """The rows of a board as columns; repeated texts are stored as indices into `names`."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
     numbers: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Columns:
         self.data.setdefault(name, []).append(value)
 
     def add_name(self, name: str, text: str) -> None:
-        """Add a text to a column, as its number."""
+        """Add a text to a column, as its index."""
         numbers, names = self.numbers.setdefault(name, {}), self.names.setdefault(name, [])
         if text not in numbers:
             numbers[text] = len(names)
@@ -59,12 +59,12 @@ def write_board(
 ) -> Path:
     """Write a board over several results folders, finished or not, and return its path.
 
-    A folder without any finished run is left out, and that is said on the page and to `notice`.
+    A folder without any finished run is left out, with a note on the page and to `notice`.
 
     Raises
     ------
     UsageError
-        As `load` does; no folder, the same folder twice, none with a finished run, or a page that cannot be written.
+        As for `load`; or there is no folder, the same folder twice, no finished run, or the page cannot be written.
     """
     folders = [Path(out) for out in outs]
     if not folders:
@@ -95,7 +95,7 @@ def write_board(
 
 
 def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
-    """Return the page of a board; `left_out` are sentences about folders that are not on it."""
+    """Return the page of a board; `left_out` has sentences about the folders that are not on it."""
     data = board_data(sweeps)
     script = script_of("charts.js", "board.js")
     return render(
@@ -159,7 +159,7 @@ def _name(sweep: Results) -> str:
 
 
 def _titles(sweeps: Sequence[Results]) -> list[str]:
-    """Return the sweeps' names, with the folder or its path where two names are equal."""
+    """Return the sweeps' names, with the folder or its path if two names are equal."""
     names = [_name(sweep) for sweep in sweeps]
     for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
         more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]
@@ -175,7 +175,7 @@ def _sweep(sweep: Results, title: str) -> dict[str, Any]:
 
 
 def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:
-    """Return a row per setting, with its curve in fractions of the rounds; all settings of a sweep at once, for speed."""
+    """Return a row per setting, with its curve in fractions of the rounds, for all settings of a sweep at once."""
     runs, final = sweep.runs, sweep.final
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
     per_round = final["seconds"] / final["round"]

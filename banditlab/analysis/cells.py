@@ -1,4 +1,4 @@
-"""Write tables as CSV files in which spreadsheets run no formula."""
+"""CSV files of tables, in which spreadsheets evaluate no formula."""
 
 from __future__ import annotations
 

@@ -25,8 +25,8 @@ Floats = NDArray[np.float64]
 class Curve:
     """A quantity against rounds with its interval; arrays of shape (checkpoints,).
 
-    `bound` is min(bound, round), empty where no theorem gives a number in nats; `vacuous` says whether it is so at the
-    end; `bound_in_bits` whether there is one, in another unit than the curve's.
+    `bound` is min(bound, round), or empty if no theorem gives a number in nats. `vacuous` says whether the bound is
+    vacuous at the end, and `bound_in_bits` whether there is a bound in another unit than the curve's.
     """
 
     label: str
@@ -55,11 +55,11 @@ class Panel:
 
 @dataclass(frozen=True)
 class Grid:
-    """A player's settings over γ and B at the last round, all its other settings being `other`.
+    """A player's settings over γ and B at the last round, with the other settings `other`.
 
-    `gammas` and `norm_bounds` are as they were written. `mistakes` (fractions, as they are ranked, means over all
-    repetitions of the one setting of the cell) with `low` and `high`, and `at`, the values of γ, have the shape
-    (gammas, norm_bounds); NaN where there is no run.
+    `gammas` and `norm_bounds` are those in the spec. `mistakes` has the ranked fractions, means over all repetitions of
+    the setting of the cell, with `low` and `high`; `at` has the values of γ. These arrays have the shape (gammas,
+    norm_bounds), with NaN for missing runs.
     """
 
     label: str
@@ -82,9 +82,9 @@ class Grid:
 
 @once
 def mistake_curves(arena: Arena) -> list[Curve]:
-    """Return expected mistakes against rounds, each player at its chosen setting, least mistakes last in the list.
+    """Return expected mistakes against rounds for each player at its chosen setting, in decreasing order of mistakes.
 
-    References come before all others.
+    References are listed before all other players.
     """
     rows = arena.reported_runs.assign(loss=0.0, loss_low=0.0)
     references = [] if arena.scale is None else mistake_curves(arena.scale)
@@ -93,11 +93,11 @@ def mistake_curves(arena: Arena) -> list[Curve]:
 
 @once
 def relative_panels(arena: Arena) -> list[Panel]:
-    """Return, per norm bound, relative expected mistakes against rounds; nothing where players had different streams.
+    """Return, per norm bound, relative expected mistakes against rounds, or nothing if players had different streams.
 
-    Players with a B are in the panel of that B only, at the setting chosen among those with it. Players without a B, or
-    with one that no comparator has, are in every panel. Every curve is in nats. The lower edge of the band takes
-    the comparator's loss as it is, the upper edge takes loss - gap: the truth lies between.
+    Players with a B are in the panel of that B only, at the setting chosen among those with this B. Players without a
+    B, or with a B that no comparator has, are in every panel. Every curve is in nats. The lower edge of the band uses
+    the comparator's loss, the upper edge uses loss - gap; the true value lies between them.
     """
     table = arena.relative if arena.paired else arena.relative[:0]
     panels = []
@@ -116,7 +116,7 @@ def relative_panels(arena: Arena) -> list[Panel]:
 
 
 def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high: str) -> list[Curve]:
-    """Return one curve per label; bands are cut where the mistakes would be fewer than 0 or more than the rounds."""
+    """Return one curve per label; bands are cut to between 0 and the number of rounds."""
     curves = []
     names = [value, value_high, "loss", "loss_low", "bound_shown", "unit", "vacuous"]
     columns = {name: rows[name].to_numpy() for name in ["round", "repetition", *names] if name in rows}
@@ -141,7 +141,7 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
     """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
 
-    In a unit of less than a nat ("0.5 bits") the bound holds of the loss in nats, too; in a larger one it need not.
+    In a unit of less than a nat ("0.5 bits") the bound also holds for the loss in nats; in a larger unit it may not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False
@@ -159,7 +159,7 @@ def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
 
 @once
 def grids(arena: Arena) -> list[Grid]:
-    """Return a grid for each player and each value of its other settings, from two γ on."""
+    """Return a grid for each player and each value of its other settings, if there are at least two γ."""
     variants = arena.final.drop_duplicates(VARIANT)
     table = settings_table(arena).set_index(VARIANT)
     cells: dict[tuple[str, str], dict[tuple[str, str], tuple[float, pd.Series]]] = {}

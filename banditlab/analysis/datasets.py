@@ -1,4 +1,4 @@
-"""The data sets of the studies: their numbers at openml.org, and the name of the one that a run played."""
+"""The data sets of the studies: their numbers at openml.org, and the name of the data set of a run."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ OPENML = {
 
 
 def data_name(environment: str) -> str:
-    """Return the short name of the data that an environment's label names.
+    """Return the short name of the data in an environment's label.
 
     "banditlab/OpenML-v0(data_id=54)" is "vehicle", "banditlab/Table-v0(path=rows/shuttle-train.csv, label=kind)" is
-    "shuttle", and "banditlab/Digits-v0" is "digits". A number that is not in `OPENML` stands for itself: "OpenML 61".
+    "shuttle", and "banditlab/Digits-v0" is "digits". A number that is not in `OPENML` is shown as a number: "OpenML
+    61".
     """
     if number := re.search(r"data_id=(\d+)", environment):
         known = {data_id: name for name, data_id in OPENML.items()}

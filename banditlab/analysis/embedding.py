@@ -1,8 +1,9 @@
-"""Embed scripts and data in a page that loads and runs nothing else.
+"""Scripts and data embedded in a page that loads and runs nothing else.
 
-Names of tables, agents and labs come from users. They reach a page in three ways, none of which can become code: as text that
-jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as HTML. The page's
-policy (`policy`) names the script by its hash and forbids every load, so that a browser refuses what slips through.
+Names of tables, agents and labs come from users. They enter a page in three ways, none of which can become code: as
+text that jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as
+HTML. The page's policy (`policy`) lists the script by its hash and forbids every request, so that a browser blocks
+other scripts.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ def _templates() -> jinja2.Environment:
 
 
 def render(template: str, **values: Any) -> str:
-    """Return a template of this package with values in its places, escaped."""
+    """Return a template of this package with escaped values."""
     return _templates().get_template(template).render(style=Markup(asset("page.css")), **values)
 
 
@@ -94,7 +95,7 @@ def _rounded(value: float) -> float | int | None:
 
 
 def script_of(*names: str) -> Markup:
-    """Return scripts of `templates/` as one text, in this order; none may contain the end tag of its element."""
+    """Return scripts of `templates/` as one text, in the given order; none may contain the end tag of its element."""
     text = "\n".join(asset(name).strip() for name in names)
     if "</script" in text.lower() or "<!--" in text:
         raise ValueError("a script that ends its own element")
@@ -102,7 +103,7 @@ def script_of(*names: str) -> Markup:
 
 
 def policy(*scripts: str) -> Markup:
-    """Return the content security policy of a page: these scripts by their hashes, its own styles, no request."""
+    """Return the content security policy of a page, which allows these scripts by hash, own styles, and no request."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return Markup(
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src 'none'; "

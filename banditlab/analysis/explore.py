@@ -1,6 +1,6 @@
 """The data for a report's script: curves, every setting over gamma and B, differences of pairs.
 
-Numbers to read are texts, made by the same functions as the page's tables; numbers to draw are arrays.
+Numbers to read are texts, made by the functions of the page's tables; numbers to draw are arrays.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def explorable(
     looks: dict[str, Style],
     groups: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the data of one section. `rows` and `settings` are its tables, `groups` of which kind each player is."""
+    """Return the data of one section. `rows` and `settings` are its tables; `groups` has the kind of each player."""
     return {
         "rounds": arena.last_round,
         "looks": {label: _look(looks[label]) for label in _labels(arena)},
@@ -57,7 +57,7 @@ def _look(style: Style) -> list[Any]:
 
 
 def _panels(arena: Arena) -> list[dict[str, Any]]:
-    """Return the share of mistakes, then per ball mistakes minus the loss, every curve with its seconds."""
+    """Return the share of mistakes, then per ball the mistakes minus the loss, with the seconds of every curve."""
     seconds = _seconds(arena)
     shares = [_curve(curve, seconds, per=curve.rounds) for curve in mistake_curves(arena)]
     panels = [{"title": "Share of mistakes so far", "share": True, "curves": shares}]
@@ -68,7 +68,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve as the script draws it, fractions in percent where `per` are the rounds."""
+    """Return a curve in the form that the script draws, with fractions in percent if `per` is the rounds."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,
@@ -83,7 +83,7 @@ def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 
 
 
 def _seconds(arena: Arena) -> dict[str, list[float]]:
-    """Return each player's seconds at the checkpoints, means over repetitions at the settings it is reported at."""
+    """Return each player's seconds at the checkpoints, as means over repetitions at its reported settings."""
     found = {} if arena.scale is None else _seconds(arena.scale)
     rows = arena.reported_runs[["label", "round", "seconds"]]
     for label, group in rows.groupby("label", sort=False):
@@ -95,7 +95,7 @@ def _seconds(arena: Arena) -> dict[str, list[float]]:
 
 
 def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return every setting, least mistakes first, with its curve, its bound and what the tables say of it."""
+    """Return every setting, in increasing order of mistakes, with its curve, its bound and its entries in the tables."""
     every_arena = [arena] if arena.scale is None else [arena, arena.scale]
     bounds = {key: bound for each in every_arena for key, bound in _bounds(each).items()}
     models = {key: model for each in every_arena for key, model in _models(each).items()}
@@ -156,7 +156,7 @@ def _thinned(n: int, settings: int) -> list[int]:
 
 
 def calls(runs: pd.DataFrame) -> list[str]:
-    """Return each row's setting as the constructor's arguments, those that were written: 'fastcb(norm_bound=3)'."""
+    """Return each row's setting as the constructor's arguments in the spec, such as 'fastcb(norm_bound=3)'."""
     names = sorted(str(name) for name in runs.columns if str(name).startswith("setting."))
     columns = [[_argument(name.removeprefix("setting."), value) for value in runs[name]] for name in names]
     rows: Iterable[tuple[str, ...]] = zip(*columns, strict=True) if columns else [()] * len(runs)
@@ -164,7 +164,7 @@ def calls(runs: pd.DataFrame) -> list[str]:
 
 
 def _argument(name: str, value: Any) -> str:
-    """Return "gamma=0.1", a word in quotes, "" for a setting that was not written."""
+    """Return "gamma=0.1", with words in quotes, or "" for a setting that is not in the spec."""
     if is_absent(value):
         return ""
     text = str(value)
@@ -172,7 +172,7 @@ def _argument(name: str, value: Any) -> str:
 
 
 def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return what the theorem promises of each setting at the last round, as text and as a number."""
+    """Return the theorem's guarantee for each setting at the last round, as text and as a number."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for row in _rows(bounds_table(arena)):
         promise = f"{amount(row['measured'])} measured, {amount(row['loss'])} {row['unit']} + {amount(row['bound'])} "
@@ -183,7 +183,7 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the best model of each setting's own streams: at its own B, or at the B of the least loss."""
+    """Return the best model of each setting's own streams, for its own B or for the B of the least loss."""
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]
@@ -206,7 +206,7 @@ def _rows(table: pd.DataFrame) -> list[dict[str, Any]]:
 
 
 def _gaps(rows: list[Standing], differences: list[tuple[str, str, Interval]]) -> dict[str, dict[str, list[str]]]:
-    """Return {first: {second: [difference, interval]}} in percentage points, both ways round, by label."""
+    """Return {first: {second: [difference, interval]}} in percentage points, in both orders, by label."""
     label = {row.name: row.label for row in rows}
     found: dict[str, dict[str, list[str]]] = {}
     for first, second, gap in differences:

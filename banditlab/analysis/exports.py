@@ -14,12 +14,12 @@ from banditlab.analysis.summary import Standing
 
 
 def ranking(rows: Sequence[Standing]) -> pd.DataFrame:
-    """Return the ranked table, shares as fractions of the rounds."""
+    """Return the ranked table, with shares as fractions of the rounds."""
     return pd.DataFrame([_flat(row) for row in rows])
 
 
 def references(rows: Sequence[Standing]) -> pd.DataFrame:
-    """Return the references' table: as the ranked one, without ranks and differences."""
+    """Return the references' table, in the form of the ranked one without ranks and differences."""
     table = ranking(rows).assign(kind=REFERENCE)
     return table[[name for name in table if name != "rank" and not str(name).startswith("behind")]]
 
@@ -68,7 +68,7 @@ def best_settings(arena: Arena) -> pd.DataFrame:
 
 
 def paired_differences(arena: Arena, differences: Sequence[tuple[str, str, Interval]]) -> pd.DataFrame:
-    """Return first - second of every pair, as fractions of the rounds."""
+    """Return first minus second of every pair, as fractions of the rounds."""
     return pd.DataFrame(
         [
             {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}

@@ -1,4 +1,4 @@
-"""The sentences of a report: fixed texts, each with a condition on the numbers of the tables."""
+"""The sentences of a report: fixed texts, each with a condition on the numbers in the tables."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ from banditlab.results.schema import UNCOVERED
 
 @dataclass(frozen=True)
 class Model:
-    """The best logistic model in hindsight at one B: its share of mistakes, and the least and most over the players."""
+    """The best logistic model in hindsight at one B, with its share of mistakes, and the least and most over the
+    players.
+    """
 
     norm_bound: float
     mistakes: float
@@ -36,28 +38,28 @@ class Model:
 
 @dataclass(frozen=True)
 class Facts:
-    """The numbers that conditions compare.
+    """The numbers that the conditions of sentences use.
 
     Attributes
     ----------
     rows
         The ranked table.
     repetitions, rounds, ranked_rounds
-        How many there are, and how many rounds are ranked (see `Arena.ranked_rounds`).
+        The number of repetitions, of rounds, and of ranked rounds (see `Arena.ranked_rounds`).
     unit
         What a ranked round shows for the first time: a row, or a group of rows.
     paired
         Whether the players of a repetition had the same stream.
     constant
-        Share of mistakes of always choosing the action that is right most often; NaN where unknown.
+        Share of mistakes of always choosing the action that is right most often; NaN if it is unknown.
     constant_name
-        What that is called.
+        The name of that reference.
     below_constant, below_model
-        How many players have a lower one than that, and than the best model, on their own streams.
+        The number of players with fewer mistakes than that reference, and than the best model, on their own streams.
     model
         The best model at the B of the least loss; None without comparators.
     bounds
-        `summary.bounds_table`.
+        The table `summary.bounds_table`.
     """
 
     rows: list[Standing]
@@ -85,17 +87,17 @@ class Facts:
 
     @property
     def widest(self) -> Standing | None:
-        """Among rows that share a rank, the one with the largest difference to the first of its rank."""
+        """The row with the largest difference to the first row of its rank, among rows that share a rank."""
         tied = [row for row in self.rows if "=" in row.rank and not row.opens_rank]
         return max(tied, key=lambda row: row.behind_group.mean, default=None)
 
     @property
     def loosely_chosen(self) -> int:
-        """How many players are reported on repetitions that their setting was chosen on."""
+        """The number of players that are reported on repetitions on which their setting was chosen."""
         return sum(not row.held_out for row in self.rows)
 
     def counted(self, verdict: str) -> int:
-        """Return how many bounds have this verdict."""
+        """Return the number of bounds with this verdict."""
         return int((self.bounds["verdict"] == verdict).sum()) if len(self.bounds) else 0
 
 
@@ -257,7 +259,7 @@ def _own_models(arena: Arena, rows: list[Standing]) -> list[float]:
 
 
 def _models(arena: Arena) -> dict[str, float]:
-    """Return the share of mistakes of the best models at `best_ball`, per player, or for "all"."""
+    """Return the share of mistakes of the best models at `best_ball`, per player, or under "all"."""
     table = comparator_table(arena)
     table = table[table["norm_bound"] == best_ball(arena)]
     return dict(zip(table["player"], table["mistakes"] / arena.last_round, strict=True))

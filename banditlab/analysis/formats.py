@@ -14,20 +14,20 @@ MISSING = "–"
 
 
 def sign(name: str) -> str:
-    """Return a setting's name as tables write it: γ for gamma, B for norm_bound; a wrapped player's likewise."""
+    """Return a setting's name as in tables: γ for gamma, B for norm_bound, also for the settings of a wrapped player."""
     head, dot, tail = name.rpartition(".")
     return f"{head}{dot}{SYMBOLS.get(tail, tail)}"
 
 
 def short(value: float | str) -> str:
-    """Return a setting's value in at most four digits."""
+    """Return a setting's value with at most four digits."""
     if isinstance(value, str):
         return value
     return f"{value:,.0f}" if float(value).is_integer() and abs(value) < 1e6 else f"{value:.4g}"
 
 
 def is_number(text: str) -> bool:
-    """Return whether a setting as it was written is a number ("0.1") rather than a word ("theory")."""
+    """Return whether a setting in the spec is a number ("0.1") rather than a word ("theory")."""
     try:
         float(text)
     except ValueError:
@@ -36,9 +36,9 @@ def is_number(text: str) -> bool:
 
 
 def environment_title(label: str) -> str:
-    """Return an environment's label with the file it reads first: "wine.csv · banditlab/Table-v0(label=target)".
+    """Return an environment's label with its file first: "wine.csv · banditlab/Table-v0(label=target)".
 
-    A path with folders is also shown in the brackets.
+    A path with folders is shown in the brackets as well.
     """
     found = re.search(r"(?<=[(\s])path=(.*?)(?=, \w+=|\)$)", label)
     if found is None:
@@ -54,7 +54,7 @@ def environment_title(label: str) -> str:
 def data_title(label: str) -> str:
     """Return the name of an environment's data: "Digits", "wine.csv", "Logistic with n_classes=3".
 
-    Two environments of one page may have the same name here; `environment_title` tells them apart.
+    Two environments of one page may have the same name here; `environment_title` distinguishes them.
     """
     title = environment_title(label)
     if " · " in title:
@@ -66,7 +66,9 @@ def data_title(label: str) -> str:
 
 
 def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles without the arguments that all of the same name share: "Logistic with n_classes=3" beside n_classes=10."""
+    """Return titles without the arguments that all titles of a name share: "Logistic with n_classes=3" beside
+    n_classes=10.
+    """
     found = {
         key: re.fullmatch(r"([^=,]+) with ((?:\w+=[^,=()]*, )*\w+=[^,=()]*)", title) for key, title in titles.items()
     }
@@ -105,29 +107,29 @@ def count(n: int, noun: str) -> str:
 
 
 def decimals(interval: Interval) -> int:
-    """Return how many decimals of a percentage its interval supports: one, or two for small and sharp ones."""
+    """Return the number of decimals that an interval supports for its percentage: one, or two for narrow intervals."""
     half = (interval.high - interval.low) / 2
     sharp = half < 0.05 if math.isfinite(half) else abs(interval.mean) < 1
     return 2 if sharp and abs(interval.mean) < 10 else 1
 
 
 def percent(interval: Interval) -> str:
-    """Return the mean of an interval that is in percent already: "4.1 %", or a dash for NaN."""
+    """Return the mean of an interval in percent as "4.1 %", or a dash for NaN."""
     return MISSING if math.isnan(interval.mean) else f"{plain(interval.mean, decimals(interval))} %"
 
 
 def points(interval: Interval) -> str:
-    """Return the mean of a difference in percentage points: "2.1"."""
+    """Return the mean of a difference in percentage points, such as "2.1"."""
     return percent(interval).removesuffix(" %")
 
 
 def share(value: float) -> str:
-    """Return a fraction in percent, "4.1 %", or a dash for NaN."""
+    """Return a fraction in percent, such as "4.1 %", or a dash for NaN."""
     return MISSING if math.isnan(value) else f"{plain(100 * value, 1)} %"
 
 
 def spread(interval: Interval) -> str:
-    """Return "3.9 to 4.3", or a dash where there is no interval."""
+    """Return an interval as "3.9 to 4.3", or a dash if there is none."""
     if not math.isfinite(interval.low):
         return MISSING
     digits = decimals(interval)
@@ -135,7 +137,7 @@ def spread(interval: Interval) -> str:
 
 
 def plain(value: float, digits: int = 0) -> str:
-    """Return a number with thousands separated and a true minus sign, "∞", or a dash for NaN."""
+    """Return a number with thousands separators and a true minus sign, "∞", or a dash for NaN."""
     if math.isinf(value):
         return "∞" if value > 0 else "−∞"
     if math.isnan(value):
@@ -145,12 +147,12 @@ def plain(value: float, digits: int = 0) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a count of mistakes or nats: whole from 100 up, one decimal below."""
+    """Return a number of mistakes or nats: without decimals from 100 on, with one decimal below."""
     return plain(value, 0 if abs(value) >= 100 else 1)
 
 
 def duration(seconds: float) -> str:
-    """Return a time per round in the unit that suits it."""
+    """Return a time per round in a suitable unit."""
     if not math.isfinite(seconds):
         return MISSING
     for factor, unit in ((1.0, "s"), (1e3, "ms"), (1e6, "µs")):

@@ -20,12 +20,12 @@ MOST_FAILURES = 20
 
 @functools.cache
 def live_policy() -> str:
-    """Return the page's content security policy: its own script by its hash, requests to where it came from, its empty icon."""
+    """Return the page's content security policy: its own script by hash, requests to its own origin, an empty icon."""
     return str(policy(script_of("live.js"))).replace("connect-src 'none'", "connect-src 'self'; img-src data:")
 
 
 def live_page(name: str, part: str) -> str:
-    """Return the page around `part`, which it fetches again every two seconds."""
+    """Return the page with `part`, which it fetches again every two seconds."""
     return render("live.html.j2", name=name, part=Markup(part), script=script_of("live.js"))
 
 
@@ -42,7 +42,7 @@ def ranking_so_far(results: Results, planned: Mapping[tuple[str, str], int]) -> 
     Parameters
     ----------
     planned
-        How many runs are planned, by environment and player.
+        The number of planned runs, by environment and player.
     """
     final = results.final
     done = Counter(zip(final["environment"], final["label"], strict=True))

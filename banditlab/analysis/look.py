@@ -1,8 +1,8 @@
-"""The style of figures: size, colours, dashes, markers; and how they are saved.
+"""The style of figures: size, colours, dashes, markers, and file formats.
 
-matplotlib is imported where it draws: a report or a board needs the colours only. Ten inches wide, so that one inch is
-100 px in a page of 1,000. A player keeps its colour, dash and marker in every figure. Ink, faint ink and grid have colours
-of their own, which the report exchanges for those of the reader's theme.
+matplotlib is imported only when a figure is drawn, because a report or a board needs the colours only. Figures are ten
+inches wide, so that one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every
+figure. Ink, faint ink and grid have special colours, which the report replaces by those of the reader's theme.
 """
 
 from __future__ import annotations
@@ -85,10 +85,10 @@ class Style(NamedTuple):
 
 
 def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
-    """Return one style per label, the same in every figure, report and board: it depends on the label only.
+    """Return one style per label, which depends on the label only and is the same in every figure, report and board.
 
-    Players that come with banditlab have their place in `ORDER` as their number; that of others is a hash of the label, or the
-    next free number where two labels of a figure have the same. References are grey and dashed.
+    The number of a player of banditlab is its index in `ORDER`. The number of another player is a hash of its label, or
+    the next free number if two labels of a figure have the same hash. References are grey and dashed.
     """
     looks: dict[str, Style] = {}
     taken = {ORDER.index(label) for label in labels if label in ORDER}
@@ -102,7 +102,7 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
 
 
 def _free_number(label: str, taken: Container[int]) -> int:
-    """Return a number by the label's hash, or the next free one; large numbers get another marker."""
+    """Return a number by the label's hash, or the next free one; large numbers have another marker."""
     n = len(COLOURS) * len(DASHES)
     number = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
     numbers = ((number + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
@@ -110,14 +110,14 @@ def _free_number(label: str, taken: Container[int]) -> int:
 
 
 def _style(number: int) -> Style:
-    """Return the style of a number: a colour, from the ninth on with another dash, and with another marker."""
+    """Return the style of a number: a colour, with another dash from the ninth on, and with another marker."""
     n, rows = len(COLOURS), number // len(COLOURS)
     marker = (number + 3 * rows + rows // len(DASHES)) % len(MARKERS)
     return Style(COLOURS[number % n], DASHES[rows % len(DASHES)], MARKERS[marker])
 
 
 def save(figure: Figure, path: str | os.PathLike[str]) -> None:
-    """Write a figure as .svg (text kept as text, ids the same every time) or .png (on white, 150 dots per inch)."""
+    """Write a figure as .svg (with text as text and stable ids) or .png (on white, 150 dots per inch)."""
     import matplotlib as mpl
 
     with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
@@ -129,7 +129,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Make a function draw in this style, with its layout computed."""
+    """Make a function draw in this style, with a computed layout."""
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -158,7 +158,9 @@ def new_figure(height: float) -> Figure:
 
 
 def shared_legend(figure: Figure, axes: Iterable[Axes], *, ncols: int = 4, first: Iterable[str] = ()) -> None:
-    """Put one legend for all the axes below a figure: every label once, those of `first` in that order before the rest."""
+    """Put one legend for all axes below a figure, with every label once and those of `first` in that order at the
+    start.
+    """
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
@@ -168,6 +170,6 @@ def shared_legend(figure: Figure, axes: Iterable[Axes], *, ncols: int = 4, first
 
 
 def name_ticks(ax: Axes, values: Sequence[float], *, axis: Literal["x", "y"] = "x") -> None:
-    """Put ticks at these values of an axis, written as plain numbers, and take the minor ones off both."""
+    """Put ticks at these values of an axis, as plain numbers, and remove minor ticks from both axes."""
     {"x": ax.set_xticks, "y": ax.set_yticks}[axis](values, [f"{value:g}" for value in values])
     ax.minorticks_off()

@@ -15,7 +15,7 @@ Positions = NDArray[np.intp]
 
 
 def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Positions]:
-    """Return the positions of each group's rows, groups and rows in the order of the table; keys are texts."""
+    """Return the positions of each group's rows, with groups and rows in the order of the table; keys are texts."""
     codes = table.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -25,18 +25,18 @@ def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...],
 
 
 def matrix(rows: ArrayLike, columns: ArrayLike, values: ArrayLike) -> tuple[NDArray[Any], NDArray[Any], Floats]:
-    """Return the sorted rows, the sorted columns, and values as an array over both, NaN where there is none.
+    """Return the sorted rows, the sorted columns, and values as an array over both, with NaN for missing values.
 
     Raises
     ------
     ValueError
-        Two values for one place.
+        There are two values for one row and column.
     """
     down, i = np.unique(np.asarray(rows), return_inverse=True)
     across, j = np.unique(np.asarray(columns), return_inverse=True)
     places = i * len(across) + j
     if len(np.unique(places)) < len(places):
-        raise ValueError("two values for one place")
+        raise ValueError("there are two values for one row and column")
     made = np.full(len(down) * len(across), np.nan)
     made[places] = np.asarray(values, dtype=np.float64)
     return down, across, made.reshape(len(down), len(across))

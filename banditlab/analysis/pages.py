@@ -8,8 +8,8 @@
 
     We win on <!-- text: won -->7 of 8<!-- end --> sets.
 
-A table's markers stand on lines of their own. A text is part of a line and never begins one, as Markdown takes a line that
-begins with a comment for HTML.
+The markers of a table are on separate lines. A text is part of a line and never begins one, because Markdown treats a
+line that begins with a comment as HTML.
 """
 
 from __future__ import annotations
@@ -29,18 +29,19 @@ RULES = {"l": "---", "r": "---:", "c": ":---:"}
 
 
 def fill_page(path: str | os.PathLike[str], parts: Mapping[str, str]) -> bool:
-    """Write tables and texts between the markers of a page; return whether that changed it.
+    """Write tables and texts between the markers of a page, and return whether that changed the page.
 
-    Markers that `parts` does not name keep what stands there, so that several notebooks may fill one page.
+    Text between markers that `parts` does not name is not changed, so that several notebooks may fill one page.
 
     Raises
     ------
     UsageError
-        There is no such page, it has no marker of that name, its markers are not in order, or a text is not one line.
+        The page does not exist, has no marker with that name, or has markers in the wrong order; or a text has several
+        lines.
     """
     path = Path(path)
     if not path.is_file():
-        raise UsageError(f"{path}: no such page")
+        raise UsageError(f"{path}: the page does not exist")
     before = path.read_text(encoding="utf-8")
     try:
         after = filled(before, parts)
@@ -60,7 +61,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
         if "<!--" in text:
             raise UsageError(f"{name}: text between markers cannot contain a marker")
         if spans[name][0] == "text" and "\n" in text.strip():
-            raise UsageError(f"{name}: a text is one line; use <!-- table: {name} -->")
+            raise UsageError(f"{name}: a text must be one line; use <!-- table: {name} -->")
     for name, (kind, start, end) in sorted(spans.items(), key=lambda item: -item[1][1]):
         if name in parts:
             text = parts[name].strip()
@@ -69,7 +70,7 @@ def filled(page: str, parts: Mapping[str, str]) -> str:
 
 
 def page_parts(page: str) -> dict[str, str]:
-    """Return the texts between the markers of a page, by name, without the line breaks at a table's ends."""
+    """Return the texts between the markers of a page, by name, without the line breaks at the ends of a table."""
     return {name: page[start:end].strip() for name, (_, start, end) in _spans(page).items()}
 
 
@@ -79,14 +80,14 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
     Parameters
     ----------
     header, rows
-        The texts of the cells. A vertical bar in one is escaped.
+        The texts of the cells. A vertical bar in a text is escaped.
     align
-        A letter per column, "l", "r" or "c"; the last one holds for all that follow.
+        A letter per column, "l", "r" or "c"; the last one applies to all later columns.
 
     Raises
     ------
     UsageError
-        A row has another number of cells than the header, a cell a line break, or `align` another letter.
+        A row and the header have different numbers of cells, a cell has a line break, or `align` has another letter.
     """
     letters = align + align[-1:] * (len(header) - len(align))
     if not align or len(align) > len(header) or set(letters) - set(RULES):
@@ -100,9 +101,9 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
 
 
 def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
-    """Return "14.1 ± 3.2": both with the decimals that leave the error two significant digits, thousands separated.
+    """Return "14.1 ± 3.2", with thousands separators and the decimals that show two significant digits of the error.
 
-    An error of 0 or NaN (one value only) is left out, and the value has three significant digits.
+    An error of 0 or NaN (one value only) is omitted, and the value then has three significant digits.
 
     Raises
     ------
@@ -124,13 +125,13 @@ def _decimals(value: float, digits: int) -> int:
 
 def _row(cells: Sequence[str]) -> str:
     if any("\n" in cell for cell in cells):
-        raise UsageError(f"a cell of a table is one line; use <br> in: {', '.join(map(repr, cells))}")
+        raise UsageError(f"a cell of a table must be one line; use <br> in: {', '.join(map(repr, cells))}")
     escaped = [re.sub(r"(?<!\\)\|", r"\\|", cell) for cell in cells]
     return "|" + "".join(f" {cell} |" if cell else " |" for cell in escaped)
 
 
 def _spans(page: str) -> dict[str, tuple[str, int, int]]:
-    """Return, per name, the kind of its marker and where what it encloses starts and ends."""
+    """Return, per name, the kind of its marker and the start and end of the enclosed text."""
     spans: dict[str, tuple[str, int, int]] = {}
     for found in START.finditer(page):
         kind, name = found.groups()
@@ -141,10 +142,10 @@ def _spans(page: str) -> dict[str, tuple[str, int, int]]:
             raise UsageError(f"two markers are named {name}")
         before = page[page.rfind("\n", 0, found.start()) + 1 : found.start()]
         if kind == "table" and (before or page[found.end()] != "\n" or page[end - 1] != "\n"):
-            raise UsageError(f"the markers of table {name} stand on lines of their own")
+            raise UsageError(f"the markers of table {name} must be on separate lines")
         if kind == "text" and not re.sub(r"^[\s>]*([-*+]|\d+[.)])?[\s>]*", "", before):
-            raise UsageError(f"the marker of text {name} begins a line, which Markdown would take for HTML")
+            raise UsageError(f"the marker of text {name} begins a line, which Markdown would treat as HTML")
         spans[name] = (kind, found.end(), end)
     if page.count(END) != len(spans):
-        raise UsageError(f"{page.count(END)} times {END} for {len(spans)} markers that begin something")
+        raise UsageError(f"{page.count(END)} times {END} for {len(spans)} opening markers")
     return spans

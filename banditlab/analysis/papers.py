@@ -1,8 +1,8 @@
-"""Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures whose text is text.
+"""Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures with real text.
 
-Captions state the protocol: rounds, repetitions, how settings were chosen, what the intervals are. LaTeX tables have
-settings by
-their symbols, CSV and Parquet as the constructor's arguments, `fastcb(norm_bound=3)`, which build the player again.
+Captions state the protocol: rounds, repetitions, how settings were chosen, and the kind of intervals. LaTeX tables show
+settings by their symbols. CSV and Parquet show the constructor's arguments, `fastcb(norm_bound=3)`, which build the
+player again.
 """
 
 from __future__ import annotations
@@ -67,18 +67,18 @@ def export(
     Parameters
     ----------
     out
-        The results folder, finished or not; unfinished is said in the captions.
+        The results folder, finished or not; the captions of an unfinished sweep say so.
     folder
-        Where to; OUT/export by default.
+        The output folder; OUT/export by default.
     formats
-        Of "latex", "csv" and "parquet".
+        One or more of "latex", "csv" and "parquet".
     png
-        Whether each figure is written as PNG, too, 150 dots an inch on white.
+        Whether to write each figure as PNG, too, with 150 dots per inch on white.
 
     Raises
     ------
     UsageError
-        As `load` does; another format; a folder that cannot be written.
+        As for `load`; or a format is unknown, or the folder cannot be written.
     """
     for name in formats:
         if name not in ("latex", "csv", "parquet"):
@@ -116,7 +116,8 @@ def _written(tables: dict[str, pd.DataFrame], arena: Arena, folder: Path, stem: 
 def paper_tables(arena: Arena) -> dict[str, pd.DataFrame]:
     """Return the tables of an arena by name, as numbers: ranking, settings, comparators, bounds; empty ones are left out.
 
-    Shares are fractions of the rounds, losses nats, times seconds; `setting` is the constructor with its arguments.
+    Shares are fractions of the rounds, losses are in nats, times in seconds; `setting` is the constructor with its
+    arguments.
     """
     first = arena.final.drop_duplicates(VARIANT)
     named = dict(zip(zip(first["label"], first["settings"]), calls(first), strict=True))
@@ -179,8 +180,7 @@ SHARES = {"ranking": {"mistakes", "behind_first"}, "settings": {"mistakes", "exp
 
 
 def latex_table(name: str, table: pd.DataFrame, arena: Arena, label: str) -> str:
-    """Return a table with booktabs and a caption that states the protocol; `\\usepackage{booktabs,textcomp}` is all it
-    needs."""
+    r"""Return a table with booktabs and a caption that states the protocol; it needs `\\usepackage{booktabs,textcomp}`."""
     columns = [(key, head) for key, head in COLUMNS[name] if not _all_missing(table, key)]
     align = "".join("l" if key in ("rank", "player", "setting", "unit") else "r" for key, _ in columns)
     lines = [" & ".join(_cell(name, row, key) for key, _ in columns) + r" \\" for row in table.to_dict("records")]
@@ -199,7 +199,7 @@ def _float(kind: str, lines: Sequence[str], said: str, label: str) -> str:
 
 
 def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
-    """Return what a table or figure shows and how it was measured, in plain text."""
+    """Return the contents of a table or figure and the method of measurement, in plain text."""
     what = {
         "ranking": "Expected mistakes as a share of the rounds, ranked; differences to the first in percentage points; "
         f"relative: mistakes minus the loss of the best logistic model in nats, B = {formats.short(best_ball(arena))}. "
@@ -237,7 +237,7 @@ def _cell(name: str, row: dict[Any, Any], key: str) -> str:
 
 
 def _setting(call: str, player: str) -> str:
-    """Return the arguments that the player's label does not name: "$\\gamma$ = 0.1, $B$ = 3, \\texttt{decoding=sample}"."""
+    r"""Return the arguments that are not in the player's label: "$\\gamma$ = 0.1, $B$ = 3, \\texttt{decoding=sample}"."""
     symbols, others = [], []
     for name, value in re.findall(r"([\w.]+)=(\"(?:[^\"\\]|\\.)*\"|[^,]*)", call.partition("(")[2].removesuffix(")")):
         shown = tex(formats.short(float(value)) if formats.is_number(value) else value.strip('"'))
@@ -260,7 +260,7 @@ def _number(key: str, per: float, value: float) -> str:
 
 
 def _figures(arena: Arena, folder: Path, stem: str, png: bool) -> Iterator[Path]:
-    """Draw an arena's figures as PDF, each with its caption and label beside it as .tex."""
+    """Draw an arena's figures as PDF, each with a .tex file of its caption and label."""
     looks = look.styles(arena.results.labels(), arena.results.references())
     drawn = {"mistakes": (plots.mistakes_against_rounds(mistake_curves(arena), looks), caption("mistakes", arena))}
     for panel in relative_panels(arena):

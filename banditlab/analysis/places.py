@@ -1,8 +1,8 @@
-"""Where notebooks read results and write pictures and tables; environment variables change it.
+"""The folders from which notebooks read results and to which they write pictures and tables.
 
-`BANDITLAB_RESULTS` names the folder of results folders (`runs/results` where unset), `BANDITLAB_FIGURES` the folder whose
-`images/` and `results/` take what a notebook makes (`docs`). A notebook server starts in the notebook's folder, so that a
-folder which is not here is looked for in the folder above.
+`BANDITLAB_RESULTS` names the folder of results folders (by default `runs/results`). `BANDITLAB_FIGURES` names the
+folder whose `images/` and `results/` receive a notebook's files (by default `docs`). A notebook server starts in the
+notebook's folder; a folder that does not exist there is looked for in the parent folder.
 """
 
 from __future__ import annotations
@@ -17,20 +17,23 @@ from banditlab.analysis.tables import Results, load
 
 
 def place(variable: str, default: str) -> Path:
-    """Return the folder that an environment variable names, or the default; of the folder above if it is there only."""
+    """Return the folder that an environment variable names, or the default, in the parent folder if it exists only
+    there.
+    """
     folder = Path(os.environ.get(variable, default))
     above = Path("..") / folder
     return above if above.is_dir() and not folder.is_dir() else folder
 
 
 def results_folder() -> Path:
-    """Return the folder that holds one results folder per spec."""
+    """Return the folder with one results folder per spec."""
     return place("BANDITLAB_RESULTS", "runs/results")
 
 
 def stored(name: str) -> Results | None:
-    """Return the results folder NAME and print how many of its runs have finished; None, with a line, if it was not
-    run."""
+    """Return the results folder NAME and print the number of its finished runs; print a line and return None if
+    missing.
+    """
     folder = results_folder() / name
     if not (folder / "spec.toml").is_file():
         print(f"left out, not run yet: {name}")
@@ -48,6 +51,6 @@ def kept(name: str) -> Path:
 
 
 def keep(table: pd.DataFrame, name: str, *, digits: int = 4) -> None:
-    """Write a table to results/NAME.csv and print it, both with that many significant digits."""
+    """Write a table to results/NAME.csv and print it, both with the given number of significant digits."""
     write_csv(table, kept(f"results/{name}.csv"), float_format=f"%.{digits}g")
     print(table.to_string(index=False, float_format=lambda value: f"{value:.{digits}g}"))

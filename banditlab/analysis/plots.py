@@ -1,4 +1,4 @@
-"""Figures. Each function takes what `curves` computed and returns a matplotlib Figure; nothing is computed here."""
+"""Figures. Each function takes the result of a function of `curves` and returns a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -48,7 +48,9 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
 
 @styled
 def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
-    """Draw expected mistakes minus the comparator's loss in one ball; min(bound, T) thin where there is one."""
+    """Draw expected mistakes minus the comparator's loss in one ball, with a thin line for min(bound, T) if there is
+    one.
+    """
     bounded = [curve for curve in panel.curves if len(curve.bound)]
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
     ax = figure.subplots()
@@ -101,9 +103,10 @@ def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) ->
 
 @styled
 def heat_maps(grids: Sequence[Grid]) -> Figure:
-    """Draw the share of mistakes over γ and B in percent, a panel per grid, one colour scale, the fewest framed.
+    """Draw the share of mistakes over γ and B in percent, one panel per grid, with one colour scale and the least
+    framed.
 
-    The darker, the fewer mistakes, so that colours compare within and between panels.
+    Darker cells have fewer mistakes, so that colours can be compared within and between panels.
     """
     figure, axes = _panels(grids, 0.95 + 0.4 * max(len(grid.gammas) for grid in grids))
     every = np.concatenate([grid.mistakes.ravel() for grid in grids])
@@ -129,7 +132,7 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
 
 @styled
 def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
-    """Draw the share of expected mistakes against γ, a panel per grid, a line per B, with intervals."""
+    """Draw the share of expected mistakes against γ with intervals, one panel per grid and one line per B."""
     figure, axes = _panels(grids, 2.5, sharey=True)
     balls = list(dict.fromkeys(ball for grid in grids for ball in grid.norm_bounds))
     looks: dict[str, dict[str, Any]] = {
@@ -160,7 +163,7 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
 
 
 def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure with a panel per grid, three in a row, each with the grid's title."""
+    """Return a figure with one panel per grid, three in a row, each with the grid's title."""
     columns = min(3, len(grids))
     rows = math.ceil(len(grids) / columns)
     figure = new_figure(0.6 + rows * (height + 0.3))
@@ -173,7 +176,7 @@ def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figur
 
 
 def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -math.inf) -> None:
-    """Draw a curve and its band, each divided by `per`; the band ends at `floor`, for an axis that has no 0."""
+    """Draw a curve and its band, each divided by `per`; the band ends at `floor` on an axis without 0."""
     every = max(1, len(curve.rounds) // 20)  # markers, where checkpoints are many
     style = {"color": look.colour, "ls": look.dash, "lw": 1.8, "marker": look.marker, "ms": 4, "markeredgewidth": 0}
     ax.plot(curve.rounds, curve.mean / per, markevery=every, zorder=3, **style)
@@ -182,7 +185,7 @@ def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -m
 
 
 def _rounds_axis(ax: Axes, curves: Sequence[Curve]) -> float:
-    """Give rounds a logarithmic axis that ends at the last one; return where it starts: 10, or 1 for short runs."""
+    """Give rounds a logarithmic axis that ends at the last round; return its start: 10, or 1 for short runs."""
     last = max(float(curve.rounds[-1]) for curve in curves)
     first = 10.0 if last >= 500 else 1.0
     ax.set(xscale="log", xlim=(first, max(last, 2 * first)), xlabel="rounds")
@@ -199,7 +202,7 @@ def _last_share(curve: Curve) -> str:
 
 
 def _bound(curve: Curve) -> str:
-    """Return a legend's second line: the bound where a theorem gives one."""
+    """Return a legend's second line: the bound, if a theorem gives one."""
     if curve.bound_in_bits:
         return "\n   bound in bits: see the table"
     return f"\n   bound: {'vacuous' if curve.vacuous else amount(curve.bound[-1])}" if len(curve.bound) else ""
@@ -210,7 +213,7 @@ def _handle(look: Style, text: str) -> Line2D:
 
 
 def _literal(text: str, width: int = LONGEST) -> str:
-    """Wrap long names, and keep matplotlib from reading dollar signs as mathematics, a leading underscore as "hide"."""
+    """Wrap long names, and prevent matplotlib from interpreting dollar signs and a leading underscore."""
     lines = [textwrap.wrap(line, width, subsequent_indent="   ", max_lines=3) or [""] for line in text.split("\n")]
     text = "\n".join(line for each in lines for line in each).replace("$", r"\$")
     return f"\u200b{text}" if text.startswith("_") else text

@@ -1,7 +1,7 @@
-"""One self-contained page per results folder: ranked tables, figures, bounds, how to run it again.
+"""One self-contained page per results folder: ranked tables, figures, bounds, and the command to run it again.
 
-`write_report(out)` writes OUT/report.html (which loads nothing, and has scripts to explore it), OUT/figures/*.svg, and
-OUT/tables/*.csv. Figures for a paper (PDF, PNG) are made by `papers.export`.
+`write_report(out)` writes OUT/report.html (which makes no requests, and has scripts to explore it), OUT/figures/*.svg,
+and OUT/tables/*.csv. `papers.export` makes figures for a paper (PDF, PNG).
 """
 
 from __future__ import annotations
@@ -116,12 +116,12 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
     Parameters
     ----------
     out
-        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it; or what `load` read of it.
+        The results folder of a sweep, as written by `Sweep.run` or `banditlab run`; or the result of `load`.
 
     Raises
     ------
     UsageError
-        As `load` does, and where the folder cannot be written.
+        As for `load`, or the folder cannot be written.
     """
     results = out if isinstance(out, Results) else load(out)
     every = arenas(results)
@@ -145,7 +145,7 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
 
 
 def _titles(every: list[Arena]) -> list[str]:
-    """Return the name of each arena's data, in full where two would be the same."""
+    """Return the name of each arena's data, in full if two would be the same."""
     names = {arena.environment: data_title(arena.environment) for arena in every}
     short_names = list(names.values())
     full = {e: environment_title(e) if short_names.count(name) > 1 else name for e, name in names.items()}
@@ -185,13 +185,15 @@ def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
 
 
 def _guarantees(arena: Arena) -> pd.DataFrame:
-    """Return each player's setting with the least guarantee, sorted by the guarantee if all played the same streams."""
+    """Return each player's setting with the least guarantee, sorted by the guarantee if all players had the same
+    streams.
+    """
     least = bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
     return least if arena.paired else least.sort_index()
 
 
 def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.DataFrame:
-    """Return a table of the ranked players and of their references, told apart by `kind`."""
+    """Return a table of the ranked players and of their references, which `kind` distinguishes."""
     parts = [table(arena).assign(kind=arena.kind) for arena in every]
     full = [part for part in parts if len(part)]
     return pd.concat(full, ignore_index=True) if full else parts[0]
@@ -226,7 +228,7 @@ def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
 
 
 def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
-    """Return what a figure shows, in plain text."""
+    """Return a description of the figure, in plain text."""
     ball = short(norm_bound)
     grey = " Grey and dashed: players that observe the label." if arena.scale is not None else ""
     table = comparator_table(arena)
@@ -250,7 +252,7 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
 
 
 def stems(every: list[Arena], title: Callable[[str], str] = lambda label: label.rpartition("/")[2]) -> list[str]:
-    """Return a file name per arena, from the title of its environment; a number tells apart those that would be alike."""
+    """Return a file name per arena, from the title of its environment, with a number if two names would be equal."""
     slugs = [
         re.sub(r"[^A-Za-z0-9.]+", "-", title(arena.environment))[:LONGEST].strip("-.").lower() or "x" for arena in every
     ]
@@ -319,7 +321,7 @@ def _page(results: Results, sections: list[Section]) -> str:
 
 
 def _dots(over: Across, sections: list[Section]) -> dict[str, Any]:
-    """Return what the scatter of two agents shows: a dot per data set, with the section that it opens."""
+    """Return the data of the scatter plot of two agents: a dot per data set, with the section that it opens."""
     anchors = {(section.arena.environment, section.arena.kind): section.anchor for section in sections}
     opened = [anchors[arena.environment, arena.kind] for arena in over.arenas]
     return {"agents": over.agents, "titles": over.titles, "anchors": opened, "shares": 100 * over.shares}
@@ -331,13 +333,13 @@ def _data_set(results: Results, environment: str) -> str:
 
 
 def _rounds(results: Results) -> str:
-    """Return "5,000", or "150 to 20,000" where the environments' runs are of different lengths."""
+    """Return "5,000", or "150 to 20,000" if the environments' runs have different lengths."""
     lengths = [results.rounds_of(environment) for environment in results.environments]
     return " to ".join(f"{n:,}" for n in sorted({min(lengths), max(lengths)}))
 
 
 def _players(results: Results) -> list[dict[str, Any]]:
-    """Return each player with its feedback, its number of settings, and what was varied."""
+    """Return each player with its feedback, its number of settings, and the settings that were varied."""
     return [
         {"label": label, "kind": kind, "settings": rows["settings"].nunique(), "varied": varied(rows)}
         for (label, kind), rows in results.runs.groupby(["label", "kind"], sort=False)

@@ -1,4 +1,4 @@
-"""The names of a player's settings: those that differ, as they were written."""
+"""The names of a player's settings: those that differ, as in the spec."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from banditlab.analysis.formats import is_number, short, sign
 def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add `settings`, `gamma` and `norm_bound` to the runs.
 
-    A setting is named if somebody wrote it in the spec and it differs within the player's label in some environment;
-    values that follow from others (a step size from B) are not. Should that leave two runs of one repetition alike,
+    A setting is named if it is given in the spec and differs within the player's label in some environment. Values that
+    follow from others (a step size from B) are not named. If two runs of one repetition would then have the same name,
     every parameter that differs is named.
     """
     runs = runs.copy()
@@ -41,7 +41,7 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _values(one: pd.DataFrame) -> pd.DataFrame:
-    """Return each run's settings: the word that was written ("theory") or the resolved value."""
+    """Return each run's settings: the word in the spec ("theory") or the resolved value."""
     found = one[[c for c in one.columns if c.startswith(("param.", "setting."))]]
     there = found.columns[found.notna().any()]  # the others are settings of other players
     absent = pd.Series(None, index=one.index, dtype=object)
@@ -64,7 +64,7 @@ def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) ->
 def axes(run: pd.Series) -> tuple[str, str, str]:
     """Return a run's γ, its B and its other settings as text.
 
-    γ and B are as they were written ("theory", "0.1"), "default" where nobody wrote them and "" where the player has none.
+    γ and B are as in the spec ("theory", "0.1"), "default" if they are not given, and "" if the player has none.
     """
     found, rest = [], str(run["settings"])
     for symbol, name in (("γ", "gamma"), ("B", "norm_bound")):
@@ -79,7 +79,7 @@ def axes(run: pd.Series) -> tuple[str, str, str]:
 
 
 def varied(runs: pd.DataFrame) -> str:
-    """Return what was varied of one player, as it was written: "γ: theory, 0.1; B: 1, 3"; "" where nothing was."""
+    """Return the varied settings of one player, as in the spec: "γ: theory, 0.1; B: 1, 3"; "" if there are none."""
     found = []
     for column in [str(name) for name in runs.columns if str(name).startswith("setting.")]:
         values = list(dict.fromkeys(runs[column].dropna().astype(str)))

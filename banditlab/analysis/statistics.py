@@ -1,23 +1,24 @@
 r"""Intervals, paired differences, ranks with ties, and the choice of a setting: pure functions on arrays.
 
-Every array of repetitions may hold NaN where a run is missing; such entries are left out, and of a pair both are.
+Every array of repetitions may have NaN for missing runs. Such entries are left out, and in a pair both entries are.
 
-Two things vary in a mean over repetitions. First, the repetitions, covered by Student's t. Second, if all repetitions
-play the rows of one table, the rows: another table of the same source would have others. Let :math:`e_{ri}`
-be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of rows n. Then, of
-R repetitions,
+A mean over repetitions varies in two ways. The first is the repetitions, covered by Student's t. The second, if all
+repetitions play the rows of one table, is the rows: another table of the same source would have other rows. Let
+:math:`e_{ri}` be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of
+rows n. Then, for R repetitions,
 
 .. math::
 
     \text{variance of the mean} = s^2/R + (n/(n - 1)) \sum_i (\text{mean}_r\, e_{ri})^2,
 
-:math:`s^2` the variance between repetitions, with the degrees of freedom by Satterthwaite's rule, :math:`R - 1` and
-:math:`n - 1` those of the two parts. What varies with row and repetition is in both parts, which is cautious where
-there are few repetitions and makes up for what a row adds by being learnt from (`docs/results/intervals.md` has the
-coverage measured). Where rows are played in order, blocks of them take the place of rows (`moving_blocks`).
+with :math:`s^2` the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
+:math:`R - 1` and :math:`n - 1` for the two parts. Variation with row and repetition is in both parts. That is cautious
+for few repetitions, and compensates for the effect of a row on later rows by the update with it
+(`docs/results/intervals.md` has the measured coverage). If rows are played in order, blocks of rows replace rows
+(`moving_blocks`).
 
-Whole numbers of mistakes may agree in all repetitions by chance. Where they do, the variance is the binomial one of the rounds
-(`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
+Whole numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the
+rounds (`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
 significant (`leads`).
 """
 
@@ -44,7 +45,7 @@ class Interval:
     Attributes
     ----------
     mean, low, high
-        low and high are NaN where there is one repetition only, or where a value is infinite.
+        The mean and its interval; low and high are NaN with one repetition only, or if a value is infinite.
     n
         The number of repetitions.
     method
@@ -58,11 +59,11 @@ class Interval:
     method: str
 
     def contains(self, value: float) -> bool:
-        """Return whether `value` lies in the interval; False where there is none."""
+        """Return whether `value` lies in the interval; False if there is none."""
         return self.low <= value <= self.high
 
     def scaled(self, factor: float) -> Interval:
-        """Return the interval of the same quantity in another unit (factor above 0)."""
+        """Return the interval in another unit (factor above 0)."""
         return Interval(self.mean * factor, self.low * factor, self.high * factor, self.n, self.method)
 
     def cut(self, low: float, high: float) -> Interval:
@@ -73,24 +74,27 @@ class Interval:
 
 
 def leads(gap: Interval) -> bool:
-    """Return whether a difference, positive where the first is better, is significant: from `LEAST` repetitions, above 0."""
+    """Return whether a difference, positive if the first is better, is significant: an interval above 0, `LEAST`
+    repetitions.
+    """
     return gap.n >= LEAST and gap.low > 0.0 and gap.high > gap.low
 
 
 def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: float = math.inf) -> Interval:
     """Return the mean of the values without NaN, with its interval.
 
-    NaN is a missing value and left out; an infinite value is one, and makes the mean infinite without an interval.
+    NaN is a missing value and is left out. An infinite value is not missing, and makes the mean infinite without an
+    interval.
 
     Parameters
     ----------
     values
         Shape (R,), one entry per repetition.
     rows
-        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or what
-        `moving_blocks` makes of them; None if every repetition has its own stream.
+        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or the result of
+        `moving_blocks`; None if every repetition has its own stream.
     rounds
-        The number of rounds of which each value is the share of mistakes; infinite for other quantities.
+        The number of rounds if the values are shares of mistakes; infinite for other quantities.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
@@ -109,7 +113,7 @@ class _Spread:
     method: str
 
     def at_least(self, variance: float, rounds: float) -> _Spread:
-        """Return the same with this variance where the values differ by less than a millionth of a mistake."""
+        """Return the same object with this variance if the values differ by less than a millionth of a mistake."""
         constant = self.variance * self.n < (1e-6 / rounds) ** 2
         return replace(self, variance=variance, freedom=self.n - 1.0) if constant else self
 
@@ -135,7 +139,9 @@ def _spread(x: Floats, rows: Floats | None) -> _Spread:
 
 
 def _binomial(shares: Floats, rounds: float) -> float:
-    """Return the variance of a mean share of mistakes if each round were a draw, :math:`(k + 1)/(n + 2)` its probability."""
+    """Return the variance of a mean share of mistakes for independent rounds with mistake probability
+    :math:`(k + 1)/(n + 2)`.
+    """
     trials = rounds * len(shares)
     p = (float(shares.sum()) * rounds + 1.0) / (trials + 2.0) if math.isfinite(trials) else 0.0
     return p * (1.0 - p) / trials if trials else math.nan
@@ -144,10 +150,10 @@ def _binomial(shares: Floats, rounds: float) -> float:
 def moving_blocks(deviations: Floats) -> Floats:
     """Return deviations (R, m) of ordered rows as blocks (R, b, -1) for `mean_interval`.
 
-    Rows near one another may depend on one another, so that blocks of l of them are what varies: the sum of squares of all m
-    block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary observations, Annals of
-    Statistics 17, 1989; the last rows' blocks go on with the first rows), with b - 1 degrees of freedom. There are
-    b = floor(sqrt(m)) blocks, l = floor(m / b).
+    Neighbouring rows may depend on one another, so that blocks of l rows are the units that vary. The variance is the
+    sum of squares of all m block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary
+    observations, Annals of Statistics 17, 1989), with b - 1 degrees of freedom. The blocks of the last rows continue
+    with the first rows. There are b = floor(sqrt(m)) blocks of length l = floor(m / b).
     """
     R, m = deviations.shape
     b = max(1, math.isqrt(m))
@@ -164,7 +170,7 @@ def _of_rows(deviations: Floats) -> tuple[float, float]:
 
 
 def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> _Spread:
-    """Return a mean whose variance is the sum of these, each with its degrees of freedom (Satterthwaite)."""
+    """Return a mean whose variance is the sum of these variances, each with its degrees of freedom (Satterthwaite)."""
     variance = sum(part for part, _ in parts)
     freedom = variance**2 / sum(part**2 / of for part, of in parts) if variance > 0 else parts[0][1]
     return _Spread(mean, variance, freedom, n, method)
@@ -189,12 +195,12 @@ def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
 
 @functools.lru_cache(maxsize=4096)
 def critical(level: float, freedom: float, family: int = 2) -> float:
-    """Return the multiple of a difference's standard error that its interval reaches to: Student's t, by Sidak over all pairs.
+    """Return the multiple of a difference's standard error in its interval: Student's t, by Sidak over all pairs.
 
-    The intervals of all family (family - 1) / 2 differences then cover at once with at least the probability `level`
-    (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967). Ranges of
-    means (Tukey, Games and Howell) reach less far, but each pair here has an error of its own: of ten equal players in six
-    repetitions they assert a lead in 9 of 100 tables.
+    The intervals of all family (family - 1) / 2 differences then hold simultaneously with at least the probability
+    `level` (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967).
+    Intervals by ranges of means (Tukey, Games and Howell) are shorter, but each pair here has its own standard error.
+    With those intervals, for ten equal players and six repetitions, a difference is significant in 9 of 100 tables.
     """
     from scipy.special import stdtrit  # what scipy.stats.t.ppf calls; importing scipy.stats takes most of a second
 
@@ -221,9 +227,10 @@ def difference(
     rows
         The deviations of both, each of shape (R, rows) (see `mean_interval`).
     paired
-        Whether entry i of both was measured on the same stream. If not (adaptive environments), Welch's interval.
+        Whether entry i of both was measured on the same stream. If not (adaptive environments), the interval is
+        Welch's.
     rounds
-        Of how many rounds each value is the share of mistakes (see `mean_interval`).
+        The number of rounds if the values are shares of mistakes (see `mean_interval`).
     family
         The number of means whose differences are covered simultaneously.
     """
@@ -234,10 +241,10 @@ def difference(
 
 
 def p_value(a: ArrayLike, b: ArrayLike, *, rows: tuple[Floats, Floats] | None = None, paired: bool = True) -> float:
-    r"""Return the p-value of :math:`\text{mean}(a - b) = 0`, both sides, by the same errors as `difference`; NaN where
-    that has none.
+    r"""Return the two-sided p-value of :math:`\text{mean}(a - b) = 0`, with the standard errors of `difference`.
 
-    1 - p is the level of the widest interval that leaves out 0. Without any variance p is 1 if the means are equal, else 0.
+    It is NaN if `difference` has no interval. 1 - p is the level of the widest interval that does not contain 0.
+    Without any variance p is 1 if the means are equal, else 0.
     """
     from scipy.special import stdtr
 
@@ -271,14 +278,14 @@ def _gap(a: ArrayLike, b: ArrayLike, rows: tuple[Floats, Floats] | None, paired:
 
 @dataclass(frozen=True)
 class Place:
-    """Where one row of `rank` came.
+    """The position of one row in `rank`.
 
     Attributes
     ----------
     index
-        The row of the array that was ranked.
+        The row's index in the ranked array.
     position
-        1 for the first; tied rows share theirs.
+        1 for the first; tied rows have the same position.
     tied
         Whether another row has the same position.
     unsure
@@ -287,8 +294,8 @@ class Place:
     behind_first
         Interval of (this row - the first row); the first row's own is exactly 0.
     behind_group
-        Interval of (this row - the first of its tie group), or, for a row that opens a group, of (this row - the
-        first of the group before).
+        Interval of (this row - the first of its tie group), or, for the first row of a group, of (this row - the first
+        of the group before).
     """
 
     index: int
@@ -300,7 +307,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The position as it is printed: "1", "2=", or "?" where nothing but the order of the means speaks for it."""
+        """The position as printed: "1", "2=", or "?" if only the order of the means supports it."""
         return "?" if self.unsure else f"{self.position}{'=' if self.tied else ''}"
 
 
@@ -312,22 +319,22 @@ def rank(
     rounds: float = math.inf,
     family: int | None = None,
 ) -> list[Place]:
-    """Rank rows by their mean, least first, ties shown.
+    """Rank rows by their mean, least first, with ties.
 
     A row is tied with the first row of the group before it if the interval of their difference contains 0. Below three
-    repetitions no position is sure. The intervals cover the differences of all pairs at once, as the rows that are
-    compared are picked by their order.
+    repetitions every position is unsure. The intervals cover the differences of all pairs simultaneously, because the
+    order of the rows selects which rows are compared.
 
     Parameters
     ----------
     values
-        Shape (players, repetitions), NaN where a run is missing; a row without any value is left out.
+        Shape (players, repetitions), NaN for missing runs; a row without any value is left out.
     rows
         Shape (players, repetitions, rows of the table): the deviations (see `mean_interval`).
     rounds
-        Of how many rounds each value is the share of mistakes (see `mean_interval`).
+        The number of rounds if the values are shares of mistakes (see `mean_interval`).
     family
-        How many means were compared, by default the players ranked; more where each is the best of several.
+        The number of compared means, by default the number of ranked players; more if each is the best of several.
     """
     x = np.asarray(values, dtype=np.float64)
     listed = [i for i in range(len(x)) if not np.isnan(x[i]).all()]
@@ -375,15 +382,15 @@ class Choice:
     Attributes
     ----------
     index
-        The row chosen on all repetitions: the one to name, and to use from now on.
+        The row chosen on all repetitions, which is named and should be used from now on.
     reported
-        Shape (repetitions,): the row each repetition is reported at, chosen on the half it is not in.
+        Shape (repetitions,): the row at which each repetition is reported, chosen on the half that does not contain it.
     held_out
-        Whether no repetition took part in the choice of the row it is reported at.
+        Whether no repetition was used in the choice of the row at which it is reported.
     agree
         Whether both halves chose the same row.
     among
-        Of how many rows it was chosen.
+        The number of rows to choose from.
     """
 
     index: int
@@ -396,17 +403,19 @@ class Choice:
 def choose(values: ArrayLike, first: ArrayLike) -> Choice:
     """Choose the row with the least mean: each half of the repetitions is reported at the choice of the other half.
 
-    So every repetition is reported, and none at a setting it helped to choose. The two halves depend on each other
-    through the choices: with 2 to 10 repetitions and 4 or 12 settings of equal merit, the worst case, the 95 % t
-    interval of the mean covered 93 to 95 % of the time in simulation, and 94 to 95 % where settings differ.
+    Every repetition is therefore reported, and none at a setting that it was used to choose. The two halves depend on
+    each other through the choices. In simulations with 2 to 10 repetitions and 4 or 12 settings of equal merit, the
+    worst case, the 95 % t interval of the mean covered 93 to 95 % of the time, and 94 to 95 % with settings that
+    differ.
 
-    A single row needs no choice and is held out by definition. Where the other half has no run yet, a repetition is
-    reported at the row chosen on all; so are all of them should nothing be reported otherwise.
+    A single row needs no choice and is held out by definition. If the other half has no run yet, a repetition is
+    reported at the row chosen on all repetitions. The same holds for all repetitions if nothing would be reported
+    otherwise.
 
     Parameters
     ----------
     values
-        Shape (settings, repetitions), NaN where a run is missing.
+        Shape (settings, repetitions), NaN for missing runs.
     first
         Shape (repetitions,), bool: the first half.
     """
@@ -431,7 +440,7 @@ def choose(values: ArrayLike, first: ArrayLike) -> Choice:
 def _least(x: Floats) -> int:
     """Return the row of least mean among those with as many runs as the fullest row.
 
-    So an unfinished sweep does not prefer a setting for having met easier streams.
+    An unfinished sweep therefore does not prefer a setting because it had easier streams.
     """
     seen = (~np.isnan(x)).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())
@@ -441,7 +450,7 @@ def _least(x: Floats) -> int:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Return Holm's adjusted p-values: the level at which each of the hypotheses falls when all are tested together."""
+    """Return Holm's adjusted p-values: the level at which each hypothesis is rejected if all are tested together."""
     values = np.asarray(p, dtype=np.float64).ravel()
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
@@ -451,9 +460,9 @@ def holm(p: ArrayLike) -> Floats:
 
 
 def growth_exponent(x: ArrayLike, y: ArrayLike, *, least: int = 3) -> float:
-    r"""Return the least-squares slope of :math:`\ln y` in :math:`\ln x`: the a of :math:`y = c x^a`.
+    r"""Return the least-squares slope of :math:`\ln y` in :math:`\ln x`, which is the a of :math:`y = c x^a`.
 
-    NaN for fewer than `least` points, or where a y is not positive or missing, so that it has no logarithm.
+    NaN for fewer than `least` points, or if a y is missing or not positive.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(x) < least or not (y > 0).all():

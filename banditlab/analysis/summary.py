@@ -24,31 +24,31 @@ class Standing:
     Attributes
     ----------
     rank
-        "1", "2=", or "?" where there is an order but no evidence for it (see `statistics.Place`); players with feedback
-        "bit" and "label" are ranked apart; "" for the references of players with one bit.
+        "1", "2=", or "?" if there is an order but no evidence for it (see `statistics.Place`). Players with feedback
+        "bit" and "label" are ranked separately. "" for the references of players with one bit.
     settings, among
-        The settings that differ, as text, chosen on all repetitions, and of how many it was chosen.
+        The settings that differ, as text, chosen on all repetitions, and the number of settings to choose from.
     held_out
-        Whether each repetition is reported at the settings chosen on the half of the repetitions it is not in.
+        Whether each repetition is reported at the settings chosen on the half that does not contain it.
     agree
         Whether both halves chose the same settings.
     mistakes, counted
-        Expected mistakes (what is ranked) and mistakes made, as fractions of the rounds, intervals cut to [0, 1]; where
-        rows of a table repeat, of the rounds that showed a row for the first time.
+        Expected mistakes (which are ranked) and actual mistakes, as fractions of the rounds, with intervals cut to [0,
+        1]. If rows of a table repeat, they refer to the rounds that showed a row for the first time.
     explored
-        Share of the rounds in which the player explored; NaN where it does not count them.
+        Share of the rounds in which the player explored; NaN if it does not count them.
     repeated
-        Expected mistakes on rows seen before, as a fraction of those rounds; NaN where none repeat.
+        Expected mistakes on rows seen before, as a fraction of those rounds; NaN if no rows repeat.
     constant
-        Whether this row is a hindsight reference instead of a player: "most frequent class", "best single action" ...
+        Whether this row is a hindsight reference instead of a player: "most frequent class", "best single action", ...
     below_constant
-        Whether the player made more mistakes than always playing the action that is right most often would have.
+        Whether the player made more mistakes than always playing the action that is right most often.
     cost
-        Mean cost of the chosen actions over the rounds that are ranked; NaN where costs are not known.
+        Mean cost of the chosen actions over the ranked rounds; NaN if costs are not known.
     conditional
-        Whether the expectation is only conditional on the player's internal draws.
+        Whether the expectation is conditional on the player's internal draws.
     relative
-        Expected mistakes minus the loss of the best comparator (`comparator_bound`, nats), None without comparators and
+        Expected mistakes minus the loss of the best comparator (`comparator_bound`, nats); None without comparators and
         if players had different streams.
     ratio
         Expected mistakes divided by the loss of the same comparator; NaN without.
@@ -146,10 +146,11 @@ def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -
 
 @once
 def constant_share(arena: Arena) -> Interval:
-    """Return the share of mistakes of always playing the class most frequent in hindsight, on the streams of the ranked runs.
+    """Return the share of mistakes of always playing the class most frequent in hindsight, on the streams of the ranked
+    runs.
 
-    NaN where the runs were stored before it was counted; no interval where the streams are one table's or depend on the
-    player, so that they are no sample of many.
+    NaN if the runs do not store it. There is no interval if the streams come from one table or depend on the player,
+    because they are then not a sample of many streams.
     """
     streams = arena.reported_final.drop_duplicates("stream_id")
     share = mean_interval(streams["constant"], rounds=arena.ranked_rounds)
@@ -164,9 +165,9 @@ def constant_name(arena: Arena) -> str:
 
 
 def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
-    """Return a ranked table with rows for scale, where their mistakes place them: what is known in hindsight.
+    """Return a ranked table with rows of hindsight references, placed by their mistakes.
 
-    That is "most frequent class", or where several actions may be right all that `engine.anchors` names.
+    The reference is "most frequent class", or if several actions may be right all references of `engine.anchors`.
     """
     none = Interval(math.nan, math.nan, math.nan, 0, "none")
     facts = arena.results.data.get(arena.environment, {})
@@ -187,7 +188,7 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
 
 
 def scale_rows(arena: Arena) -> list[Standing]:
-    """Return the references of a ranked table, fewest mistakes first: no ranks, no differences (NaN)."""
+    """Return the references of a ranked table, in increasing order of mistakes, without ranks and differences (NaN)."""
     rows = standings(arena.scale) if arena.scale is not None else []
     none = Interval(math.nan, math.nan, math.nan, 0, "none")
     return [replace(row, rank="", position=0, behind_first=none, behind_group=none) for row in rows]
@@ -196,7 +197,7 @@ def scale_rows(arena: Arena) -> list[Standing]:
 def summary_rows(results: Results) -> list[Standing]:
     """Return the ranked tables of all environments, one after another, each followed by its references.
 
-    Each has rows for scale, without a rank: what is known in hindsight.
+    Each table has rows of hindsight references, without a rank.
     """
     tables = [(arena, with_constant(arena, standings(arena))) for arena in arenas(results)]
     return [row for arena, listed in tables for row in (*listed, *scale_rows(arena))]
@@ -206,7 +207,7 @@ def summary_rows(results: Results) -> list[Standing]:
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
     """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked.
 
-    The intervals cover all of them at once, as those of the ranks do.
+    The intervals cover all differences simultaneously, as those of the ranks do.
     """
     rows = arena.reported_final
     table = _by_label(rows, "ranked")
@@ -237,7 +238,7 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
     """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats).
 
-    Labels with their own streams have neither: the losses differ, and so cannot be compared.
+    Labels with their own streams have neither, because their losses differ and cannot be compared.
     """
     best, table = best_ball(arena), arena.results.comparators
     if not arena.paired:
@@ -258,8 +259,8 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 def comparator_table(arena: Arena) -> pd.DataFrame:
     """Return the best model's mean loss and mistakes per B, with the largest gap of its streams.
 
-    Where the players of a repetition met one stream, `player` is "all"; else each player has rows of its own, over the
-    streams of the runs it is ranked by.
+    If the players of a repetition had one stream, `player` is "all". Otherwise each player has separate rows, over the
+    streams of its ranked runs.
     """
     final = arena.final.assign(label="all") if arena.paired else arena.reported_final
     streams = final[["label", "stream_id"]].drop_duplicates().rename(columns={"label": "player"})
@@ -276,10 +277,12 @@ def comparator_table(arena: Arena) -> pd.DataFrame:
 
 
 def switching_table(arena: Arena) -> pd.DataFrame:
-    """Return each player's mean expected mistakes and the losses of two comparators in the best ball, where labels change:
-    the best model, and the best sequence of models that switch as often as the labels do.
+    """Return each player's mean expected mistakes and the losses of two comparators, in environments with label
+    changes.
 
-    A player is at its reported settings. "beyond_one" and "beyond_switching" are the mistakes less the loss in nats.
+    The comparators in the best ball are the best model, and the best sequence of models with as many switches as the
+    labels have changes. A player is at its reported settings. "beyond_one" and "beyond_switching" are the mistakes
+    minus the loss in nats.
     """
     columns = [
         "label",
@@ -309,22 +312,21 @@ def switching_table(arena: Arena) -> pd.DataFrame:
 
 
 def best_ball(arena: Arena) -> float:
-    """Return the B whose best models lose least in the mean, NaN without comparators."""
+    """Return the B whose best models have the least mean loss, or NaN without comparators."""
     losses = comparator_table(arena).groupby("norm_bound", as_index=False)["loss_nats"].mean()
     return float(losses["norm_bound"].iloc[int(losses["loss_nats"].argmin())]) if len(losses) else math.nan
 
 
 @once
 def bounds_table(arena: Arena) -> pd.DataFrame:
-    r"""Return, for every setting whose theorem gives a number, the measured mean beside the `guarantee`, loss plus
-    bound.
+    r"""Return the measured mean and the `guarantee`, loss plus bound, for every setting whose theorem gives a number.
 
     Agents: :math:`\mathbb{E}[M] \le \text{loss} + \text{bound}`. Forecasters:
     :math:`\text{log loss} \le \text{loss} + \text{bound}`. Loss and bound are in the unit of the theorem (`unit`), and
-    the comparator is the one of the player's own ball. `verdict` is "exceeded" where the measured mean is above the
-    guarantee, "vacuous" where the guarantee of mistakes (for log loss the bound) is the number of rounds or more, else
-    "holds". Where a theorem does not cover the stream it says so, and bound and guarantee are NaN. It takes the
-    comparator's loss as it is; the best loss in the ball is at most `gap` below.
+    the comparator is that of the player's own ball. `verdict` is "exceeded" if the measured mean is above the
+    guarantee, "vacuous" if the guarantee of mistakes (for log loss the bound) is at least the number of rounds, and
+    "holds" otherwise. If a theorem does not cover the stream, the verdict says so, and bound and guarantee are NaN. The
+    guarantee uses the comparator's loss; the best loss in the ball is at most `gap` below.
     """
     table = arena.relative
     stated = table["bound"].notna() | table["no_bound"].ne("")

@@ -34,7 +34,7 @@ COMPARATOR_COLUMNS = {
 
 
 class NothingFinishedError(UsageError):
-    """A results folder holds no finished run of its current spec."""
+    """A results folder has no finished run of its current spec."""
 
 
 T = TypeVar("T")
@@ -51,9 +51,9 @@ H = TypeVar("H", bound=Remembers)
 
 
 def once(make: Callable[[H], T]) -> Callable[[H], T]:
-    """Cache a function of a `Results` or an arena: tables, figures and sentences of a page share its result.
+    """Cache a function of a `Results` or an arena, so that tables, figures and sentences of a page share its result.
 
-    The result is shared: do not modify it.
+    The shared result must not be modified.
     """
 
     @functools.wraps(make)
@@ -75,27 +75,28 @@ class Results:
     out
         The folder.
     spec
-        spec.toml as it is.
+        The text of spec.toml.
     runs
-        One row per run and checkpoint, as stored, and the columns `settings` (the settings that differ within the
-        label and environment, as text), `gamma` and `norm_bound` (float, NaN where the player has none). What is ranked is
-        in `ranked`, expected mistakes as a share of the rounds that showed a row of a table for the first time (without a
-        table, of all rounds), and `ranked_counted`, mistakes made; `repeated` is the share on rows seen before, NaN where
-        there were none; `constant` the share of mistakes of always the most frequent class, on the same rounds as `ranked`;
-        `cost` the mean cost of the chosen actions on those rounds, NaN where no costs are known.
+        One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
+        within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).
+        `ranked` has the ranked quantity, expected mistakes as a share of the rounds that showed a row of a table for
+        the first time (without a table, of all rounds), and `ranked_counted` the actual mistakes. `repeated` is the
+        share on rows seen before, NaN if there were none. `constant` is the share of mistakes of always playing the
+        most frequent class, on the rounds of `ranked`. `cost` is the mean cost of the chosen actions on those rounds,
+        NaN if no costs are known.
     data
-        Facts about each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); where several
+        Facts about each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); if several
         actions may be right, mistakes `anchor.NAME` and costs `cost.NAME` of the hindsight references.
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
-        How many runs the spec asks for, and how many of them neither finished nor failed yet.
+        The number of runs in the spec, and the number of these that neither finished nor failed so far.
     unreadable
-        Names of damaged files; what stood there alone counts as missing.
+        Names of damaged files; runs that are only in these files count as missing.
     groups
-        The kind of each player ("theory", "practice", "reference" ...), by label.
+        The kind of each player ("theory", "practice", "reference", ...), by label.
     skipped, failures
-        Incompatible pairs; runs that raised, and comparators.
+        Incompatible pairs; runs and comparators that raised an error.
     made
         Cached results of functions decorated with `once`.
     """
@@ -137,7 +138,7 @@ class Results:
         return list(dict.fromkeys(self.runs["label"]))
 
     def references(self) -> list[str]:
-        """Return the labels of players that observe the label, for scale."""
+        """Return the labels of the references, players that observe the label."""
         return list(dict.fromkeys(self.runs.loc[self.runs["kind"] == "reference", "label"]))
 
 
@@ -147,12 +148,12 @@ def load(out: str | os.PathLike[str]) -> Results:
     Parameters
     ----------
     out
-        The results folder of a sweep, as `Sweep.run` or `banditlab run` leaves it.
+        The results folder of a sweep, as written by `Sweep.run` or `banditlab run`.
 
     Raises
     ------
     UsageError
-        `out` is not a results folder, has another store format, or (`NothingFinishedError`) holds no finished run of its
+        `out` is not a results folder, has another store format, or (`NothingFinishedError`) has no finished run of its
         current spec.
     """
     out = Path(out)
@@ -182,13 +183,13 @@ def load(out: str | os.PathLike[str]) -> Results:
 
 
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table whose texts are Python's: a report takes thousands of small groups, which Arrow's texts make slow."""
+    """Return a table with Python texts, because Arrow's texts are slow for the many small groups of a report."""
     texts = {name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)}
     return frame.astype(texts).copy()  # in few blocks: from a hundred on, each column that is added makes pandas warn
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add what is ranked: mistakes on rounds that show a row for the first time."""
+    """Add the ranked quantity: mistakes in rounds that show a row for the first time."""
     numbers = {name: runs[name].astype(float) for name in ("round", "expected_mistakes", *COUNTED)}
     first, wrong = numbers["first_sight_rounds"], numbers["first_sight_expected_mistakes"]
     again = numbers["round"] - first
@@ -210,7 +211,9 @@ def _comparators(table: pa.Table | None) -> pd.DataFrame:
 
 
 def runnable_spec(text: str) -> str:
-    """Return a stored spec without what the store added ([store] and [versions]), so that it can be run again."""
+    """Return a stored spec without the parts that the store added ([store] and [versions]), so that it can be run
+    again.
+    """
     lines, inside = [], False
     for line in text.splitlines():
         if line.startswith("["):

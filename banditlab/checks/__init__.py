@@ -1,4 +1,4 @@
-"""Public conformance checks: does a forecaster, an agent or an environment satisfy its contract?
+"""Public conformance checks of whether a forecaster, an agent or an environment satisfies its contract.
 
     for check in check_agent(MyAgent):
         check()                          # raises CheckFailed with a one-line reason
@@ -6,14 +6,15 @@
     for result in run_checks(MyAgent):   # or all of them, as results
         print(result)
 
-A class to which a check does not apply sets `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`: the check
-is then reported as excluded, with that reason. The command line's `banditlab check ID|FILE` runs the same checks.
+A class to which a check does not apply sets, for example,
+`excluded_checks = {"bounded_memory": "keeps a replay buffer"}`. The check is then reported as excluded, with that
+reason. The command `banditlab check ID|FILE` runs the same checks.
 
-subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are its constructor's;
-path is a Python file as a lab has it, id_ what `banditlab list` shows.
+subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are those of its
+constructor. path is a Python file as in a lab, and id_ an id as in `banditlab list`.
 
-Functions that look something up raise UsageError where there is no such file or id, or it cannot be loaded. Calling a check
-raises CheckFailed or CheckExcluded; in a result they are its status and reason.
+Functions that look up a file or an id raise a UsageError if it does not exist or cannot be loaded. Calling a check
+raises CheckFailed or CheckExcluded; a result has them as its status and reason.
 """
 
 from __future__ import annotations
@@ -83,14 +84,14 @@ _BY_KIND = {"agents": check_agent, "boosters": check_agent, "forecasters": check
 
 
 def check_gymnasium(name: str, **settings: Any) -> Iterator[CheckResult]:
-    """Yield the results of checking an environment of Gymnasium, one at a time: can it be played here, and what does it lack?
+    """Yield the results of the checks of a Gymnasium environment: whether it can be played here, and what is missing.
 
     Parameters
     ----------
     name
-        As `gymnasium.make` takes it, for instance "buffalo_gym:ContextualBandit-v0".
+        The name for `gymnasium.make`, for instance "buffalo_gym:ContextualBandit-v0".
     settings
-        Of `banditlab.envs.GymnasiumEnv`: options, label_key, right_above.
+        Settings of `banditlab.envs.GymnasiumEnv`: options, label_key, right_above.
     """
     from banditlab.checks._gymnasium import FOREIGN, foreign_probe
 
@@ -98,16 +99,16 @@ def check_gymnasium(name: str, **settings: Any) -> Iterator[CheckResult]:
 
 
 def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings: Any) -> list[CheckResult]:
-    """Run every check that concerns the subject and return the results.
+    """Run every check that applies to the subject and return the results.
 
     Parameters
     ----------
     subject
         A class of player or environment, a `functools.partial` of one, or a factory (then `kind` is needed).
     kind
-        "agents", "boosters", "forecasters" or "envs"; found from the class where there is one.
+        "agents", "boosters", "forecasters" or "envs"; for a class it is detected.
     settings
-        Constructor settings to check it at, for instance those without a default.
+        Constructor settings for the checks, for instance those without a default.
     """
     return list(_one_by_one(subject, kind, settings))
 
@@ -147,12 +148,12 @@ def _without_default(cls: Any) -> set[str]:
 
 
 def check_file(path: str | Path) -> Iterator[CheckResult]:
-    """Yield the results of checking every player and environment that a file defines; it is loaded as a lab's files are.
+    """Yield the results of checking every player and environment that a file defines; it is loaded like a lab's files.
 
     Raises
     ------
     UsageError
-        No such file, it fails to import, or it defines nothing with an `id`.
+        The file does not exist, cannot be imported, or defines nothing with an `id`.
     """
     from banditlab.registry import classes_of, load_file
 
@@ -187,12 +188,14 @@ def _unfinished(cls: Any) -> CheckResult:
 
 
 class _ForEver(BaseException):
-    """Raised within a file's own code, which may catch every Exception."""
+    """An exception raised within a file's own code, which may catch every Exception."""
 
 
 @contextlib.contextmanager
 def _not_for_ever(path: str) -> Iterator[None]:
-    """Raise a UsageError where what is run takes longer than a plug-in's import may; on Windows and in threads it may."""
+    """Raise a UsageError if the block takes longer than a plug-in's import may; there is no limit on Windows and in
+    threads.
+    """
     seconds = limit(PLUGIN_SECONDS)
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -213,12 +216,12 @@ def _not_for_ever(path: str) -> Iterator[None]:
 
 
 def _own(module: Any, kind: Callable[[Any], bool]) -> list[Any]:
-    """Return the things of a kind that a module itself defines."""
+    """Return the classes of a kind that a module itself defines."""
     return [thing for thing in vars(module).values() if kind(thing) and thing.__module__ == module.__name__]
 
 
 def _without_id(module: Any) -> str:
-    """Return which classes of a file seem to be meant and lack an id, or ""."""
+    """Return text on classes of a file that lack an id but seem to be meant, or ""."""
     functions = [thing.__name__ for thing in _own(module, inspect.isfunction) if hasattr(thing, "id")]
     if functions:
         return f"; {', '.join(functions)} is a function: a plug-in is a class"
@@ -233,7 +236,7 @@ def check_id(id_: str, **settings: Any) -> Iterator[CheckResult]:
     Raises
     ------
     UsageError
-        An unknown id (the nearest right one is named), or a plug-in that cannot be loaded.
+        The id is unknown (the message suggests the nearest), or a plug-in cannot be loaded.
     """
     from banditlab.registry import KINDS, registry
 

@@ -1,4 +1,4 @@
-"""Checks of an agent: true probabilities, exactly two uniforms per round, one bit of feedback (or, for scale, the label)."""
+"""Checks of an agent: true probabilities, exactly two uniforms per round, and one bit of feedback (or the label)."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def decisions(probe: PlayerProbe) -> None:
 
 
 def _wrong(decision: Any, K: int) -> str:
-    """Return what is wrong with an answer and what the contract demands, or ""."""
+    """Return what is wrong with a decision and what the contract requires, or ""."""
     if not isinstance(decision, Decision):
         return f"act returned a {type(decision).__name__}: it must return a Decision(action, probabilities)"
     a, p = decision.action, decision.probabilities
@@ -165,7 +165,7 @@ def late_feedback(probe: PlayerProbe) -> None:
 
 
 def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]]:
-    """Play on with one more act, on another context, between each act and its learn; return the decisions."""
+    """Play with one more act, at another context, between each act and its learn; return the decisions."""
     played = []
     for x, label, another in zip(X, y, others):
         decision = agent.act(read_only(x))
@@ -176,7 +176,7 @@ def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]
 
 
 def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
-    """Play with feedback that comes DELAY rounds late, and for every third round never."""
+    """Play with feedback that arrives DELAY rounds late, and for every third round never."""
     waiting: list[tuple[int, Decision]] = []
     for t in range(len(X)):
         try:

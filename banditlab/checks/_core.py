@@ -1,4 +1,4 @@
-"""A check is a named function of a probe that returns, or raises with one line: what was wrong and what is required."""
+"""A check is a named function of a probe that returns, or raises an error that says what is wrong and what is required."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ Status = Literal["passed", "failed", "excluded"]
 
 
 class CheckFailed(BanditlabError):
-    """The subject violates its contract; the message states how, and what the contract requires."""
+    """The subject violates its contract; the message says how, and what the contract requires."""
 
 
 class CheckExcluded(BanditlabError):
-    """The check does not concern this subject; the message is the written reason."""
+    """The check does not apply to this subject; the message is the reason."""
 
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The outcome of one check on one subject. A passed check may carry a note on how it was probed."""
+    """The outcome of one check on one subject. A passed check may have a note on how it was probed."""
 
     subject: str
     """What was checked, as the file, id or class is called."""
@@ -41,7 +41,7 @@ class CheckResult:
 
 
 class Probe(Protocol):
-    """The argument of every check: the subject's name, a note on how it is probed, the exclusions it declares."""
+    """The argument of every check: the subject's name, a note on how it is probed, and the exclusions that it declares."""
 
     name: str
     note: str
@@ -53,7 +53,7 @@ P = TypeVar("P", bound=Probe)
 
 @dataclass(frozen=True)
 class Check(Generic[P]):
-    """One named check, bound to its subject. Calling it raises CheckFailed, CheckExcluded or what the subject does."""
+    """One named check of a subject. Calling it raises CheckFailed, CheckExcluded or an error of the subject."""
 
     function: Callable[[P], None]
     """What is run; its docstring is the contract."""
@@ -76,7 +76,7 @@ class Check(Generic[P]):
         self.function(self.probe)
 
     def result(self) -> CheckResult:
-        """Run the check; whatever it raises becomes a result."""
+        """Run the check, and return its outcome or its error as a result."""
         try:
             self()
         except CheckExcluded as error:
@@ -97,19 +97,19 @@ def bound_checks(functions: tuple[Callable[[P], None], ...], probe: P) -> Iterat
 
 
 def fail(message: str) -> NoReturn:
-    """Say what was wrong and what the contract demands."""
+    """Raise CheckFailed with what is wrong and what the contract requires."""
     raise CheckFailed(message)
 
 
 def _advice(error: Exception) -> str:
-    """Return advice on an error of Python's own whose text gives none."""
+    """Return advice on an error of Python whose text has none."""
     if isinstance(error, ValueError) and "read-only" in str(error):
         return " (an array that is handed in must not be written to: copy it first)"
     return ""
 
 
 def one_line(error: BaseException) -> str:
-    """Return "Type: text" of an error on one line, cut short where it is long (a compiler's)."""
+    """Return "Type: text" of an error on one line, shortened if it is long (such as a compiler's)."""
     text = textwrap.shorten(str(error), width=200, placeholder=" ...")
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
@@ -120,7 +120,7 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
     Raises
     ------
     CheckFailed
-        An unknown check, or an empty reason.
+        A check is unknown, or a reason is empty.
     """
     exclusions = dict(getattr(cls, "excluded_checks", {}))
     known = [function.__name__ for function in functions]
@@ -133,7 +133,7 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
 
 
 def require_metadata(cls: Any) -> None:
-    """Fail where a class lacks one of id, summary, reference and version."""
+    """Fail if a class lacks one of id, summary, reference and version."""
     for name in ("id", "summary", "reference"):
         value = getattr(cls, name, "")
         if not (isinstance(value, str) and value.strip() and "\n" not in value):
@@ -143,7 +143,7 @@ def require_metadata(cls: Any) -> None:
 
 
 def require_setting(parameter: inspect.Parameter) -> None:
-    """Fail where a parameter of a constructor is no setting: keyword-only, with an annotation."""
+    """Fail if a parameter of a constructor is not a setting: keyword-only, with an annotation."""
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
     if parameter.annotation is inspect.Parameter.empty:

@@ -1,4 +1,4 @@
-"""Checks of an environment: Gymnasium's contract, the hidden label, one stream for every path."""
+"""Checks of an environment: Gymnasium's interface, the hidden label, and one stream for every way of playing."""
 
 from __future__ import annotations
 
@@ -44,13 +44,15 @@ class EnvProbe:
     exclusions: dict[str, str]
 
     def make(self, horizon: int = HORIZON) -> Any:
-        """Return a fresh environment."""
+        """Return a new environment."""
         return self.subject(horizon=horizon)
 
 
 @dataclass(frozen=True)
 class Episode:
-    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's flags."""
+    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's
+    flags.
+    """
 
     contexts: NDArray[np.float64]
     labels: NDArray[np.int64]
@@ -85,7 +87,7 @@ def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
 
 
 def _finished_round(base: Any) -> Any:
-    """Return the label of the round just finished, or its bits, or -1 where neither is known."""
+    """Return the label of the round just finished, or its bits, or -1 if neither is known."""
     if getattr(base, "several_right", False):
         return base.right()
     return base.label() if _labelled(base) else -1
@@ -105,7 +107,7 @@ def _actions(env: Any, seed: int = 0, horizon: int = HORIZON) -> Any:
 
 
 def _blocks(env: Any, rounds: int, size: int, seed: int = SEED) -> tuple[Any, Any]:
-    """Return the stream (X, y) that `blocks` yields, sparse blocks made dense."""
+    """Return the stream (X, y) that `blocks` yields, with sparse blocks made dense."""
     env.reset(seed=seed)
     blocks = list(env.unwrapped.blocks(rounds, size))
     X = np.concatenate([x.toarray() if hasattr(x, "toarray") else np.asarray(x) for x, _ in blocks])
@@ -136,7 +138,7 @@ def env_settings(probe: EnvProbe) -> None:
 
 
 def _resolved(env: Any, name: str) -> Any:
-    """Return a setting's resolved value: from `params()` where that is defined, else the attribute."""
+    """Return a setting's resolved value, from `params()` if that is defined, otherwise from the attribute."""
     try:
         return env.params()[name] if hasattr(env, "params") and name != "horizon" else getattr(env, name)
     except (AttributeError, KeyError):

@@ -1,4 +1,4 @@
-"""Checks of an environment that others wrote for Gymnasium: can it be played here, and what does it lack?"""
+"""Checks of a Gymnasium environment from another package: whether it can be played here, and what is missing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SEED = 7
 
 @dataclass
 class ForeignProbe:
-    """An environment's name and the settings it is to be played at."""
+    """An environment's name and the settings with which it is played."""
 
     cls: Any
     """`GymnasiumEnv`, which the registry knows."""
@@ -29,17 +29,17 @@ class ForeignProbe:
     exclusions: dict[str, str] = field(default_factory=dict)
 
     def make(self, horizon: int = ROUNDS) -> Any:
-        """Return the environment; a UsageError where it cannot be made."""
+        """Return the environment, or raise a UsageError if it cannot be created."""
         return self.cls(name=self.name, horizon=horizon, **self.settings)
 
     @cached_property
     def env(self) -> Any:
-        """The environment, made once."""
+        """The environment, created once."""
         return self.make()
 
     @cached_property
     def shown(self) -> list[tuple[int, float | None, dict[str, Any]]]:
-        """Return (action, reward, info) of rounds of uniform actions."""
+        """Return (action, reward, info) of each round with uniform actions."""
         return list(self.env.peek(ROUNDS, SEED))
 
     @property
@@ -49,7 +49,7 @@ class ForeignProbe:
 
 
 def foreign_probe(name: str, settings: dict[str, Any]) -> ForeignProbe:
-    """Return the probe of an environment at settings of `GymnasiumEnv`; unknown ones are refused."""
+    """Return the probe of an environment with settings of `GymnasiumEnv`; unknown settings are rejected."""
     cls = registry().load("envs", "banditlab/Gymnasium-v0")
     known = set(cls.own_settings()) - {"name"}
     for setting in settings:
@@ -119,7 +119,7 @@ def labels(probe: ForeignProbe) -> None:
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:
-    """Return an entry of info that is always an action, and the one played whenever the reward was the largest."""
+    """Return an entry of info that is always an action, and equal to the action whenever the reward was the largest."""
     K = probe.env.problem.n_classes
     best = max(probe.rewards, default=0.0)
     for name in probe.shown[0][2]:
@@ -133,7 +133,9 @@ def _looks_like_labels(probe: ForeignProbe) -> str:
 
 
 def _played(probe: ForeignProbe) -> tuple[list[Any], str]:
-    """Return contexts and bits of an episode of uniform actions as the package plays it, and why it ended early, if it did."""
+    """Return contexts and bits of an episode of uniform actions as played by the package, and the reason if it ended
+    early.
+    """
     rng, found = np.random.default_rng(SEED), []
     env = probe.make()
     try:

@@ -1,4 +1,4 @@
-"""Checks of what agents and forecasters share: metadata, settings, seeds, memory, saving, and who owns an array."""
+"""Checks that agents and forecasters share: metadata, settings, seeds, memory, saving, and the ownership of arrays."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small problem on which players are checked, and the loops the checks drive them through."""
+"""The small problem on which players are checked, and the loops in which the checks play them."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class PlayerProbe:
     exclusions: dict[str, str]
 
     def make(self, seed: int = 1) -> Any:
-        """Return a fresh player."""
+        """Return a new player."""
         return self.subject(self.problem, np.random.default_rng(seed))
 
     @property
@@ -51,9 +51,9 @@ class PlayerProbe:
 
 
 def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) -> PlayerProbe:
-    """Return the probe for a class or factory `(problem, rng) -> player`: K = 3, or K = 2 where three are too many.
+    """Return the probe for a class or factory `(problem, rng) -> player`, with K = 3, or K = 2 if three are too many.
 
-    `checks_of(class)` are the checks its exclusions may name.
+    `checks_of(class)` returns the checks that the class may exclude.
 
     Raises
     ------
@@ -82,7 +82,9 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
 
 
 def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
-    """Return what a wrapped player is excluded from, where the wrapper has the same check: its memory is part of it."""
+    """Return the exclusions of a wrapped player for the checks of its wrapper, because its memory is part of the
+    wrapper's.
+    """
     if player.wraps is None:
         return {}
     known, inner = {check.__name__ for check in checks}, player.inner
@@ -104,7 +106,7 @@ def planted_stream(problem: Problem, rounds: int = LONG) -> tuple[Floats, NDArra
 
 
 def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:
-    """Let an agent learn from a round: the bit, or the label where it is a label agent."""
+    """Update an agent with a round: with the bit, or with the label if it is a label agent."""
     agent.learn(context, decision, int(label) if isinstance(agent, LabelAgent) else bool(decision.action == label))
 
 

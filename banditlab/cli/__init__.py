@@ -1,4 +1,4 @@
 """The command line: `banditlab run, compare, status, report, list, describe, check, new`.
 
-Reads arguments and prints; what it shows is computed by the other rooms, none of which imports it.
+This package reads arguments and prints. Other packages compute the output, and none of them imports this one.
 """

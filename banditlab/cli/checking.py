@@ -1,4 +1,4 @@
-"""What `banditlab check` prints: a line each, up to the first broken contract, and how to fix it."""
+"""The output of `banditlab check`: one line per check, up to the first violated contract, and how to fix it."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from banditlab.errors import UsageError
 
 
 def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> int:
-    """Run the conformance checks of an id, a file or an environment of Gymnasium, print each; return 1 if one failed.
+    """Run the conformance checks of an id, a file or a Gymnasium environment, and print each; return 1 if one failed.
 
-    The first one that fails is the last one run, unless `every` is wanted: what is behind it often fails of the same.
+    The run ends at the first failed check unless `every` is set, because later checks often fail for the same reason.
     """
     out = rich.console.Console()
     passed = failed = 0
@@ -41,7 +41,9 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
 def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:
     if subject.endswith(".py") or Path(subject).is_file():
         if settings:
-            raise UsageError("--set: a file is checked at its defaults; check the id of one of its classes instead")
+            raise UsageError(
+                "--set: a file is checked with default settings; check the id of one of its classes instead"
+            )
         return check_file(subject)
     if ":" in subject:
         return check_gymnasium(subject, **settings)

@@ -1,5 +1,6 @@
-"""The output of the command line: progress, tables, lists; on a terminal with colours and a bar, elsewhere as plain
-lines."""
+"""The output of the command line: progress, tables and lists, on a terminal with colours and a bar, else as plain
+lines.
+"""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ WIDE = 100  # columns of a terminal whose progress line has room for a rate
 
 
 class Console:
-    """Runs sweeps and reports with a person watching; `notes` are the survey's of a comparison's table."""
+    """Runs sweeps and reports with output for a person; `notes` are remarks on the table of a comparison."""
 
     def __init__(self, notes: Sequence[Any] = ()) -> None:
         self.out, self.notes = rich.console.Console(), notes
@@ -43,9 +44,10 @@ class Console:
     def run_sweep(
         self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
     ) -> int:
-        """Run with the options of `Sweep.run`, then write the report if wanted and print the ranked table.
+        """Run with the options of `Sweep.run`, then write the report if requested and print the ranked table.
 
-        `live` is the port of a page that shows the running sweep, 0 for a free one, None for no page. Return the exit code.
+        `live` is the port of a page that shows the running sweep, 0 for a free port, or None for no page. Returns the
+        exit code.
         """
         Store(folder)  # a folder that cannot be used is refused before anything else
         if live is None:
@@ -89,7 +91,7 @@ class Console:
         return 1 if result.failures else 0
 
     def report(self, folder: Path) -> None:
-        """Print the ranked table of a results folder, write its report, and print where that is."""
+        """Print the ranked table of a results folder, write its report, and print the path of the report."""
         from banditlab.analysis import load, summary_rows, write_report
         from banditlab.analysis.across import across
         from banditlab.analysis.alerts import alerts
@@ -109,7 +111,7 @@ class Console:
 
     @contextlib.contextmanager
     def _shown(self) -> Iterator[Callable[[Progress], None]]:
-        """Give what shows the progress: a bar on a terminal, lines elsewhere."""
+        """Return the display of the progress: a bar on a terminal, lines elsewhere."""
         if not self.out.is_terminal:
             yield _PlainLines(self.out)
             return
@@ -134,7 +136,7 @@ class Console:
 
 
 def announced(sweep: Sweep) -> Iterator[str]:
-    """Yield what a sweep plays, on what, and what it leaves out."""
+    """Yield lines on the players and environments of a sweep, and on the pairs that it leaves out."""
     from banditlab.analysis.formats import facts_of_data
 
     plan = sweep.plan
@@ -165,7 +167,7 @@ def announced(sweep: Sweep) -> Iterator[str]:
 
 
 def _ended(result: Result, folder: Path) -> Iterator[str]:
-    """Yield what came of a sweep but its failures."""
+    """Yield lines on the result of a sweep, without its failures."""
     if result.kept:
         yield f"notice: this folder held the report of another comparison, which is kept in {result.kept}"
     yield from (f"notice: {notice}" for notice in result.notices)
@@ -174,7 +176,7 @@ def _ended(result: Result, folder: Path) -> Iterator[str]:
 
 
 def _failed(result: Result) -> Iterator[str]:
-    """Yield a line for each failure, and where the tracebacks are."""
+    """Yield a line for each failure, and the location of the tracebacks."""
     for failure in result.failures:
         settings = ", ".join(f"{k}={v}" for k, v in failure["settings"].items())
         what = f"{failure['player']}({settings})" if settings else failure["player"]
@@ -207,7 +209,7 @@ class _PlainLines:
 
 
 class _Notices:
-    """What comes up while a sweep runs, each line once."""
+    """The notices of a running sweep, each line once."""
 
     def __init__(self, out: rich.console.Console) -> None:
         self.out, self.said = out, 0
@@ -219,7 +221,7 @@ class _Notices:
 
 
 def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
-    """Print what a sweep would do, what of it `folder` has already, and how long the rest should take."""
+    """Print the runs of a sweep, those that `folder` already has, and an estimate of the remaining time."""
     out = rich.console.Console()
     _say_all(out, announced(sweep))
     check_format(folder)
@@ -246,7 +248,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
 
 
 def _estimated(sweep: Sweep, play: float, jobs: int, whole: bool) -> str:
-    """Return what is left of the play (core-seconds), the comparators, and both with so many jobs."""
+    """Return the remaining core-seconds of runs and of comparators, and the time of both with `jobs` processes."""
     n = sum(len(run.checkpoints) for run in sweep.plan.streams().values()) * len(sweep.balls)
     compared = sweep.estimate_comparators() if n else 0.0
     parts = [f"{_long(play)} of play"]
@@ -269,13 +271,13 @@ def _long(seconds: float) -> str:
 
 
 def _minutes(seconds: float) -> str:
-    """Return minutes with two decimals, and "<0.01" for less than that."""
+    """Return minutes with two decimals, or "<0.01" for less."""
     minutes = seconds / 60
     return f"{minutes:.2f}" if minutes >= 0.01 or seconds == 0 else "<0.01"
 
 
 def print_status(folder: Path) -> int:
-    """Print what a results folder holds; return 1 if runs are missing or failed."""
+    """Print the contents of a results folder; return 1 if runs are missing or failed."""
     from banditlab.results.schema import FORMAT, SUMS
 
     plan, damaged = read_plan(folder), damaged_files(folder)
@@ -297,7 +299,7 @@ def print_status(folder: Path) -> int:
 
 
 def watch_status(folder: Path, every: float) -> None:
-    """Say in a line every few seconds how far a sweep is, which another process plays, until nothing is missing."""
+    """Print the progress of a sweep of another process, a line every few seconds, until nothing is missing."""
     out = rich.console.Console()
     began: tuple[float, int] | None = None
     while True:

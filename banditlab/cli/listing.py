@@ -1,4 +1,4 @@
-"""What `banditlab list` and `banditlab describe` print."""
+"""The output of `banditlab list` and `banditlab describe`."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ EXAMPLE = (10, 3, 1.0, 10_000)
 
 
 def print_list(kind: str) -> None:
-    """Print every registered thing of a kind, a line each; what cannot be loaded gets its reason below."""
+    """Print every registered class of a kind, one line each, with the reason below a class that cannot be loaded."""
     if kind not in (*KINDS, "bounds"):
-        raise UsageError(f"nothing is listed as {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
+        raise UsageError(f"there is no list of {kind!r}{nearest(kind, (*KINDS, 'bounds'))}")
     out = rich.console.Console()
     if not out.is_terminal:
         out = rich.console.Console(width=UNWRAPPED)
@@ -63,24 +63,24 @@ def print_list(kind: str) -> None:
 
 
 def _heading(cls: Any) -> str:
-    """Return what an agent is listed under; one that learns nothing is there for scale too."""
+    """Return the heading of an agent in the list; an agent without updates is a reference."""
     group = str(getattr(cls, "group", ""))
     return GROUPS.get("reference" if group == "baseline" else group, group)
 
 
 def _summary(cls: Any) -> str:
-    """Return the one line of a class, which says so where the library it needs is not installed."""
+    """Return the one-line summary of a class, with a note if a library that it needs is not installed."""
     needs = f" (needs {', '.join(missing(cls))})" if missing(cls) else ""
     return f"{without_dollars(str(getattr(cls, 'summary', '')))}{needs}"
 
 
 def missing(cls: Any) -> list[str]:
-    """Return the modules a class needs (`requires`) that are not installed; nothing is imported."""
+    """Return the modules that a class needs (`requires`) and that are not installed, without importing any."""
     return missing_modules(getattr(cls, "requires", ()))
 
 
 def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[str, str, str]]]) -> None:
-    """Print rows under their headings, in columns that are the same everywhere."""
+    """Print rows under their headings, with equal columns in all sections."""
     every = [row for rows in sections.values() for row in rows]
     width = max((len(row[0]) for row in every), default=0)
     for i, (heading, rows) in enumerate(sections.items()):
@@ -95,7 +95,7 @@ def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[st
 
 
 def _list_bounds(out: rich.console.Console) -> None:
-    """Print two paragraphs a bound: name, unit, source and adversary, then the summary, indented."""
+    """Print two paragraphs per bound: name, unit, source and adversary, then the summary, indented."""
     from banditlab.bounds import THEOREMS
 
     for t in THEOREMS.values():
@@ -106,7 +106,7 @@ def _list_bounds(out: rich.console.Console) -> None:
 
 
 def print_description(id_: str) -> None:
-    """Print docstring, settings, source and version of the player or environment, and the bound, of this name."""
+    """Print docstring, settings, source, version and bound of the player or environment with this name."""
     from banditlab.bounds import THEOREMS
 
     out = rich.console.Console()
@@ -156,7 +156,7 @@ PLAIN = {
 
 
 def without_latex(docstring: str) -> str:
-    r"""Return a docstring whose formulas are plain text: `\|U\|_F \le D` becomes `||U||_F <= D`."""
+    r"""Return a docstring with formulas as plain text: `\|U\|_F \le D` becomes `||U||_F <= D`."""
     text = re.sub(r":math:`([^`]*)`", lambda found: _formula_without_latex(found[1]), docstring)
     blocks = re.split(r"^ *\.\. math::\n\n((?: +.*\n|\n)+)", text + "\n", flags=re.MULTILINE)
     return "".join(_formula_without_latex(block) if i % 2 else block for i, block in enumerate(blocks)).removesuffix(
@@ -165,7 +165,7 @@ def without_latex(docstring: str) -> str:
 
 
 def without_dollars(prose: str) -> str:
-    """Return a line of prose, such as a theorem's hypotheses, whose formulas, `$...$`, are plain text."""
+    """Return a line of prose, such as a theorem's hypotheses, with the formulas `$...$` as plain text."""
     return re.sub(r"\$(\S(?:[^$\n]*\S)?)\$", lambda found: _formula_without_latex(found[1]), prose)
 
 
@@ -176,12 +176,12 @@ def _formula_without_latex(latex: str) -> str:
 
 
 def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
-    """Return a player at its defaults, the problem of ordinary size it meets, two classes if it must, and its bound there.
+    """Return a player with default settings, its example problem (with two classes if needed), and its bound there.
 
     Raises
     ------
     BanditlabError, TypeError
-        It cannot be built at its defaults, or its bound there cannot be worked out.
+        The player cannot be built with default settings, or its bound cannot be computed.
     """
     d, K, R, T = EXAMPLE
     try:
@@ -192,7 +192,7 @@ def bound_at_the_example(cls: Any) -> tuple[Any, Problem, float | None]:
 
 
 def bound_line(cls: Any) -> str:
-    """Return what a player's theorem gives at its defaults on a problem of ordinary size, in one line."""
+    """Return one line with the value of a player's theorem for default settings and an example problem."""
     if missing(cls):
         return f"needs {', '.join(missing(cls))}: {install_command(missing(cls))}"
     try:

@@ -1,7 +1,7 @@
-"""`banditlab run --live`: a page on this machine alone that shows a sweep while it plays.
+"""`banditlab run --live`: a page, reachable from this machine only, that shows a running sweep.
 
-The page asks for what is new every two seconds; results are read when it asks, at most a tenth of the time, and never where
-no page is open. It ends with the sweep: a page that is open is told how the sweep ended first.
+The page requests new data every two seconds. Results are read for a request only, and for at most a tenth of the time.
+The server ends with the sweep, after an open page has received the outcome.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ LINGER = 5.0
 
 
 class Live:
-    """The live page of one sweep: a server in a separate thread, from the start to `close`.
+    """The live page of one sweep: a server in a separate thread, from the start until `close`.
 
     Parameters
     ----------
     name, plan, folder
-        What the sweep is called, what is played, and where its results are.
+        The name of the sweep, its plan, and the folder of its results.
     port
-        0 takes a free one.
+        The port; 0 takes a free one.
 
     Raises
     ------
     UsageError
-        A port that is in use, or not allowed.
+        The port is in use, or is not allowed.
     """
 
     def __init__(self, name: str, plan: Plan, folder: Path, port: int = 0) -> None:
@@ -66,7 +66,7 @@ class Live:
 
     @property
     def url(self) -> str:
-        """The page's address; the server answers requests with the secret part only."""
+        """The page's address; the server answers only requests with the secret part."""
         return f"http://{HOST}:{self._server.server_address[1]}/{self.secret}/"
 
     def finish(self, how: str) -> None:
@@ -83,7 +83,7 @@ class Live:
         self._thread.join(5.0)
 
     def part(self) -> str:
-        """Return what of the page changes, as HTML."""
+        """Return the changing part of the page, as HTML."""
         from banditlab.analysis.live import live_part
 
         self._asked = time.monotonic()
@@ -105,7 +105,7 @@ class Live:
         return live_page(self.name, self.part())
 
     def _progress_words(self) -> tuple[str, tuple[int, int]]:
-        """Return where the sweep stands as a sentence, and how much of how much is done."""
+        """Return the state of the sweep as a sentence, and the finished and total amounts of work."""
         progress = self.progress
         if progress is None:
             return "starting", (0, 1)
@@ -117,7 +117,7 @@ class Live:
         return [] if self.progress is None else list(self.progress.notices)
 
     def _read(self) -> None:
-        """Read the results again. If they cannot be read, the page shows the reason and the last ranking."""
+        """Read the results again; if they cannot be read, the page shows the reason and the last ranking."""
         from banditlab.analysis.live import ranking_so_far
         from banditlab.analysis.tables import load
 
@@ -135,7 +135,7 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
     from banditlab.analysis.live import live_policy
 
     class Handler(BaseHTTPRequestHandler):
-        """Answers GET for two addresses and nothing else."""
+        """A handler that answers GET requests for two addresses only."""
 
         protocol_version = "HTTP/1.0"  # no connection outlives its answer, so that none outlives the sweep
         timeout = 30
@@ -166,6 +166,6 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Say nothing: the terminal shows the sweep."""
+            """Print nothing, because the terminal shows the sweep."""
 
     return Handler

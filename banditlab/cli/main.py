@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Exit 0: done; 1: finished, something failed; 2: the request was wrong."""
+"""The command line: parse, call, print. Exit codes: 0, done; 1, finished with failures; 2, the request was wrong."""
 
 from __future__ import annotations
 
@@ -204,9 +204,9 @@ def _run_or_estimate(
 
     live = (given["live_port"] or 0) if given["live"] or given["live_port"] else None
     if given["cluster"] is not None and given["jobs"] is not None:
-        raise UsageError("-j is for this machine; a cluster plays on all its workers")
+        raise UsageError("-j applies to this machine; a cluster plays on all its workers")
     if given["dry_run"] and live is not None:
-        raise UsageError("--live shows a running sweep, --dry-run runs none; give one of them")
+        raise UsageError("--live shows a running sweep, and --dry-run plays none; give one of them")
     sweep, jobs = Sweep(spec, where=where), given["jobs"] or os.cpu_count() or 1
     folder = given["out"] or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if given["dry_run"]:
@@ -351,9 +351,10 @@ def prune(
     log: LogArgument,
     before: Annotated[str, typer.Option(help="Date, or date and time (ISO 8601). Without a time zone it is UTC.")],
 ) -> None:
-    """Remove the events before a date from a log. The policy's state and the counts of decisions and feedback stay.
+    """Remove the events before a date from a log. The policy's state and the counts of decisions and feedback do not
+    change.
 
-    Feedback on a decision that was removed is refused as unknown. Stop the server first.
+    Feedback on a removed decision is rejected as unknown. Stop the server first.
     """
     from banditlab.cli.policies import prune as prune_
 
@@ -377,10 +378,10 @@ def forget(
     log: LogArgument,
     person: Annotated[str, typer.Argument(metavar="KEY=VALUE", help="The person, by the key of `serve --person`.")],
 ) -> None:
-    """Blank the contexts of one person's decisions in a log. Actions, distributions and feedback stay.
+    """Remove the contexts of one person's decisions from a log. Actions, distributions and feedback remain.
 
-    What the agent learnt from them stays in the policy's state. The decisions cannot be played again, so a snapshot
-    that covers all events is written first. Later feedback on them is counted, not learnt from. Stop the server first.
+    Past updates with these decisions remain in the policy's state. The decisions cannot be replayed, so that a snapshot
+    that covers all events is written first. Later feedback on them is counted without an update. Stop the server first.
     """
     from banditlab.cli.policies import forget as forget_
 
@@ -550,14 +551,14 @@ def _print_made(made: Any) -> None:
 
 
 def _lab_here() -> Path | None:
-    """Return the folder one stands in where it is a lab: it has runs/, and Python files in agents/ or envs/."""
+    """Return the working folder if it is a lab: it has runs/, and Python files in agents/ or envs/."""
     here = Path(".")
     found = (here / "runs").is_dir() and any(any((here / name).glob("*.py")) for name in ("agents", "envs"))
     return here.resolve() if found else None
 
 
 def _open_labs(folders: list[str] | None, here: Path | None = None) -> None:
-    """Open the labs that were named, or else the one the working folder lies in, or else `here`."""
+    """Open the given labs, or else the lab that contains the working folder, or else `here`."""
     from banditlab.registry import lab_around, printable, refuse_exposed, registry
 
     for folder in folders or ():
@@ -579,7 +580,7 @@ def _exit(message: object, code: int = 2) -> NoReturn:
 
 
 def main() -> None:
-    """Run the command line and exit. Whatever is wrong with a request is one line and exit code 2."""
+    """Run the command line and exit; an error in a request is reported in one line with exit code 2."""
     # With `python -E` children would not see SAFE_PATH.
     if sys.flags.ignore_environment and not sys.flags.safe_path:
         os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])

@@ -1,4 +1,4 @@
-"""`banditlab notebook`: a notebook written, executed and opened."""
+"""`banditlab notebook`: write, execute and open a notebook."""
 
 from __future__ import annotations
 
@@ -19,20 +19,20 @@ SECONDS = 600
 
 
 def make_notebook(name: str, folder: str | Path = ".") -> Path:
-    """Write NAME.ipynb with its outputs to a folder and return it. Nothing is overwritten.
+    """Write NAME.ipynb with its outputs to a folder and return it; no file is overwritten.
 
     Raises
     ------
     UsageError
-        An unknown name, a file that is there already or cannot be written, a missing extra, or a cell that fails.
+        The name is unknown, the file exists or cannot be written, an extra is missing, or a cell fails.
     """
     if name not in NAMES:
         raise UsageError(f"no notebook is called {name!r}{nearest(name, NAMES)}")
     file = Path(folder) / f"{name}.ipynb"
     if file.exists():
-        raise UsageError(f"{file}: is there already; nothing was written")
+        raise UsageError(f"{file}: the file exists; nothing was written")
     if not file.parent.is_dir():
-        raise UsageError(f"{file.parent}: no such folder")
+        raise UsageError(f"{file.parent}: the folder does not exist")
     refuse_without("notebook", "jupytext", "nbformat", "nbclient", "ipykernel")
     import jupytext
     import nbformat
@@ -63,7 +63,7 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
 
 
 def open_file(file: Path) -> bool:
-    """Hand a notebook to JupyterLab or Notebook, else to the system's own program; return whether there was one."""
+    """Open a notebook in JupyterLab or Notebook, or with the system's program; return whether there was one."""
     for server in ("jupyter-lab", "jupyter-notebook"):
         if shutil.which(server):
             return subprocess.run([server, str(file)], check=False).returncode == 0

@@ -1,4 +1,4 @@
-"""Text for a terminal: what comes from a file, a column's name or a plug-in is shown and steers nothing."""
+"""Text for a terminal, in which control characters from files, column names or plug-ins have no effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def plain(text: str) -> str:
-    """Return a text in which control characters, but line ends and tabs, stand as their escapes."""
+    """Return a text with control characters, except line ends and tabs, replaced by their escapes."""
     return "".join(c if c in "\n\t" or unicodedata.category(c)[0] != "C" else ascii(c)[1:-1] for c in text)
 
 
@@ -21,7 +21,9 @@ def one_line(text: object) -> str:
 
 
 def say(out: Console, text: str, style: str | None = None) -> None:
-    """Print a text letter by letter: on a terminal broken at spaces, never inside a word or a number; else unbroken."""
+    """Print a text unchanged, broken at spaces on a terminal but never inside a word or a number, and unbroken
+    elsewhere.
+    """
     lines = plain(text).split("\n")
     if out.is_terminal:
         lines = [fill(line, out.width, break_long_words=False, break_on_hyphens=False) for line in lines]

@@ -1,4 +1,4 @@
-"""Policies on the command line: train one, serve it, ask how it does."""
+"""Policies on the command line: train, serve, and show the status."""
 
 from __future__ import annotations
 
@@ -31,21 +31,23 @@ def train(
     from banditlab.policy.training import summary_line
 
     if not out.absolute().parent.is_dir():
-        raise UsageError(f"-o {out}: there is no folder {out.parent}")
+        raise UsageError(f"-o {out}: the folder {out.parent} does not exist")
     given = {name: value for name, value in options.items() if value not in (None, "")} | {
         "settings": settings_of(settings)
     }
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(
-            "train needs a table of labelled rows, or --schema or --from-log where there are none, without --label, --best-of"
+            "train needs a table of labelled rows; without one give --schema or --from-log, without --label and --best-of"
         )
     if from_log:
         from banditlab.policy.learning import train_from_log
 
         odd = given.keys() - {"agent", "settings", "seed", "floor", "other_table"}
         if odd:
-            raise UsageError(f"--from-log takes --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}")
+            raise UsageError(
+                f"--from-log allows --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}"
+            )
         given.pop("other_table", None)
         _print_evaluated(str(out), train_from_log(from_log, out, **given))
     elif schema is not None:
@@ -59,7 +61,7 @@ def train(
 
 
 def _schema(file: Path) -> tuple[Any, Any]:
-    """Return the columns and actions that a file names."""
+    """Return the columns and actions in a schema file."""
     try:
         found = json.loads(file.read_bytes())
         return found["columns"], found["actions"]
@@ -71,7 +73,7 @@ def _schema(file: Path) -> tuple[Any, Any]:
 def serve(
     policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str, extra: str, **rule: Any
 ) -> None:
-    """Serve a policy until the process is asked to stop."""
+    """Serve a policy until the process receives a stop signal."""
     refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
     from banditlab.policy.server import serve as serve_
@@ -166,7 +168,7 @@ def prune(log: str, before: str) -> None:
 
 
 def forget(log: str, person: str) -> None:
-    """Blank the contexts of one person's decisions."""
+    """Remove the contexts of one person's decisions."""
     from banditlab.policy.policy import Policy
 
     key, sign, value = person.partition("=")

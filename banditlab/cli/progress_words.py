@@ -1,4 +1,4 @@
-"""Where a sweep stands, in words: for the progress line and for the live page."""
+"""The state of a sweep in words, for the progress line and for the live page."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def many(n: int, what: str) -> str:
 
 
 def stage_of(progress: Progress) -> str:
-    """Return what is going on, and of a cluster who does it."""
+    """Return the present stage, and for a cluster the state of its workers."""
     state = progress.cluster
     if state is None:
         return progress.stage
@@ -22,7 +22,7 @@ def stage_of(progress: Progress) -> str:
 
 
 def done_of(progress: Progress, *, rate: bool = True) -> str:
-    """Return how much is done, runs and comparators apart; nothing while kernels are compiled."""
+    """Return the finished runs and comparators as text, or nothing while kernels are compiled."""
     if progress.playing_since is None:
         return ""
     shown = f"{progress.runs_done:,}/{many(progress.runs, 'run')}"
@@ -34,6 +34,6 @@ def done_of(progress: Progress, *, rate: bool = True) -> str:
 
 
 def left_of(progress: Progress) -> str:
-    """Return how long the rest should take, where there is a rest and anything to judge it by."""
+    """Return the estimated remaining time as text, if there is remaining work and a basis for an estimate."""
     ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
     return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"

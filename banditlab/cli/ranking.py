@@ -1,7 +1,7 @@
-"""The ranked table on a terminal of any width: a name, a setting or a number is never cut, and no number is broken.
+"""The ranked table on a terminal of any width; names, settings and numbers are never cut.
 
-Where a line has no room for all columns, the setting goes below its player; names that are longer still go on below
-themselves; and where that leaves a player fewer than `LEAST` columns, the last numbers go, which report.html has.
+If a line is too short for all columns, the setting is printed below its player, and longer names continue below
+themselves. If a player would have fewer than `LEAST` columns, the last numbers are omitted; report.html has them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NUMBERS = 3
 
 
 def print_ranking(out: Console, rows: list[Standing]) -> None:
-    """Print the tables of all environments, and below them what their signs mean."""
+    """Print the tables of all environments, followed by an explanation of their signs."""
     from banditlab.analysis.formats import environment_title
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
@@ -55,7 +55,7 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 
 
 def print_across(out: Console, made: Across) -> None:
-    """Print the first agents of a comparison over many data sets, against the one of the lowest mean rank."""
+    """Print the first agents of a comparison over many data sets, against the agent of the lowest mean rank."""
     best = made.agents[0]
     rows = [("", "player", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
     for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):
@@ -80,7 +80,7 @@ def print_across(out: Console, made: Across) -> None:
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
-    """Return a sentence for each column that tells the labels alone, if no agent beats the most frequent class."""
+    """Return a sentence for each column that alone reveals the labels, if no agent beats the most frequent class."""
     constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
     none = not any(row.mistakes.mean < constant for row in rows)
     what = "yet no agent beats the most frequent class: too few rounds, no linear relation, or a scale that hides it"
@@ -118,7 +118,7 @@ def _last_column(rows: Sequence[Standing]) -> str:
 
 
 def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
-    """Return rank, player, setting and three numbers of a row as text; the last is what the column `last` names."""
+    """Return rank, player, setting and three numbers of a row as text; the last number is the column `last`."""
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
     digits = 2 if share.mean < 10 else 1
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
@@ -131,7 +131,7 @@ def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
 
 
 def ranked_table(rows: Sequence[tuple[str, ...]], room: int) -> Table:
-    """Return rows, the header first, as a table for `room` columns; see the module."""
+    """Return rows, the header first, as a table for `room` columns, as described in the module."""
     lines = [[plain(" ".join(cell.split())) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) + 2 for column in zip(*lines, strict=True)]
     names = 3

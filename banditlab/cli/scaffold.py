@@ -1,4 +1,4 @@
-"""`banditlab new`: the first files of a lab, of an agent, of an environment. Nothing is ever overwritten."""
+"""`banditlab new`: the first files of a lab, an agent or an environment. No file is ever overwritten."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST_ENV = "clusters"
 
 
 def next_steps(folder: str | Path) -> str:
-    """Return what to do with a new lab, as commands with what they are for."""
+    """Return the next commands for a new lab, with their purposes."""
     steps = [
         (f"cd {shlex.quote(str(folder))}", "the lab is found from here and from every folder in it"),
         (f"banditlab check agents/{FIRST_AGENT}.py", "does it keep the contract? Change it, and check again"),
@@ -31,14 +31,14 @@ def next_steps(folder: str | Path) -> str:
 
 
 def new_lab(folder: str | Path) -> list[Path]:
-    """Make agents/, envs/, runs/ and analysis/ in `folder`, each with a README and a first example; return the files.
+    """Create agents/, envs/, runs/ and analysis/ in `folder`, each with a README and a first example; return the files.
 
-    The first agent is plain Python, the second the same one compiled. `lab.toml` says that the folder is a lab.
+    The first agent is plain Python, and the second is the same agent compiled. `lab.toml` marks the folder as a lab.
 
     Raises
     ------
     UsageError
-        One of the files is there already (nothing is written then), or the folder cannot be written to.
+        A file exists (nothing is written then), or the folder cannot be written.
     """
     lab = Path(folder)
     agent, compiled, env = _agent_names(FIRST_AGENT), _agent_names(COMPILED_AGENT), _env_names(FIRST_ENV)
@@ -59,26 +59,26 @@ def new_lab(folder: str | Path) -> list[Path]:
 
 
 def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) -> Path:
-    """Write a working agent to agents/NAME.py, or to NAME.py where there is no folder agents/.
+    """Write a working agent to agents/NAME.py, or to NAME.py if there is no folder agents/.
 
-    It is plain Python, or made of compiled kernels.
+    The agent is plain Python, or made of compiled kernels.
 
     Raises
     ------
     UsageError
-        The name is no identifier (dashes allowed) or is taken, or the file exists already.
+        The name is not an identifier (dashes are allowed) or is taken, or the file exists.
     """
     template = "agent.py" if compiled else "plain_agent.py"
     return _write({_place(folder, "agents", name): _filled(template, _agent_names(name))})[0]
 
 
 def new_env(name: str, folder: str | Path = ".") -> Path:
-    """Write a working environment to envs/NAME.py, or to NAME.py where there is no folder envs/.
+    """Write a working environment to envs/NAME.py, or to NAME.py if there is no folder envs/.
 
     Raises
     ------
     UsageError
-        The name is no identifier (dashes allowed) or is taken, or the file exists already.
+        The name is not an identifier (dashes are allowed) or is taken, or the file exists.
     """
     return _write({_place(folder, "envs", name): _filled("env.py", _env_names(name))})[0]
 
@@ -100,7 +100,7 @@ def _class_name(name: str) -> str:
         )
     class_name = "".join(part[0].upper() + part[1:] for part in re.split("[-_]", name))
     if keyword.iskeyword(class_name):
-        raise UsageError(f"the name {name!r} gives the class {class_name}, a keyword of Python; choose another")
+        raise UsageError(f"the name {name!r} gives the class {class_name}, a keyword of Python; choose another name")
     return class_name
 
 
@@ -122,10 +122,10 @@ def _filled(template: str, names: dict[str, str]) -> str:
 
 
 def _write(texts: dict[Path, str]) -> list[Path]:
-    """Write all files or, where one of them exists, none."""
+    """Write all files, or none if one of them exists."""
     for path in texts:
         if path.exists():
-            raise UsageError(f"{path}: is there already; nothing was written")
+            raise UsageError(f"{path}: the file exists; nothing was written")
     for path, text in texts.items():
         try:
             path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Groups of options that several commands take: those by which a table is read, and others that are given."""
+"""Groups of options that several commands share: those of a table, and other given groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.errors import FaultyTableError, UsageError
 
 
 def _typed(option: Option) -> tuple[Any, Any]:
-    """Return type and default of a table's setting as typer takes them."""
+    """Return type and default of a table's setting in the form that typer takes."""
     is_map = get_origin(option.kind) is dict
     details = typer.Option(None, option.word, metavar="COLUMN=ROLE" if is_map else None, help=option.help)
     return (list[str] if is_map else option.kind) | None, details
@@ -26,7 +26,7 @@ TABLE = {name: _typed(option) for name, option in OPTIONS.items()}
 
 
 def settings_of_table(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings that were given, as `Table` takes them."""
+    """Return the given settings in the form that `Table` takes."""
     given = given | {"header": {True: "yes", False: "no", None: None}[given["header"]]}
     given |= {name: [each.strip() for each in given[name].split(",")] for name in ("arms", "costs") if given[name]}
     given["roles"] = dict(map(_role, given["roles"] or ()))
@@ -41,9 +41,9 @@ def _role(written: str) -> tuple[str, str]:
 
 
 def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Give a command the options of groups; it receives each group as a dict by the group's name, `table` as settings.
+    """Add the options of groups to a command, which receives each group as a dict by its name, and `table` as settings.
 
-    A table with faults ends it with all of them and the command that corrects them.
+    If the table has faults, the command ends with all of them and the command that corrects them.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:

@@ -1,4 +1,4 @@
-"""What `banditlab compare` prints of a table before it plays: columns and their roles, agents left out, all faults."""
+"""The output of `banditlab compare` on a table before it plays: columns and roles, agents left out, all faults."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ MOST_NOTICES = 10
 
 
 def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
-    """Return what is to be said of a comparison's table and agents, and all its classes where asked for, 80 wide."""
+    """Return lines on a comparison's table and agents, and on all its classes if requested, 80 characters wide."""
     lines = class_lines(made.classes, made.n_rows) if classes else []
     lines += _told("notice: ", made.sentences)
     if made.survey is not None:
@@ -31,7 +31,7 @@ def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
 
 
 def many_lines(made: Comparisons, whole: bool = False) -> list[str]:
-    """Return what is to be said of many tables: all faults, agents left out, and the first notices or the `whole` of them."""
+    """Return lines on many tables: all faults, agents left out, and the first notices, or all with `whole`."""
     said = made.sentences if whole else made.sentences[:MOST_NOTICES]
     lines = [*_told("fault in ", made.faults), *_told("notice: ", said)]
     if len(said) < len(made.sentences):
@@ -40,7 +40,7 @@ def many_lines(made: Comparisons, whole: bool = False) -> list[str]:
 
 
 def class_lines(classes: dict[Any, int], n: int) -> list[str]:
-    """Return a line for each class and its number of the n rows, the largest first; of many classes those of the most rows."""
+    """Return a line for each class with its number of the n rows, the largest first, limited to the largest classes."""
     ranked = sorted(classes.items(), key=lambda item: -item[1])
     shown = [f"  {name!s:<{LONGEST_NAME}}  {rows:>9,}  {rows / n:6.1%}" for name, rows in ranked[:MOST_LINES]]
     rest = len(ranked) - len(shown)
@@ -68,9 +68,9 @@ def note_lines(notes: list[Note]) -> list[str]:
 
 
 def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[str]:
-    """Return all faults of a table, a paragraph each, and the corrected command on a separate line to be copied.
+    """Return all faults of a table, one paragraph each, and the corrected command on a separate line for copying.
 
-    `more` are the words of the request's other options.
+    `more` has the words of the request's other options.
     """
     lines = [f"banditlab: {error.faults[0]}"]
     if len(error.faults) > 1:

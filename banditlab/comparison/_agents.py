@@ -1,4 +1,4 @@
-"""Which agents a comparison plays: those of practice by default, one of theory for scale, or those that are asked for."""
+"""The agents of a comparison: by default those of practice and one of theory as a reference, or a given selection."""
 
 from __future__ import annotations
 
@@ -36,20 +36,21 @@ LARGEST_STATE: dict[str, float] = {**dict.fromkeys(SECOND_ORDER, 2**25), STACK: 
 def chosen_agents(
     asked: str | Sequence[str] | None, problem: Problem, *, several_right: bool = False
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a spec's agents, and those left out, each as "id: the reason".
+    """Return a spec's agents, and those left out, each as "id: reason".
 
     Parameters
     ----------
     asked
-        None: agents of practice, one of theory and "uniform"; "all": every agent that sees one bit and can be built;
-        otherwise ids, as a list or "fastcb,linucb,exploration(folklore)".
+        None: agents of practice, one of theory, and "uniform". "all": every agent that observes one bit and can be
+        built. Otherwise ids, as a list or as text such as "fastcb,linucb,exploration(folklore)".
     several_right
-        Whether several actions may be right in a round: "beta-ts", which sees no context, is then one of practice.
+        Whether several actions may be right in a round; "beta-ts", which ignores contexts, is then an agent of
+        practice.
 
     Raises
     ------
     UsageError
-        An unknown id (the nearest is named), a duplicate, or an agent that observes the label.
+        An id is unknown (the message suggests the nearest), an id occurs twice, or an agent observes the label.
     """
     blocks, left_out = _asked_for(asked, problem, several_right)
     for block in blocks:
@@ -107,7 +108,7 @@ def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]
 
 
 def _is_sketched(name: str, problem: Problem) -> bool:
-    """Return whether an agent's defaults take less than its whole matrices would."""
+    """Return whether an agent's default settings take less memory than its whole matrices would."""
     cls = _class(name)
     return bool(cls.least_bytes(problem, {}) < cls.least_bytes(problem, {"second_order": "full"}))
 
@@ -151,12 +152,12 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def block_of(name: str) -> dict[str, Any]:
-    """Return an agent's block in a spec: its id, what it is built around, and what a comparison plays it at."""
+    """Return an agent's block in a spec: its id, the wrapped player, and its settings in a comparison."""
     id_, inner = _parts(name)
     wraps = {}
     if inner:
         key = getattr(_class(name), "wraps", None)
         if key is None:
-            raise UsageError(f"agents (--agents): {id_} is built around no other player, so {name!r} means nothing")
+            raise UsageError(f"agents (--agents): {id_} does not wrap another player, so that {name!r} is not an agent")
         wraps = {key: inner}
     return {"id": id_, **wraps, **SETTINGS.get(name, {})}

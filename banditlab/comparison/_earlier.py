@@ -1,4 +1,4 @@
-"""What a results folder holds of an earlier comparison: the recipe that `train` goes on with, the agents that stay."""
+"""The earlier comparison in a results folder: its recipe, which `train` uses, and the agents that are kept."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ SHOWN = 5
 
 
 class Compared(NamedTuple):
-    """The recipe of a comparison and the table that it was of."""
+    """The recipe of a comparison, and its table."""
 
     folder: Path
     settings: dict[str, Any]
@@ -36,21 +36,25 @@ class Compared(NamedTuple):
         Raises
         ------
         UsageError
-            The folder is no results folder, or its sweep is not one on a single table with columns.
+            The folder is not a results folder, or its sweep is not one on a single table with columns.
         """
         spec, tables = _spec(folder), list(read_plan(folder)["tables"].values())
         if len(tables) != 1 or len(spec.environment) != 1 or not tables[0]["columns"]:
-            raise UsageError(f"--best-of {folder}: must hold the comparison of one table that has columns")
+            raise UsageError(
+                f"--best-of {folder}: must be the results folder of a comparison on one table that has columns"
+            )
         settings = {name: value for name, value in next(spec.environment[0].written()).items() if name != "path"}
         return cls(folder, settings, **tables[0], any_table=any_table)
 
     def recipe(self, data: Path) -> dict[str, Any]:
-        """Return the settings for a file; numbers of rows to leave out are those of the file compared."""
+        """Return the settings for a file; dropped row numbers apply only to the file of the comparison."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
         return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 
     def differences(self, columns: dict[str, str], classes: list[str], source: str) -> list[FaultError]:
-        """Return one fault where feature columns (roles by name, "" for one without) or classes are not those compared."""
+        """Return one fault if feature columns (roles by name, "" for one without) or classes differ from the
+        comparison's.
+        """
         new = [name for name in columns if name not in self.columns]
         other = [f"column {name!r}" for name, role in self.columns.items() if columns.get(name) not in ("", role)]
         other += [f"class {name!r}" for name in sorted({*classes} ^ {*self.classes}) if classes]
@@ -68,9 +72,9 @@ class Compared(NamedTuple):
 
 
 def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
-    """Return the spec of a comparison with the agents that a folder has of an earlier one, and what is to be said of them.
+    """Return the spec of a comparison with the agents of an earlier one in a folder, and lines about them.
 
-    An agent stays where the folder holds all of its runs on the table, recipe and streams of the spec.
+    An agent is kept if the folder has all of its runs on the table, recipe and streams of the spec.
     """
     if not (folder / "runs.json").exists():
         return spec, []

@@ -25,10 +25,10 @@ def refuse_faults(
     others: Sequence[str] = (),
     verb: str = "compare",
 ) -> Survey:
-    """Return the survey of a table without faults, or raise all of them; `look` surveys under settings, the label among them.
+    """Return the survey of a table without faults, or raise all of its faults; `look` makes the survey under settings.
 
-    `against` is the comparison whose recipe is among the settings, `others` are faults of the request that the settings
-    do not have, `verb` is the command to be corrected.
+    The settings include the label. `against` is the comparison whose recipe is among the settings, `others` are faults
+    of the request that are not in the settings, and `verb` is the command to correct.
     """
     found = look(settings)
     reported, left = [*others, *map(str, found.faults)], found.faults
@@ -48,7 +48,7 @@ def refuse_faults(
 
 
 def _loss(found: Survey, corrected: Survey) -> str:
-    """Return what a corrected table has lost: "leaves out 3 of 90 rows, and all of 'a' and 'b'"; "" for nothing."""
+    """Return what a correction leaves out: "leaves out 3 of 90 rows, and all of 'a' and 'b'", or ""."""
     rows = found.n_rows - corrected.classes.total()
     gone = [repr(name) for name in found.classes.keys() - corrected.classes.keys()]
     classes = f", and all of {' and '.join(sorted(gone))}" if gone else ""
@@ -70,7 +70,7 @@ def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]
 
 
 def command(data: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare") -> str:
-    """Return the command with these settings; against a comparison, only the settings that differ from its recipe."""
+    """Return the command with these settings; with `against`, only the settings that differ from its recipe."""
     parts, known = ["banditlab", verb, data], {} if against is None else against.settings
     parts += ["--best-of", str(against.folder)] if against is not None else []
     rest = {name: value for name, value in settings.items() if name not in known or value != known[name]}

@@ -1,4 +1,4 @@
-"""The sweep of a comparison over many tables: each is prepared as a single one is, those with faults are left out."""
+"""The sweep of a comparison over many tables: each is prepared like a single one, and tables with faults are left out."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class _Prepared(NamedTuple):
 
 
 def is_many(data: Sequence[Any]) -> bool:
-    """Return whether more than one file is to be compared: several, a folder, a pattern, or OpenML's numbers."""
+    """Return whether `data` is more than one file: several files, a folder, a pattern, or OpenML's numbers."""
     first = str(data[0])
     several = len(data) > 1 or Path(first).is_dir() or first.startswith(PREFIX)
     return several or (glob.has_magic(first) and not Path(first).exists())
@@ -63,12 +63,12 @@ def name_of_many(data: Sequence[Any]) -> str:
 
 
 def tables_of(data: Sequence[Any]) -> list[str]:
-    """Return the files of folders (those with a known ending) and patterns, sorted, and OpenML's numbers, each once.
+    """Return the files of folders (those with a known extension) and patterns, sorted, and OpenML's numbers, each once.
 
     Raises
     ------
     UsageError
-        A folder or pattern without a table, or a number that is none.
+        A folder or pattern has no table, or a number of OpenML is invalid.
     """
     found: dict[str, None] = {}
     for each in map(str, data):
@@ -85,7 +85,7 @@ def tables_of(data: Sequence[Any]) -> list[str]:
             here = sorted(filter(_is_table, glob.glob(each, recursive=True)))
         if not here:
             raise UsageError(
-                f"{each}: no table, a file that ends in one of {', '.join(files.SUFFIXES)}, each also with .gz"
+                f"{each}: no table found, that is, a file with the extension {', '.join(files.SUFFIXES)}, each also with .gz"
             )
         found |= dict.fromkeys(here)
     return list(found)
@@ -145,9 +145,9 @@ def prepared_many(
     exceptions: str | Path | None = None,
     **table: Any,
 ) -> Comparisons:
-    """Return the spec of a comparison over many tables, and what is to be said of them.
+    """Return the spec of a comparison over many tables, and lines about them.
 
-    An agent plays if the comparison of each table alone would play it. There are no comparators, and a run takes
+    An agent plays if it would play in the comparison of each table alone. There are no comparators, and a run takes
     `passes` over the rows, at most `rounds`.
 
     Parameters
@@ -155,15 +155,15 @@ def prepared_many(
     data
         Files, folders, patterns, "openml:ID" or "openml:ID,ID".
     exceptions
-        A TOML file: `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them
-        out), `[families]` lists of names that count as one table in means. Names may be patterns.
+        A TOML file. `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them
+        out). `[families]` lists names that count as one table in means. Names may be patterns.
     table
         Settings of all tables, `feedback` and `change`; see `comparison`.
 
     Raises
     ------
     UsageError
-        No table without a fault; a pattern of `exceptions` that no table matches.
+        No table is without faults, or a pattern of `exceptions` matches no table.
     """
     own = read_exceptions(None if exceptions is None else Path(exceptions))
     names = {source: source if source.startswith(PREFIX) else Path(source).name for source in tables_of(data)}
@@ -232,7 +232,7 @@ def _prepared_openml(source: str, settings: dict[str, Any], agents: Any, passes:
 
 
 def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]) -> None:
-    """Note a table by its name and by its identity, or raise a UsageError where one of them is another table's."""
+    """Record a table by its name and by its identity, or raise a UsageError if another table has one of them."""
     written = {name: value for name, value in environment.items() if name not in ("id", "grid")}
     identity = repr(describe_environment(environment["id"], written, source)["identity"])
     name = repr(Path(source).name)
@@ -243,7 +243,7 @@ def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents that every table's comparison plays, and those left out; the plan skips incompatible pairs."""
+    """Return the agents of every table's comparison, and those left out; the plan skips incompatible pairs."""
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))

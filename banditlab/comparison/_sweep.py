@@ -1,4 +1,4 @@
-"""The sweep of a comparison, and `compare`, which plays and reads it."""
+"""The sweep of a comparison, and `compare`, which plays it and reads the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = "banditlab/Table-v0"
 
 
 class Comparison(NamedTuple):
-    """A comparison that is ready to be played, and what is to be said of its table and its agents."""
+    """A comparison that is ready to be played, with lines about its table and its agents."""
 
     spec: Spec
     survey: Survey | None
@@ -58,31 +58,32 @@ def compare(
     Parameters
     ----------
     data
-        A file, or a table in memory: a pandas DataFrame, a pyarrow Table or an object with Arrow data (polars).
-        A table in memory is written to `table.parquet` in the results folder first. Several tables: a list of files, a
-        folder, a pattern, or "openml:ID,ID"; those with faults are left out, with a warning each.
+        A file, or a table in memory: a pandas DataFrame, a pyarrow Table or an object with Arrow data (polars). A table
+        in memory is first written to `table.parquet` in the results folder. Several tables: a list of files, a folder,
+        a pattern, or "openml:ID,ID". Tables with faults are left out, with a warning each.
     label
         The column to predict.
     out
-        The results folder; by default what the command line takes, runs/results/NAME or results/NAME, NAME "table" for
-        a table in memory. What it holds already of the same comparison is not played again, and its other agents stay in the
-        ranking. The report of another comparison is kept in its `earlier` folder.
+        The results folder. The default is that of the command line, runs/results/NAME or results/NAME, with NAME
+        "table" for a table in memory. Finished runs of the same comparison in the folder are not played again, and its
+        other agents stay in the ranking. The report of another comparison is moved to its `earlier` folder.
     jobs
-        Worker processes; 1 plays in this one.
+        Number of worker processes; 1 plays in this process.
     options
-        `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`. Of
-        several tables also `exceptions`, a file of settings for single ones.
+        `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`.
+        With several tables also `exceptions`, a file of settings for single tables.
 
     Returns
     -------
     Results
-        `banditlab.analysis.summary_rows` ranks them, `banditlab.write_report(results.out)` writes the report.
+        The results: `banditlab.analysis.summary_rows` ranks them, `banditlab.write_report(results.out)` writes the
+        report.
 
     Raises
     ------
     UsageError
-        No such file, no such column, a table that cannot be read as features and labels (all its faults at once), both
-        passes and rounds, a folder that cannot be written.
+        The file or the column does not exist, the table cannot be read as features and labels (the message has all its
+        faults), both passes and rounds are given, or the folder cannot be written.
     """
     from banditlab.analysis import load
     from banditlab.comparison._many import is_many, name_of_many, prepared_many
@@ -105,36 +106,36 @@ def compare(
 
 
 def default_folder(name: str) -> Path:
-    """Return where results go if nobody says: runs/results/<name> in a lab, ./results/<name> elsewhere."""
+    """Return the default results folder: runs/results/<name> in a lab, ./results/<name> elsewhere."""
     return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
 
 
 def comparison(data: Path, label: str, **options: Any) -> Spec:
-    """Return the spec of a comparison; without comparators where rows are sparse and too long to be made dense.
+    """Return the spec of a comparison, without comparators if rows are sparse and too long to be dense.
 
     Parameters
     ----------
     data, label
-        The file and the column to predict ("" for a LIBSVM file, which brings its own labels).
+        The file and the column to predict ("" for a LIBSVM file, which has its own labels).
     passes
-        Passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of earlier
-        passes, so only the first pass is ranked.
+        Number of passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of
+        earlier passes, so that only the first pass is ranked.
     rounds
-        Rounds per run instead of n times `passes`; fewer than n leave rows out.
+        Number of rounds per run instead of n times `passes`; fewer than n leave rows out.
     repetitions
-        Runs of each agent and setting, each over the rows in its own order.
+        Number of runs of each agent and setting, each with its own order of the rows.
     agents
         Ids, "all", or None for those of practice and one of theory: see `chosen_agents`.
     feedback, change
-        What a spec's `[feedback]` and `[change]` hold.
+        The settings of a spec's `[feedback]` and `[change]`.
     table
-        Settings of the table environment; those that are None are left at their defaults.
+        Settings of the table environment; a setting that is None has its default value.
 
     Raises
     ------
     UsageError
-        No such file, no such column, a table that cannot be read as features and labels (all its faults at once), both
-        passes and rounds.
+        The file or the column does not exist, the table cannot be read as features and labels (the message has all its
+        faults), or both passes and rounds are given.
     """
     return prepared(data, label, **options).spec
 
@@ -152,12 +153,12 @@ def prepared(
     change: Mapping[str, Any] | None = None,
     **table: Any,
 ) -> Comparison:
-    """Return the spec of a comparison with what is to be said of its table and agents; see `comparison`.
+    """Return the spec of a comparison with lines about its table and agents; see `comparison`.
 
-    Agents of an earlier comparison in the results folder `out` are among its agents where table and recipe are the same.
+    The agents of an earlier comparison in the results folder `out` are included if table and recipe are the same.
     """
     if passes is not None and rounds is not None:
-        raise UsageError(f"{data}: --passes is --rounds in multiples of the rows; give one of them")
+        raise UsageError(f"{data}: --passes is --rounds as a multiple of the rows; give one of them")
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
@@ -239,14 +240,15 @@ def surveyed(
     others: Sequence[str] = (),
     verb: str = "compare",
 ) -> tuple[Survey | None, list[str]]:
-    """Return what a table looks like and what was found out of its file.
+    """Return the survey of a table, and the properties detected from its file.
 
-    `against` is the comparison whose recipe is among the settings, `others` are faults of the request, `verb` is its command.
+    `against` is the comparison whose recipe is among the settings, `others` are faults of the request, and `verb` is
+    its command.
 
     Raises
     ------
     FaultyTableError
-        The table or the request has faults: all of them.
+        The table or the request has faults; the error has all of them.
     UsageError
         The file cannot be read.
     """
@@ -298,7 +300,7 @@ def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:
 
 
 def plain_name(data: Path) -> str:
-    """Return a file's name without its endings, fit for a sweep and a folder: "my table.csv.gz" gives "my-table"."""
+    """Return a file's name without extensions, suitable for a sweep and a folder: "my table.csv.gz" gives "my-table"."""
     name = unicodedata.normalize("NFC", data.name).removesuffix(".gz")
     stem, dot, ending = name.rpartition(".")
     if f"{dot}{ending}".lower() in files.SUFFIXES:

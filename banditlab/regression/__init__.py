@@ -1,4 +1,6 @@
-"""GAF over a loss (NeurIPS 2021, Section 4.1): online regression against linear functions, and a scikit-learn regressor."""
+"""GAF for a given loss (NeurIPS 2021, Section 4.1): online regression on linear functions, and a scikit-learn
+regressor.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""GAF over a loss as a scikit-learn regressor."""
+"""GAF for a given loss as a scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -29,16 +29,19 @@ Floats = NDArray[np.float64]
 
 
 class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
-    r"""`GaussianRegression` trained on a sample: for the squared loss the forecaster of Vovk, Azoury and Warmuth.
+    r"""A scikit-learn regressor that trains `GaussianRegression` on a sample.
 
-    Problem: n examples; small expected loss on a new one, or small regret on a stream (`partial_fit`).
+    For the squared loss this is the forecaster of Vovk, Azoury and Warmuth.
 
-    Predictor: what the forecaster would predict were x the next context, :math:`m/(1 + x'A^{-1}x)` for the squared
-    loss: a ridge regression that is shrunk towards the mean of the targets if few contexts were near x.
+    Problem: n examples; the aim is a small expected loss on a new one, or a small regret on a stream (`partial_fit`).
 
-    Scale: contexts as for `OnlineClassifier`. Targets are brought to [-1, 1] by their middle and half their range in `fit`, or
-    in the first call of `partial_fit`; later ones beyond that range are cut to it, since Y is a condition of the guarantee.
-    `scaling` = "none" leaves contexts and targets as they are, and Y is the largest of them.
+    Predictor: the forecaster's prediction if x were the next context, :math:`m/(1 + x'A^{-1}x)` for the squared loss.
+    This is a ridge regression that is shrunk towards the mean of the targets if few contexts were near x.
+
+    Scale: contexts are scaled as for `OnlineClassifier`. Targets are scaled to [-1, 1] by the middle and half the range
+    of the targets in `fit`, or in the first call of `partial_fit`. Later targets beyond that range are cut to it,
+    because Y is a condition of the guarantee. With `scaling` = "none" contexts and targets are unchanged, and Y is the
+    largest of the targets.
 
     Guarantee: `forecaster_.certificate()` bounds the regret on the scaled stream of one pass, in the scaled loss.
 
@@ -51,7 +54,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     regularization
         :math:`\lambda`; "theory" is :math:`\max(4, d)/(4 d B^2)`.
     threshold
-        Huber's, in units of Y; None is the least that the theorem allows, :math:`\max(2, 1 + B)`.
+        Threshold of the Huber loss, in units of Y; None is the smallest allowed by the theorem, :math:`\max(2, 1 + B)`.
     passes
         Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
     scaling, fit_intercept, shuffle, random_state
@@ -60,16 +63,16 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     Attributes
     ----------
     n_features_in_, feature_names_in_
-        As everywhere in scikit-learn.
+        As for other scikit-learn estimators.
     forecaster_
         The `GaussianRegression` after the last round.
     n_rounds_
-        Rounds so far.
+        Number of rounds so far.
 
     Raises
     ------
     UsageError
-        A setting is outside its range. It is a ValueError, as scikit-learn expects.
+        A setting is outside its range. The error is also a ValueError, as scikit-learn expects.
 
     References
     ----------
@@ -158,7 +161,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
             positive("threshold", self.threshold)
 
     def _begin(self, X: Any, y: Floats, coins: np.random.Generator) -> Any:
-        """Fix the scales, make a forecaster, and return the contexts of X."""
+        """Set the scales, create a forecaster, and return the contexts of X."""
         self._coins = coins
         self._fix_scale(X)
         contexts = self._map(X)

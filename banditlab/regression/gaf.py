@@ -1,4 +1,4 @@
-"""GAF over a loss (Jézéquel, Gaillard and Rudi, NeurIPS 2021, Sections 3 and 4.1)."""
+"""GAF for a given loss (Jézéquel, Gaillard and Rudi, NeurIPS 2021, Sections 3 and 4.1)."""
 
 from __future__ import annotations
 
@@ -23,24 +23,25 @@ BEYOND = 1.0 + 1e-9
 class GaussianRegression:
     r"""Mix all linear functions with a Gaussian density, the exponential of quadratic surrogates of the past losses.
 
-    Problem: online prediction of numbers: :math:`x_t \in \mathbb{R}^d` with :math:`\|x_t\| \le R` is shown, a number is
-    predicted, :math:`y_t \in [-Y, Y]` is revealed; small regret against :math:`\theta'x`, :math:`\|\theta\| \le B`;
-    adversarial stream.
+    Problem: online prediction of numbers on an adversarial stream. In each round :math:`x_t \in \mathbb{R}^d` with
+    :math:`\|x_t\| \le R` is shown, a number is predicted, and :math:`y_t \in [-Y, Y]` is revealed. The aim is a small
+    regret against :math:`\theta'x` with :math:`\|\theta\| \le B`.
 
-    Update rule: with A and b of :math:`\tilde{L}(\theta) = \theta'A \theta + b'\theta`, :math:`m = -(1/2) x'A^{-1}b`
-    and :math:`q = x'A^{-1}x` the margin has the law :math:`N(m, q/(2 \alpha))` under :math:`\exp(-\alpha \tilde{L})`,
-    and the prediction is the loss's answer to it (4). Then :math:`\theta_{t+1}` of (2), whose margin z minimises
-    :math:`(z - m)^2/q + \mathrm{loss}(z, y)`, and :math:`A \mathrel{+}= (\beta/2)\, \mathrm{loss}''\, x x'`,
-    :math:`b \mathrel{+}= (\mathrm{loss}' - \beta\, \mathrm{loss}''\, z) x`, at z: (3). For the squared loss the
-    prediction is :math:`m/(1 + q)`, that of Vovk, Azoury and Warmuth: :math:`\theta'x`, :math:`\theta` the minimiser of
-    the past losses plus :math:`\lambda \|\theta\|^2 + (\theta'x)^2`. (The paper prints :math:`\theta'x_t` for its
-    square, and :math:`\lambda \|\theta\|^2` twice: docs/errata.md.)
+    Update rule: let A and b define :math:`\tilde{L}(\theta) = \theta'A \theta + b'\theta`, :math:`m = -(1/2) x'A^{-1}b`
+    and :math:`q = x'A^{-1}x`. Under :math:`\exp(-\alpha \tilde{L})` the margin is :math:`N(m, q/(2 \alpha))`, from
+    which the loss determines the prediction (4). Then :math:`\theta_{t+1}` follows from (2); its margin z minimises
+    :math:`(z - m)^2/q + \mathrm{loss}(z, y)`. The update at z is (3):
+    :math:`A \mathrel{+}= (\beta/2)\, \mathrm{loss}''\, x x'` and
+    :math:`b \mathrel{+}= (\mathrm{loss}' - \beta\, \mathrm{loss}''\, z) x`. For the squared loss the prediction is
+    :math:`m/(1 + q)`, that of Vovk, Azoury and Warmuth: :math:`\theta'x` with :math:`\theta` the minimiser of the past
+    losses plus :math:`\lambda \|\theta\|^2 + (\theta'x)^2`. (The paper prints :math:`\theta'x_t` for its square, and
+    :math:`\lambda \|\theta\|^2` twice: docs/errata.md.)
 
     Guarantee: the regret is at most the certificate :math:`\lambda B^2 + \sum_t [\mathrm{loss}(\text{prediction}_t) -
-    \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]`, whatever was predicted. Bounds: `vovk_azoury_warmuth` for the squared
-    loss, `gaf_huber` for Huber's.
+    \mathrm{loss}(z_t) - (z_t - m_t)^2/q_t]` for any predictions. The bounds are `vovk_azoury_warmuth` for the squared
+    loss and `gaf_huber` for Huber's loss.
 
-    Cost: :math:`2 d^2` multiplications per round, :math:`d^2` numbers.
+    Cost: :math:`2 d^2` multiplications per round. Memory: :math:`d^2` numbers.
 
     Parameters
     ----------
@@ -51,7 +52,7 @@ class GaussianRegression:
     norm_bound
         B, the norm of the comparators.
     target_bound
-        Y.
+        Y, the bound on the absolute value of the targets.
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`\max(4, d)/(4 d B^2)`, Section 4.1's.
     threshold
@@ -60,7 +61,7 @@ class GaussianRegression:
     Raises
     ------
     UsageError
-        A setting, a context or a target out of its range.
+        A setting, a context or a target is outside its range.
 
     References
     ----------
@@ -109,7 +110,7 @@ class GaussianRegression:
         return self.loss.substitute(m, 0.5 * q / self.loss.mixability)
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the predictions (n,) at `contexts` (n, d), the state held fixed."""
+        """Return the predictions (n,) at `contexts` (n, d) without a change of the state."""
         X = as_rows(contexts, self.problem)
         V = X @ self.P
         m, q = -0.5 * (V @ self.b), np.maximum((V * X).sum(axis=1), 0.0)
@@ -117,7 +118,7 @@ class GaussianRegression:
         return np.array([self.loss.substitute(float(i), 0.5 * float(j) / a) for i, j in zip(m, q, strict=True)])
 
     def update(self, context: Floats, target: float) -> None:
-        """Learn that `context` (d,) has the target y in [-Y, Y]."""
+        """Update with the target y in [-Y, Y] of `context` (d,)."""
         x, y = as_context(context, self.problem), float(target)
         if not abs(y) <= self.target_bound * BEYOND:
             raise UsageError(f"the target must lie in [-{self.target_bound:g}, {self.target_bound:g}], got {y:g}")
@@ -139,7 +140,9 @@ class GaussianRegression:
         return theorem(rounds, d, self.norm_bound, R, self.target_bound, self.regularization)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far, in units of the loss; NaN where rounding is not small."""
+        """Return the data-dependent bound on the regret so far, in units of the loss, or NaN if rounding errors are not
+        small.
+        """
         if self.problem.radius**2 > 1e10 * self.regularization:
             return math.nan
         return self.regularization * self.norm_bound**2 + self.spent

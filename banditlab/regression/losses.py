@@ -1,12 +1,12 @@
 r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GAF's assumptions (2021, Section 2).
 
-* (A1) :math:`\alpha`: :math:`\alpha`-mixable over the targets of :math:`[-Y, Y]`; `substitute` is the prediction that
-  proves it for a Gaussian of margins.
-* (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, lies above the tangent elsewhere plus
+* (A1) :math:`\alpha`: the loss is :math:`\alpha`-mixable over the targets in :math:`[-Y, Y]`; `substitute` returns the
+  prediction that proves it for a Gaussian of margins.
+* (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point plus
   :math:`\beta/2` times the curvature there.
-* (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`; as a derivative in z it is
-  `curvature`, times :math:`R^2`.
-* (A2) :math:`\zeta`: the loss lies below its tangent plus
+* (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. As a derivative in z it is
+  `curvature`, multiplied by :math:`R^2`.
+* (A2) :math:`\zeta`: the loss is at most its tangent plus
   :math:`\exp(\zeta \|\theta_1 - \theta_2\|^2) \|\theta_1 - \theta_2\|^2` in the Hessian's norm.
 """
 
@@ -24,7 +24,7 @@ from banditlab.validation import positive
 
 
 class Loss(Protocol):
-    """The interface of a loss for `GaussianRegression`; every number is one prediction's."""
+    """The interface of a loss for `GaussianRegression`; every number belongs to one prediction."""
 
     @property
     def name(self) -> str:
@@ -32,24 +32,24 @@ class Loss(Protocol):
 
     @property
     def target_bound(self) -> float:
-        """Y."""
+        """The bound Y on the absolute value of the targets."""
 
     @property
     def mixability(self) -> float:
-        r""":math:`\alpha` of (A1)."""
+        r"""The constant :math:`\alpha` of (A1)."""
 
     @property
     def beta(self) -> float:
-        r""":math:`\beta` of (A3)."""
+        r"""The constant :math:`\beta` of (A3)."""
 
     def value(self, z: float, y: float) -> float:
         """Return the loss."""
 
     def slope(self, z: float, y: float) -> float:
-        """Return its derivative in z."""
+        """Return the derivative of the loss in z."""
 
     def curvature(self, z: float, y: float) -> float:
-        """Return its second derivative in z."""
+        """Return the second derivative of the loss in z."""
 
     def implicit(self, m: float, q: float, y: float) -> float:
         r"""Return the z at which :math:`(z - m)^2 / q + \mathrm{loss}(z, y)` is least, :math:`q > 0`."""
@@ -60,17 +60,16 @@ class Loss(Protocol):
         """
 
     def check(self, norm_bound: float, radius: float) -> None:
-        r"""Raise a UsageError where the assumptions do not hold for comparators :math:`|z| \le B R`."""
+        r"""Raise a UsageError if the assumptions do not hold for comparators :math:`|z| \le B R`."""
 
 
 @dataclass(frozen=True)
 class Squared:
-    r""":math:`(z - y)^2`: :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1`, any :math:`\zeta`, second derivative 2.
-    Surrogates are exact.
+    r"""The squared loss :math:`(z - y)^2`, with :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1` and any :math:`\zeta`.
 
-    Y is `target_bound`. The prediction is :math:`m/(1 + 2 \alpha v)`: with the density :math:`\exp(-\alpha L)`,
-    :math:`v = x'A^{-1}x/(2 \alpha)`, and it is that of Vovk (2001) and Azoury and Warmuth (2001), in which
-    :math:`\alpha` cancels.
+    Its second derivative is 2, and surrogates are exact. Y is `target_bound`. The prediction is
+    :math:`m/(1 + 2 \alpha v)`. With the density :math:`\exp(-\alpha L)`, :math:`v = x'A^{-1}x/(2 \alpha)`, and the
+    prediction is that of Vovk (2001) and Azoury and Warmuth (2001), in which :math:`\alpha` cancels.
     """
 
     target_bound: float
@@ -82,7 +81,7 @@ class Squared:
 
     @property
     def mixability(self) -> float:
-        """:math:`1/(2 Y^2)`."""
+        r"""The constant :math:`1/(2 Y^2)`."""
         return 0.5 / self.target_bound**2
 
     def value(self, z: float, y: float) -> float:
@@ -106,24 +105,24 @@ class Squared:
         return m / (1.0 + 2.0 * self.mixability * v)
 
     def check(self, norm_bound: float, radius: float) -> None:
-        """The assumptions hold for every B."""
+        """Do nothing, because the assumptions hold for every B."""
 
 
 @dataclass(frozen=True)
 class Huber:
-    r""":math:`u^2/2` for :math:`u = z - y` up to a threshold h, :math:`h |u| - h^2/2` beyond: :math:`\alpha = 1/Y^2`,
-    :math:`\beta = 1`.
+    r"""The Huber loss: :math:`u^2/2` for :math:`u = z - y` up to a threshold h, :math:`h |u| - h^2/2` beyond it.
 
-    This holds where :math:`h \ge \max(2 Y, B R + Y)`, and only such thresholds are taken. Below :math:`B R + Y` (A3)
-    fails for every :math:`\beta > 0`: expanded just inside of the threshold, at :math:`u_2`, the loss at :math:`u_1`
-    beyond it lies above the tangent by :math:`h - u_2` times a length, and the quadratic by :math:`(u_1 - u_2)^2`.
-    Below :math:`2 Y` a part of the loss over :math:`[-Y, Y]` is that of absolute errors, which is not mixable. (A2)
-    fails beyond the threshold, where the loss is straight, so that the theorem's argument does not hold as printed:
-    `gaf_huber` has one that does.
+    Here :math:`\alpha = 1/Y^2` and :math:`\beta = 1` for :math:`h \ge \max(2 Y, B R + Y)`, and only such thresholds are
+    allowed. Below :math:`B R + Y`, (A3) fails for every :math:`\beta > 0`. In an expansion at :math:`u_2` just inside
+    the threshold, the loss at :math:`u_1` beyond it exceeds the tangent by :math:`h - u_2` times a length, and the
+    quadratic by :math:`(u_1 - u_2)^2`. Below :math:`2 Y` a part of the loss over :math:`[-Y, Y]` is that of absolute
+    errors, which is not mixable. (A2) fails beyond the threshold, where the loss is linear, so that the theorem's
+    argument does not hold as printed; `gaf_huber` has a correct argument.
 
-    h is `threshold`, Y `target_bound`. The prediction: margins beyond :math:`[-Y, Y]` do worse than its ends whatever y
-    is, and within it the loss is a square. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha (\mathrm{clip}(Z)
-    - y)^2/2)`, it is :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
+    h is `threshold`, and Y is `target_bound`. Margins beyond :math:`[-Y, Y]` have a larger loss than its ends for every
+    y, and within the interval the loss is a square. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha
+    (\mathrm{clip}(Z)
+    - y)^2/2)`, the prediction is :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
     """
 
     target_bound: float
@@ -137,7 +136,7 @@ class Huber:
 
     @property
     def mixability(self) -> float:
-        """:math:`1/Y^2`."""
+        r"""The constant :math:`1/Y^2`."""
         return 1.0 / self.target_bound**2
 
     def value(self, z: float, y: float) -> float:
@@ -150,7 +149,7 @@ class Huber:
         return max(-self.threshold, min(self.threshold, z - y))
 
     def curvature(self, z: float, y: float) -> float:
-        """Return 1 up to the threshold, 0 beyond."""
+        """Return 1 up to the threshold, and 0 beyond it."""
         return 1.0 if abs(z - y) <= self.threshold else 0.0
 
     def implicit(self, m: float, q: float, y: float) -> float:
@@ -166,7 +165,7 @@ class Huber:
         return (self._generalised(m, v, -Y) - self._generalised(m, v, Y)) / (2.0 * Y)
 
     def _generalised(self, m: float, v: float, y: float) -> float:
-        """Return g(y): what lies beyond either end, and the Gaussian within."""
+        """Return g(y) as the sum of the parts beyond either end and the Gaussian part within."""
         Y, a = self.target_bound, self.mixability
         if v <= 0.0:
             return 0.5 * (max(-Y, min(Y, m)) - y) ** 2
@@ -184,7 +183,7 @@ class Huber:
         return -float(logsumexp(np.array(parts))) / a
 
     def check(self, norm_bound: float, radius: float) -> None:
-        r"""Raise a UsageError where the threshold is below :math:`\max(2 Y, B R + Y)`."""
+        r"""Raise a UsageError if the threshold is below :math:`\max(2 Y, B R + Y)`."""
         least = max(2.0 * self.target_bound, norm_bound * radius + self.target_bound)
         if self.threshold < least * (1.0 - 1e-12):
             raise UsageError(

@@ -22,7 +22,7 @@ NO_ROOM = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
 
 
 class NoRoomError(OSError):
-    """The disk of a results folder is full or read-only, which is no failure of a run and ends the sweep."""
+    """The disk of a results folder is full or read-only, which is not a failure of a run and ends the sweep."""
 
 
 def listing(name: str, data: bytes) -> bytes:
@@ -49,12 +49,12 @@ class Files:
         return [f.relative_to(self.folder).as_posix() for each in patterns for f in sorted(self.folder.glob(each))]
 
     def data(self, name: str) -> bytes | None:
-        """Return a file's bytes, None where there is no such file or it does not match the manifest.
+        """Return a file's bytes, or None if the file does not exist or does not match the manifest.
 
         Raises
         ------
         UsageError
-            The file may not be read, or not now.
+            The file cannot be read, or cannot be read now.
         """
         data = bytes_of(self.folder / name)
         if data is None or listing(name, data) in self.lines:
@@ -67,18 +67,18 @@ class Files:
         return None
 
     def table(self, name: str, columns: list[str] | None = None) -> pa.Table | None:
-        """Return a Parquet file's table, None as `data` does."""
+        """Return a Parquet file's table, or None as `data` does."""
         data = self.data(name)
         return None if data is None else parsed(data, columns)
 
 
 def bytes_of(file: Path) -> bytes | None:
-    """Return a file's bytes, None where there is no such file.
+    """Return a file's bytes, or None if the file does not exist.
 
     Raises
     ------
     UsageError
-        The operating system refuses the file: it may be whole, and must not be made anew.
+        The operating system refuses access: the file may be complete, and must not be replaced.
     """
     try:
         return file.read_bytes()
@@ -97,7 +97,7 @@ def parsed(data: bytes, columns: list[str] | None = None) -> pa.Table:
 
 
 def parquet_of(table: pa.Table) -> bytes:
-    """Return the bytes of a Parquet file that holds the table."""
+    """Return the bytes of a Parquet file with the table."""
     sink = pa.BufferOutputStream()
     pq.write_table(table, sink)
     data: bytes = sink.getvalue().to_pybytes()
@@ -105,7 +105,7 @@ def parquet_of(table: pa.Table) -> bytes:
 
 
 def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None = None) -> None:
-    """Write a file atomically: temporary name, fsync, rename, fsync of the folder.
+    """Write a file atomically: with a temporary name, fsync, rename, and fsync of the folder.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None
     Raises
     ------
     NoRoomError
-        There is no room for it.
+        There is not enough space.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -133,7 +133,8 @@ def table_of(rows: Rows) -> pa.Table:
 def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Return `pa.array(values, kind)` for numbers, text, bytes and None.
 
-    Not pa.array itself: that imports pandas to see that a list is no Series, a third of a second and 50 MiB a worker.
+    pa.array itself is not used: it imports pandas to exclude a Series, which takes a third of a second and 50 MiB per
+    worker.
     """
     there = np.array([value is not None for value in values], dtype=bool)
     bits = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
@@ -147,7 +148,7 @@ def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def stacked(parts: Iterable[Rows]) -> pa.Table:
-    """Return rows of many runs under one another; what has the same columns and types becomes a table at once."""
+    """Return rows of many runs concatenated; parts with the same columns and types become one table."""
     alike: dict[tuple[Any, ...], Rows] = {}
     for rows in parts:
         layout = tuple((name, type_of(name, values)) for name, values in rows.items())
@@ -158,12 +159,12 @@ def stacked(parts: Iterable[Rows]) -> pa.Table:
 
 
 def merged(tables: Iterable[pa.Table], key: list[str]) -> pa.Table:
-    """Return the rows of all runs, each run's of the first table that holds it, sorted by `key`."""
+    """Return the rows of all runs, each run's from the first table that has it, sorted by `key`."""
     return concatenate(each_once(tables)).sort_by([(name, "ascending") for name in key])
 
 
 def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None) -> list[pa.Table]:
-    """Return tables with the rows of all (wanted) runs, each run's of the first table that holds it."""
+    """Return tables with the rows of all (wanted) runs, each run's from the first table that has it."""
     known: set[str] = set()
     kept = []
     for table in tables:
@@ -176,7 +177,7 @@ def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None)
 
 
 def concatenate(tables: list[pa.Table]) -> pa.Table:
-    """Return the tables under one another, columns joined; a column that is text in one is text in all."""
+    """Return the tables concatenated, with the union of columns; a column that is text in one is text in all."""
     names = sorted({name for table in tables for name in table.schema.names if name not in COLUMNS})
     texts = {n for n in names for t in tables if n in t.schema.names and t.schema.field(n).type == pa.string()}
 

@@ -1,4 +1,4 @@
-"""Files and rows that were made in another folder, written into a results folder."""
+"""Files and rows from another folder or machine, written into a results folder."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditlab.results.store import Store
 
 
 def take(store: Store, files: Mapping[str, bytes]) -> None:
-    """Write what another machine made.
+    """Write files that another machine made.
 
     Parameters
     ----------

@@ -43,13 +43,13 @@ class Merged:
 def merge(parts: Sequence[Path], out: Path) -> Merged:
     """Write the runs, comparators and failures of the parts of one plan into a folder, each exactly once.
 
-    The parts are left as they are. Merging again, with parts that have come since, adds what is new.
+    The parts do not change. A later merge, with further parts, adds the new runs.
 
     Raises
     ------
     UsageError
-        A folder is no part, parts are of different plans or different numbers of parts, a part is given twice, `out` is one of
-        them or holds another plan.
+        A folder is not a part, parts belong to different plans or different numbers of parts, a part is given twice, or
+        `out` is one of them or has another plan.
     """
     plans = {folder: _part(folder) for folder in parts}
     first = next(iter(plans))
@@ -93,7 +93,7 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
                 raise UsageError(f"{folder}: a part of {what} than {first}")
         if shard["index"] in seen:
             raise UsageError(
-                f"{folder}: part {shard['index']}/{shard['of']} is given twice, {seen[shard['index']]} is it, too"
+                f"{folder}: part {shard['index']}/{shard['of']} is given twice; {seen[shard['index']]} is the same part"
             )
         seen[shard["index"]] = folder
     if (out / "runs.json").exists():
@@ -102,11 +102,11 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
         if "index" in shard:
             raise UsageError(f"{out}: is a part itself; name another folder with -o")
         if shard.get("plan", before.get("plan")) != plans[first]["shard"]["plan"]:
-            raise UsageError(f"{out}: holds another sweep; name another folder with -o")
+            raise UsageError(f"{out}: has the results of another sweep; name another folder with -o")
 
 
 def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
-    """Return the record of all parts merged so far, in the whole plan's order; the whole plan's if none is missing."""
+    """Return the record of all parts merged so far, in the whole plan's order, or the whole plan's record if complete."""
     known: list[tuple[int, str]] = []
     merged, streams, groups = set[int](), set[str](), dict[str, str]()
     if (out / "runs.json").exists():
@@ -137,7 +137,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:
-    """Write what a part holds and the store does not; return how many of its runs the store lacks then."""
+    """Write the files of a part that the store does not have; return the number of its runs that are still missing."""
     wanted = set(plan["runs"]) - finished_runs(store.folder)
     rows = read_runs(folder, wanted).table
     if rows is not None:

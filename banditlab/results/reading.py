@@ -1,6 +1,6 @@
 """Read a results folder: its plan, runs, comparators and failures. Nothing is changed.
 
-The engine resumes by what is read here, and analysis shows it: both see the same rows, or the same damage.
+The engine resumes from this module's results, and analysis shows them: both see the same rows, or the same damage.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Skip:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised, or (player "comparator", `run_id` its stream's) a comparator that did."""
+    """A run that raised an error, or (player "comparator", `run_id` its stream's) a comparator that did."""
 
     run_id: str
     environment: str
@@ -41,7 +41,7 @@ class Failure:
 
     @property
     def is_comparator(self) -> bool:
-        """Whether a stream's comparators failed, not a run."""
+        """Whether a stream's comparators failed and not a run."""
         return self.player == COMPARATOR
 
 
@@ -64,23 +64,23 @@ def _whole(folder: Path, name: str) -> bytes:
     data = files.data(name)
     if files.damaged:
         raise UsageError(
-            f"{folder / name}: damaged (it does not match {SUMS}); the command that made the folder writes it anew, "
+            f"{folder / name}: damaged (it does not match {SUMS}); the command that made the folder writes it again, and "
             "no run is lost"
         )
     if data is None:
         raise UsageError(
-            f"{folder}: not a results folder (it has no {name}; `banditlab run SPEC.toml -o DIR` makes one)"
+            f"{folder}: not a results folder (it has no {name}); `banditlab run SPEC.toml -o DIR` makes one"
         )
     return data
 
 
 def read_spec(folder: Path) -> dict[str, Any]:
-    """Return spec.toml as it is.
+    """Return the text of spec.toml.
 
     Raises
     ------
     UsageError
-        `folder` is no results folder, or has another store format; or the file is damaged.
+        `folder` is not a results folder, has another store format, or the file is damaged.
     """
     data = _whole(folder, "spec.toml")
     try:
@@ -102,7 +102,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
     Raises
     ------
     UsageError
-        `folder` is no results folder, or the file is damaged.
+        `folder` is not a results folder, or the file is damaged.
     """
     data = _whole(folder, "runs.json")
     try:
@@ -152,12 +152,12 @@ def finished_runs(folder: Path) -> set[str]:
 
 
 def shards(files: Files) -> dict[str, dict[str, str]]:
-    """Return the runs of each whole shard, their descriptions by id."""
+    """Return the runs of each complete shard, as descriptions by id."""
     return {name: runs_of(data) for name in files.names(SHARDS) if (data := files.data(name)) is not None}
 
 
 def runs_of(shard: bytes) -> dict[str, str]:
-    """Return the runs of a shard's bytes, their descriptions by id."""
+    """Return the runs of a shard's bytes, as descriptions by id."""
     return dict(json.loads(pq.read_metadata(pa.BufferReader(shard)).metadata[RUNS.encode()]))
 
 
@@ -170,14 +170,14 @@ def damaged_files(folder: Path) -> list[str]:
 
 
 class Found(NamedTuple):
-    """Rows, None where there are none, and the names of damaged files."""
+    """Rows, or None if there are none, and the names of damaged files."""
 
     table: pa.Table | None
     damaged: list[str]
 
 
 def read_runs(folder: Path, wanted: Collection[str]) -> Found:
-    """Return the rows of the wanted runs, from results.parquet where a run is both there and in a shard."""
+    """Return the rows of the wanted runs, from results.parquet if a run is both there and in a shard."""
     files = Files(folder)
     parts = [files.table(name) for name in files.names(SHARDS)]  # first: a run may be compacted, never vanish
     tables = [table for table in (files.table("results.parquet"), *parts) if table is not None]

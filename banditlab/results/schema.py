@@ -1,19 +1,20 @@
-"""What a results folder holds.
+"""The contents of a results folder.
 
 spec.toml                                    resolved, with versions and the store format number
 runs.json                                    the current spec's run ids, stream ids and skipped pairs
 shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
 comparators/<stream_id>.parquet, .npz        losses at checkpoints, and the weights W
-failed/<run_id>.json                         traceback; tried again on the next call
-results.parquet, descriptions.parquet        the runs of the shards, which go when these are written
+failed/<run_id>.json                         traceback; the run is tried again on the next call
+results.parquet, descriptions.parquet        the runs of the shards, which are removed when these are written
 comparators.parquet                          the rows of all streams, for other programs
-SHA256SUMS                                   the manifest: SHA-256 and name of every file above, a line each
-<name>.damaged                               a file that did not match the manifest, set aside by the next sweep
+SHA256SUMS                                   the manifest: SHA-256 and name of every file above, one line each
+<name>.damaged                               a file that did not match the manifest, renamed by the next sweep
 report.html, figures/, tables/               of the current spec
 earlier/<hash>/                              a report of an earlier spec, with that spec
 
-A file counts only if the manifest lists the SHA-256 of its bytes. Every file is written under a temporary name and fsynced,
-listed in the manifest, which is fsynced, and then renamed: whatever is there under its name is whole and listed.
+A file counts only if the manifest lists the SHA-256 of its bytes. Every file is written and fsynced under a temporary
+name and listed in the manifest, which is fsynced; then the file is renamed. A file with its final name is therefore
+complete and listed.
 """
 
 from __future__ import annotations
@@ -75,7 +76,7 @@ COLUMNS: dict[str, pa.DataType] = {
 
 
 class Finished(NamedTuple):
-    """A finished run on its way to the store: its rows as columns, and its description."""
+    """A finished run that is not stored yet: its rows as columns, and its description."""
 
     run_id: str
     rows: Rows

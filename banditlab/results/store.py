@@ -47,14 +47,14 @@ class Store:
 
     @contextlib.contextmanager
     def lock(self) -> Iterator[None]:
-        """Hold the folder's lock; the operating system drops it if this process dies."""
+        """Hold the folder's lock; the operating system releases it if this process dies."""
         with locked(self.folder / ".lock"):
             yield
 
     # -------------------------------------------------------------------------------------------------------------- writing
 
     def write(self, name: str, data: bytes, *, has_lock: bool = False) -> None:
-        """Write a file, whole or not at all. The manifest lists it before it has its name, both under the lock."""
+        """Write a file, completely or not at all; the manifest lists it before it is renamed, both under the lock."""
 
         def put(fresh: str, file: Path) -> None:
             with contextlib.nullcontext() if has_lock else self.lock():
@@ -67,7 +67,7 @@ class Store:
         write_bytes(self.folder / name, data, put)
 
     def write_runs(self, runs: Sequence[Finished]) -> None:
-        """Store finished runs in one shard, all or none; their earlier failures, if there were any, are forgotten."""
+        """Store finished runs in one shard, all or none, and remove records of their earlier failures."""
         texts = {run.run_id: json.dumps(run.description, sort_keys=True) for run in runs}
         self.write_shard(stacked([run.rows for run in runs]), texts)
 
@@ -77,9 +77,9 @@ class Store:
         self.forgive(texts)
 
     def forgive(self, run_ids: Collection[str]) -> None:
-        """Forget why runs failed that are stored now.
+        """Remove the failure records of runs that are now stored.
 
-        What is said of the comparators of an adaptive stream, which bear their run's id, stays.
+        Records about the comparators of an adaptive stream, which have the id of its run, remain.
         """
         for record in failure_records(self.files, run_ids):
             if record["player"] != COMPARATOR:
@@ -96,16 +96,16 @@ class Store:
         self.write_comparator_files(stream_id, [buffer.getvalue(), parquet_of(table_of(rows))])
 
     def write_comparator_files(self, stream_id: str, contents: Sequence[bytes]) -> None:
-        """Write a stream's `comparator_files`, W first: the rows mark them as complete."""
+        """Write a stream's `comparator_files`, W first, because the rows mark them as complete."""
         for name, data in zip(self.comparator_files(stream_id), contents, strict=True):
             self.write(name, data)
         (self.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)
 
     def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
-        """Store the resolved spec and the run ids, stream ids and skipped pairs that belong to it.
+        """Store the resolved spec and its run ids, stream ids and skipped pairs.
 
-        Where the folder holds the report of a spec with runs that this plan lacks, that report moves into its own folder
-        first, with its spec, plan and tables; return that folder, else None.
+        If the folder has the report of a spec with runs that this plan lacks, that report is first moved into a
+        separate folder, with its spec, plan and tables. Returns that folder, or else None.
         """
         kept = self._keep_report(plan)
         self.write("spec.toml", f"{resolved_toml.rstrip()}\n".encode())
@@ -134,7 +134,7 @@ class Store:
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
-        """Return (ids of finished runs, first ids of shards found damaged); every damaged file is set aside and named."""
+        """Return (ids of finished runs, first ids of damaged shards); every damaged file is renamed and reported."""
         with self.lock():
             damaged = damaged_files(self.folder)
             for name in damaged:
@@ -144,14 +144,14 @@ class Store:
         return finished, [first for first in firsts if first not in finished]
 
     def _set_aside(self, name: str) -> None:
-        """Rename a damaged file and note it; to be called under the lock."""
+        """Rename a damaged file and record it; the lock must be held."""
         os.replace(self.folder / name, self.folder / f"{name}.damaged")
         self.notices.append(
             f"{name} does not match {SUMS} and is kept as {name}.damaged; what it alone held is made anew"
         )
 
     def failures(self, run_ids: Collection[str]) -> list[dict[str, Any]]:
-        """Return the records of those of the given runs that failed."""
+        """Return the records of the given runs that failed."""
         return failure_records(self.files, run_ids)
 
     def failed(self) -> set[str]:
@@ -163,7 +163,7 @@ class Store:
         return f"comparators/{stream_id}.npz", f"comparators/{stream_id}.parquet"
 
     def comparators(self, stream_id: str) -> tuple[Rows, dict[str, Any]]:
-        """Return a stream's comparator rows and weights; both empty unless both files are there and whole."""
+        """Return a stream's comparator rows and weights, both empty unless both files are there and complete."""
         weights, rows = map(self.files.data, self.comparator_files(stream_id))
         if weights is None or rows is None:
             return {}, {}
@@ -173,7 +173,7 @@ class Store:
     # ----------------------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> None:
-        """Gather all shards into results.parquet and descriptions.parquet; a run that is in them twice counts once."""
+        """Collect all shards in results.parquet and descriptions.parquet, where each run counts once."""
         with self.lock():
             shards = {name: data for name in self.files.names(SHARDS) if (data := self.files.data(name)) is not None}
             if shards:
@@ -205,9 +205,10 @@ class Store:
 
 
 def shard_name(run_id: str, *others: str) -> str:
-    """Return the file of runs until they are compacted.
+    """Return the name of the file of runs until they are compacted.
 
-    Its name depends on all of them: another process may store the first one with others, and would overwrite this file.
+    The name depends on all runs, because another process may store the first one with others, and would overwrite this
+    file.
     """
     mark = f"-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:16]}" if others else ""
     return f"shards/{run_id[:2]}/{run_id}{mark}.parquet"

@@ -25,7 +25,7 @@ WAIT = 0.01  # seconds between two tries
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a file, once it is free; errors are those of `try_lock`."""
+    """Hold the lock of a file once it is free; errors are those of `try_lock`."""
     while (lock := try_lock(file)) is None:
         time.sleep(WAIT)
     try:
@@ -35,14 +35,14 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def try_lock(file: Path) -> BinaryIO | None:
-    """Return the open file, which is made if need be, with its lock held until `release`; None where another has it.
+    """Return the open file with its lock, held until `release`, or None if another process has it; create it if needed.
 
     Raises
     ------
     UsageError
-        The file system has no locks, or gives none.
+        The file system has no locks, or does not grant one.
     OSError
-        The file cannot be made.
+        The file cannot be created.
     """
     opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
     try:
@@ -61,7 +61,7 @@ def try_lock(file: Path) -> BinaryIO | None:
 
 
 def release(locked_file: BinaryIO) -> None:
-    """Release a lock of `try_lock`, and close its file. A process that ends releases it as well."""
+    """Release a lock of `try_lock`, and close its file; a process that ends releases it as well."""
     if fcntl is not None:  # closing does not drop it, where a child that was forked meanwhile has the file open, too
         fcntl.flock(locked_file.fileno(), fcntl.LOCK_UN)
     else:

@@ -56,21 +56,21 @@ def test_an_empty_table_is_two_markers() -> None:
 BROKEN = {
     "no marker <!-- table: acuracy --> or <!-- text: acuracy -->; did you mean 'accuracy'?": (PAGE, {"acuracy": ""}),
     "accuracy: text between markers cannot contain a marker": (PAGE, {"accuracy": "a <!-- end -->"}),
-    "won: a text is one line; use <!-- table: won -->": (PAGE, {"won": "a\nb"}),
+    "won: a text must be one line; use <!-- table: won -->": (PAGE, {"won": "a\nb"}),
     "two markers are named won": (PAGE.replace("text: most", "text: won"), {}),
     "the marker <!-- text: won --> has no <!-- end --> before the next marker": (
         PAGE.replace("1 of 2<!-- end -->", "1 of 2"),
         {},
     ),
     "the marker <!-- table: last --> has no <!-- end --> before the next marker": (PAGE + "<!-- table: last -->\n", {}),
-    "5 times <!-- end --> for 4 markers that begin something": (PAGE + "<!-- end -->\n", {}),
-    "the markers of table accuracy stand on lines of their own": (
+    "5 times <!-- end --> for 4 opening markers": (PAGE + "<!-- end -->\n", {}),
+    "the markers of table accuracy must be on separate lines": (
         PAGE.replace("<!-- table: a", "So <!-- table: a"),
         {},
     ),
-    "the markers of table empty stand on lines of their own": (PAGE.replace("empty -->\n", "empty --> "), {}),
-    "the marker of text won begins a line, which Markdown would take for HTML": (PAGE.replace("We win on ", ""), {}),
-    "the marker of text most begins a line, which Markdown would take for HTML": (PAGE.replace("by ", "by\n  "), {}),
+    "the markers of table empty must be on separate lines": (PAGE.replace("empty -->\n", "empty --> "), {}),
+    "the marker of text won begins a line, which Markdown would treat as HTML": (PAGE.replace("We win on ", ""), {}),
+    "the marker of text most begins a line, which Markdown would treat as HTML": (PAGE.replace("by ", "by\n  "), {}),
 }
 
 
@@ -98,7 +98,7 @@ def test_cells_and_columns() -> None:
     ("rows", "align", "message"),
     [
         ([["1"]], "l", "a row of 1 cells in a table of 2 columns"),
-        ([["1", "2\n3"]], "l", "a cell of a table is one line"),
+        ([["1", "2\n3"]], "l", "a cell of a table must be one line"),
         ([], "lx", "align = 'lx'"),
         ([], "lll", "align = 'lll': give at most 2"),
         ([], "", "align = ''"),

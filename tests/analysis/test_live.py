@@ -168,7 +168,7 @@ def test_the_server_ends_with_the_sweep_however_that_ends(tmp_path, monkeypatch,
     if how == "dry":
         assert (
             capsys.readouterr().err
-            == "banditlab: --live shows a running sweep, --dry-run runs none; give one of them\n"
+            == "banditlab: --live shows a running sweep, and --dry-run plays none; give one of them\n"
         )
         return
     [(url, code)] = seen

@@ -261,13 +261,13 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
         (["run", "tiny.toml", "--lab", "nowhere"], "no such folder"),
         (["run", "tiny.toml", "--shard", "3/2"], "--shard 3/2: must be i/n"),
         (["run", "tiny.toml", "--shard", "half"], "--shard half: must be i/n"),
-        (["run", "tiny.toml", "--cluster", "tcp://127.0.0.1:1", "-j", "2"], "-j is for this machine"),
+        (["run", "tiny.toml", "--cluster", "tcp://127.0.0.1:1", "-j", "2"], "-j applies to this machine"),
         (["merge", "nowhere", "-o", "whole"], "nowhere: not a results folder"),
         (["run", "tiny.toml", "-o", "tiny.toml"], "cannot be written"),
         (["status", "nowhere"], "not a results folder"),
         (["report", "nowhere"], "not a results folder"),
         (["list", "agent"], "did you mean 'agents'"),
-        (["list", "nonsense"], "nothing is listed as 'nonsense' (known: agents, boosters, bounds, envs, "),
+        (["list", "nonsense"], "there is no list of 'nonsense' (known: agents, boosters, bounds, envs, "),
         (["describe", "folklor"], "did you mean 'folklore'"),
         (["describe", "Sparse"], "did you mean 'banditlab/Sparse-v0'"),
         (["describe", "digits-v0"], "did you mean 'banditlab/Digits-v0'"),
@@ -356,7 +356,7 @@ def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):
     assert comparison(Path("iris.csv"), "target", passes=3).rounds == 450
     assert comparison(Path("iris.csv"), "target", rounds=100).rounds == 100
     both = ["--passes", 2, "--rounds", 300]
-    assert "--passes is --rounds in multiples of the rows; give one of them" in refused(
+    assert "--passes is --rounds as a multiple of the rows; give one of them" in refused(
         "compare", "iris.csv", "--label", "target", *both
     )
 

@@ -179,7 +179,7 @@ def test_agents_are_chosen_by_name(tmp_path):
         ("perceptron", "perceptron observes the label"),
         ("uniform,uniform", "names 'uniform' twice"),
         (",", "must name at least one"),
-        ("fastcb(ogd)", "fastcb is built around no other player"),
+        ("fastcb(ogd)", "fastcb does not wrap another player"),
         ("exploration(ogdd)", "did you mean 'ogd'"),
     ):
         with pytest.raises(UsageError, match=message.replace("(", r"\(").replace(")", r"\)")):

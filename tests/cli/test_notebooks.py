@@ -20,7 +20,7 @@ def test_an_unknown_notebook_gets_the_nearest_one(tmp_path: Path) -> None:
 
 def test_nothing_is_overwritten(tmp_path: Path) -> None:
     (tmp_path / "quickstart.ipynb").write_text("mine")
-    with pytest.raises(UsageError, match=r"quickstart\.ipynb: is there already; nothing was written$"):
+    with pytest.raises(UsageError, match=r"quickstart\.ipynb: the file exists; nothing was written$"):
         make_notebook("quickstart", tmp_path)
     assert (tmp_path / "quickstart.ipynb").read_text() == "mine"
 

@@ -103,14 +103,14 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     file.write_text("mine")
     with pytest.raises(UsageError) as caught:
         new_agent("mine", tmp_path)
-    assert str(caught.value) == f"{file}: is there already; nothing was written"
+    assert str(caught.value) == f"{file}: the file exists; nothing was written"
     assert file.read_text() == "mine"
 
 
 def test_a_lab_is_made_whole_or_not_at_all(tmp_path: Path) -> None:
     (tmp_path / "runs").mkdir()
     (tmp_path / "runs" / "first.toml").write_text("mine")
-    with pytest.raises(UsageError, match=r"first\.toml: is there already; nothing was written$"):
+    with pytest.raises(UsageError, match=r"first\.toml: the file exists; nothing was written$"):
         new_lab(tmp_path)
     assert [path.name for path in tmp_path.rglob("*")] == ["runs", "first.toml"]
 

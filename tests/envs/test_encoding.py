@@ -208,7 +208,7 @@ def test_roles():
         ({"day": "date"}, "must be one of 'numeric', 'nominal', 'time', 'drop'"),
         ({**roles, "text": "numeric"}, "declared numeric .*, but 'x' in row 2"),
         ({**roles, "text": "time"}, "column 'text': '1' in row 0.* is not a date"),
-        ({**roles, "x": "time"}, "column 'x' holds numbers"),
+        ({**roles, "x": "time"}, "column 'x' has numbers"),
     ):
         with pytest.raises(UsageError, match=message):
             Encoder.fit(frame, roles=wrong_roles)

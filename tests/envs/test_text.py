@@ -119,7 +119,7 @@ def test_missing_texts_have_no_words(table: Any, frame: pd.DataFrame) -> None:
     strict = table(order="shuffle").encoder
     for row, message in (
         ({"n": 0.5, "kind": "u"}, "'prompt' must have"),
-        ({"prompt": 3, "n": 1, "kind": "u"}, "be a text"),
+        ({"prompt": 3, "n": 1, "kind": "u"}, "be text"),
     ):
         with pytest.raises(UsageError, match=message):
             strict.encode(row)

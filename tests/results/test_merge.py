@@ -122,7 +122,7 @@ def test_strangers_are_refused(made: Any, tmp_path: Path) -> None:
     ):
         with pytest.raises(UsageError, match=expected):
             merge(folders, tmp_path / out)
-    with pytest.raises(UsageError, match="holds another sweep"):
+    with pytest.raises(UsageError, match="has the results of another sweep"):
         merge([tmp_path / "other"], whole)
     assert not (tmp_path / "out").exists()
     with pytest.raises(UsageError, match=r"shard 6/5"):

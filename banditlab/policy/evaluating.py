@@ -11,23 +11,27 @@ from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Evaluation, Log, RewardModel, estimated_propensities, evaluate
+from banditlab.offpolicy.log import Rows, refuse
 from banditlab.offpolicy.log import read as checked
-from banditlab.offpolicy.log import refuse
 from banditlab.policy.container import SQLITE
 from banditlab.policy.dsjson import read_dsjson
 from banditlab.policy.log_events import read_events
 from banditlab.policy.log_tables import read_table
-from banditlab.policy.logged import Floats, Part, Source
+from banditlab.policy.logged import Floats, Source
 from banditlab.policy.replay import Replay
 from banditlab.registry import registry
 
 FOLDS = 5
-BEST, TRAINED = "best-single", "trained"
+UNIFORM, BEST, TRAINED = "uniform", "best-single", "trained"
 OFF = 0.2
 """How far the mean of the weights may be from what is expected without a warning."""
 ALLOWED = (
     "must be uniform, best-single, trained, an agent's id, a policy's file; of a table also column:NAME or "
     "probabilities:PREFIX"
+)
+RARE = (
+    "the mean of the weights is {mean:.2f} and should be near {expected:.2f}: what the policy chooses was logged too rarely, "
+    "so the estimates may be far off; the interval holds"
 )
 REPLAYED = "{name} learnt from {accepted:,} of {n:,} rounds ({share:.1%}), accepted by rejection"
 FIRST_HALF = (
@@ -89,33 +93,18 @@ def evaluate_log(
     LogError
         The event log cannot be read.
     """
-    address = os.fspath(log)
-    source = _source(address, _known(policy), {name: value for name, value in columns.items() if value})
-    stream = _Stream(source, address, policy, after)
+    fitted = policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents"))
+    if not fitted and not policy.startswith(("column:", "probabilities:")) and not os.path.isfile(policy):
+        raise UsageError(f"--policy {policy}: {ALLOWED}")
+    given = {name: value for name, value in columns.items() if value}
+    source = _source(os.fspath(log), None if fitted else policy, given)
+    stream = _Stream(source, policy, after, fitted and policy != UNIFORM)
     kind = logger or ("learning" if source.learning else "fixed")
-    made = evaluate(stream.logs(), logger=kind, estimated=source.estimated, level=level)
-    notes = [*source.notes, *stream.notes(), *_about_weights(made)]
-    return Evaluated(made, source.names, stream.rewards / made.rounds, notes)
-
-
-def _about_weights(made: Evaluation) -> list[str]:
-    expected = 1.0 - made.unsupported
-    if abs(made.mean_weight - expected) <= OFF:
-        return []
-    return [
-        f"the mean of the weights is {made.mean_weight:.2f} and should be near {expected:.2f}: what the policy chooses was "
-        "logged too rarely, so the estimates may be far off; the interval holds"
-    ]
-
-
-def _known(policy: str) -> str | None:
-    """Return a policy that the log's reader evaluates, or None for one that is fitted to the parts; else a
-    UsageError."""
-    if policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents")):
-        return policy if policy == "uniform" else None
-    if policy.startswith(("column:", "probabilities:")) or os.path.isfile(policy):
-        return policy
-    raise UsageError(f"--policy {policy}: {ALLOWED}")
+    try:
+        made = evaluate(stream.logs(), logger=kind, estimated=source.estimated, level=level)
+    except UsageError as error:
+        raise UsageError(f"{log}: {error}") from None
+    return Evaluated(made, source.names, stream.rewards / made.rounds, [*stream.notes(made)])
 
 
 def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source:
@@ -137,8 +126,8 @@ def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source
 class _Stream:
     """Parts of a log with predictions from earlier rounds and a learning target policy."""
 
-    def __init__(self, source: Source, address: str, policy: str, after: int) -> None:
-        self.source, self.address, self.policy = source, address, policy
+    def __init__(self, source: Source, policy: str, after: int, fitted: bool) -> None:
+        self.source, self.policy, self.fitted = source, policy, fitted
         self.after = source.rounds // 2 if policy == BEST else after
         self.seen, self.rewards = 0, 0.0
         self.model = RewardModel(len(source.names))
@@ -147,40 +136,34 @@ class _Stream:
 
     def logs(self) -> Iterator[Log]:
         """Yield the parts; raise one UsageError with all faults of all parts."""
-        faults, K = self.source.faults, len(self.source.names)
-        for part in self.source.parts:
-            m = len(part.actions)
-            p = np.ones(m) if part.propensities is None else part.propensities
-            target = np.full((m, K), 1.0 / K) if part.target is None else part.target
-            faults += checked(Log(part.actions, part.rewards, p, target))[1]
-            if not faults:
-                yield self._log(part)
-        try:
-            refuse(faults)
-        except UsageError as error:
-            raise UsageError(f"{self.address}: {error}") from None
+        faults = self.source.faults
+        for log, X in self.source.parts:
+            rows, found = checked(log)
+            faults += found
+            if rows is not None and not faults:
+                yield self._log(rows, X)
+        refuse(faults)
 
-    def notes(self) -> Iterator[str]:
-        """Yield notes on the policy."""
+    def notes(self, made: Evaluation) -> Iterator[str]:
+        """Yield notes on the log and the policy."""
+        yield from self.source.notes
         if self.policy == BEST:
             yield FIRST_HALF.format(name=self.source.names[int(np.argmax(self.weighted))], n=self.after)
         if self.replay is not None:
             accepted = self.replay.accepted
             yield REPLAYED.format(name=self.policy, accepted=accepted, n=self.seen, share=accepted / self.seen)
+        if abs(made.mean_weight - (1.0 - made.unsupported)) > OFF:
+            yield RARE.format(mean=made.mean_weight, expected=1.0 - made.unsupported)
 
-    def _log(self, part: Part) -> Log:
-        a, r, p, X, target = part
-        places, K = a.astype(np.intp), len(self.weighted)
-        if p is None:
-            p = (
-                estimated_propensities(X, places, K, np.arange(len(a)) % FOLDS)
-                if len(a) > 1
-                else np.full((1, K), 1 / K)
-            )
-        predictions = self.model.ahead(X, places, r)
-        cut = int(np.clip(self.after - self.seen, 0, len(a)))
-        self.seen += len(a)
-        target = self._target(X, places, r, p, predictions, cut) if target is None else target
+    def _log(self, rows: Rows, X: Floats) -> Log:
+        a, r, m, K = rows.actions, rows.rewards, len(X), len(self.weighted)
+        p = rows.chosen if rows.propensities is None else rows.propensities
+        if self.source.estimated:
+            p = estimated_propensities(X, a, K, np.arange(m) % FOLDS) if m > 1 else np.full((m, K), 1.0 / K)
+        predictions = self.model.ahead(X, a, r)
+        cut = int(np.clip(self.after - self.seen, 0, m))
+        self.seen += m
+        target = self._target(X, a, r, p, predictions, cut) if self.fitted else rows.target
         self.rewards += float(r[cut:].sum())
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 

@@ -12,9 +12,10 @@ from typing import IO, Any
 import numpy as np
 
 from banditlab.errors import UsageError
+from banditlab.policy.choice import Name
 from banditlab.policy.events import Decided
 from banditlab.policy.log_events import AnsweredDecisions
-from banditlab.policy.logged import CHUNK
+from banditlab.policy.logged import OBJECTS, Floats
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
@@ -55,18 +56,17 @@ def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list
 
 
 def _write_lines(log: AnsweredDecisions, file: IO[bytes]) -> None:
-    file.writelines(f"{json.dumps(_line(log, each))}\n".encode() for each in log)
+    file.writelines(f"{json.dumps(_line(log.names, *each))}\n".encode() for each in log)
 
 
-def _line(log: AnsweredDecisions, decision: Decided) -> dict[str, Any]:
+def _line(names: list[Name], decision: Decided, right: bool, p: Floats, able: Floats) -> dict[str, Any]:
     """Return a decision as the object of a line of dsjson; actions that were not allowed are not in it."""
-    p, able = log.propensities(decision)
     places, x = np.flatnonzero(able), decision.record.context
     chosen = int(np.flatnonzero(places == decision.record.action)[0])
     order = [chosen, *(k for k in range(len(places)) if k != chosen)]
     moment = datetime.fromtimestamp(decision.at, UTC).isoformat(timespec="milliseconds")
     return {
-        "_label_cost": -float(log.bits[decision.seq]),
+        "_label_cost": -float(right),
         "_label_probability": p[places[chosen]].item(),
         "_label_Action": chosen + 1,
         "_labelIndex": chosen,
@@ -76,7 +76,7 @@ def _line(log: AnsweredDecisions, decision: Decided) -> dict[str, Any]:
         "a": [k + 1 for k in order],
         "c": {
             "x": {f"x{j}": x[j].item() for j in np.flatnonzero(x)},
-            "_multi": [{"action": {str(log.names[k]): 1}} for k in places],
+            "_multi": [{"action": {str(names[k]): 1}} for k in places],
         },
         "p": p[places[order]].tolist(),
         "VWState": {"m": "N/A"},
@@ -87,19 +87,18 @@ def _write_parquet(log: AnsweredDecisions, file: IO[bytes]) -> None:
     import pyarrow
     import pyarrow.parquet
 
-    decisions = iter(log)
-    table = pyarrow.Table.from_pylist([_row(log, each) for each in islice(decisions, CHUNK)])
+    rows = (_row(log.names, *each) for each in log)
+    table = pyarrow.Table.from_pylist([*islice(rows, OBJECTS)])
     with pyarrow.parquet.ParquetWriter(file, table.schema) as writer:
         while len(table):
             writer.write_table(table)
-            rows = [_row(log, each) for each in islice(decisions, CHUNK)]
-            table = pyarrow.Table.from_pylist(rows, table.schema)
+            table = pyarrow.Table.from_pylist([*islice(rows, OBJECTS)], table.schema)
 
 
-def _row(log: AnsweredDecisions, decision: Decided) -> dict[str, Any]:
-    record, (p, _) = decision.record, log.propensities(decision)
-    row = {"id": decision.id, "time": decision.at, "action": str(log.names[record.action])}
-    row |= {"reward": float(log.bits[decision.seq]), "propensity": p.item(record.action)}
+def _row(names: list[Name], decision: Decided, right: bool, p: Floats, _: Floats) -> dict[str, Any]:
+    record = decision.record
+    row = {"id": decision.id, "time": decision.at, "action": str(names[record.action])}
+    row |= {"reward": float(right), "propensity": p.item(record.action)}
     row |= {"held": record.held is not None and record.held.held}
-    row |= {f"p:{name}": value for name, value in zip(log.names, p.tolist(), strict=True)}
+    row |= {f"p:{name}": value for name, value in zip(names, p.tolist(), strict=True)}
     return row | {f"x{j}": value for j, value in enumerate(record.context.tolist())}

@@ -65,11 +65,8 @@ def train_from_log(
     core = Core(player, names, generator_for(seed, "policy", player.id))
     core.require_replaceable("--from-log")
     learnt = max(1, int(LEARNT * decisions.rounds))
-    for each in islice(decisions, learnt):
-        record = each.record
-        core.learn_of_another(
-            record.context, record.action, decisions.propensities(each)[0], bool(decisions.bits[each.seq])
-        )
+    for each, right, p, _ in islice(decisions, learnt):
+        core.learn_of_another(each.record.context, each.record.action, p, right)
     core.decisions = core.answered = core.right = 0
     core.retired = set(own.core.retired)
     core.set_floor(floor)

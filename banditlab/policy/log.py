@@ -18,6 +18,7 @@ import threading
 import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext, suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -311,12 +312,18 @@ class EventLog:
     def _missing(self, seq: int) -> LogError:
         return self._error(f"event {seq} is missing{ev.RESTORE}")
 
-    def numbers(self, kind: str, *names: str) -> NDArray[np.float64]:
-        """Return columns of all events of a kind, (len(names), n), in the events' order."""
-        query = sa.select(*(EVENTS.c[name] for name in names)).where(EVENTS.c.kind == kind).order_by(EVENTS.c.seq)
+    def numbers(self, *names: str) -> NDArray[np.float64]:
+        """Return columns of all n decisions, then place, time, bit and `closed` of their answers, (len(names) + 4, n), in the
+        decisions' order; NaN where there is no answer."""
+        answer = EVENTS.alias()
+        columns: list[Any] = [EVENTS.c[name] for name in names] + [answer.c[name] for name in ("seq", "at", "correct")]
+        columns.append(answer.c.kind == ev.CLOSED)
+        pairs = EVENTS.outerjoin(ANSWERS, ANSWERS.c.decision == EVENTS.c.seq)
+        pairs = pairs.outerjoin(answer, answer.c.seq == ANSWERS.c.seq)
+        query = sa.select(*columns).select_from(pairs).where(EVENTS.c.kind == ev.DECIDED).order_by(EVENTS.c.seq)
         with self._reading() as db:
             rows = db.execute(query.execution_options(yield_per=STEP))
-            return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(names)).T
+            return np.fromiter((value for row in rows for value in row), np.float64).reshape(-1, len(columns)).T
 
     def names(self, classes: list[Any]) -> list[Any]:
         """Return the classes' names: those of a snapshot, and those added since."""
@@ -335,6 +342,24 @@ class EventLog:
                 yield event
         if after > last:
             raise self._missing(last + 1)
+
+    def answered(self) -> Iterator[tuple[ev.Decided, bool]]:
+        """Yield the decisions that have an answer, and still their context, in order, with the answers; errors are those of
+        `events`."""
+        events, decision = self.events(self.head().pruned), ANSWERS.c.decision
+        while some := list(islice(events, STEP)):
+            near = decision.between(some[0].seq, some[-1].seq) & (ANSWERS.c.seq == EVENTS.c.seq)
+            bits = dict(self.rows(sa.select(decision, EVENTS.c.correct).where(near)))
+            for event in some:
+                if isinstance(event, ev.Decided) and event.seq in bits and event.record.generation != ev.NEVER:
+                    yield event, bool(bits[event.seq])
+
+    def count(self) -> tuple[int, int]:
+        """Return the number of decisions, and of those that `answered` yields."""
+        kept = sa.func.count(ANSWERS.c.seq).filter(EVENTS.c.generation != ev.NEVER)
+        pairs = EVENTS.outerjoin(ANSWERS, ANSWERS.c.decision == EVENTS.c.seq)
+        query = sa.select(sa.func.count(), kept).select_from(pairs).where(EVENTS.c.kind == ev.DECIDED)
+        return tuple(self.rows(query)[0])
 
     def last(self) -> tuple[int, float]:
         """Return place and time of the last event, (pruned, 0.0) for a log without events."""

@@ -5,14 +5,16 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from banditlab.envs import files
 from banditlab.envs.survey import LOGGED, logged_column
 from banditlab.errors import UsageError
-from banditlab.policy.logged import CHUNK, LARGEST, Floats, Part, Source, doubled, hashed
+from banditlab.offpolicy import Log
+from banditlab.policy.logged import CHUNK, LARGEST, Floats, Source, doubled, hashed, hashes
+from banditlab.policy.policy import Policy
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -26,80 +28,67 @@ GAPS = "missing entries of contexts: {n:,}; each counts as a separate value"
 
 
 def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source:
-    """Return a table's log, or raise a UsageError; see `banditlab.policy.logged.Part` for the policy."""
+    """Return a table's log, or raise a UsageError; `policy` is "column:NAME", "probabilities:PREFIX" or a file."""
     chunks = _chunks(path)
-    names = [str(name) for name in next(chunks()).columns]
+    first = next(chunks(), None)
+    if first is None:
+        raise UsageError(f"{path}: the table has no rows")
+    names = [str(name) for name in first.columns]
     if len({*names}) < len(names):
         raise UsageError(f"{path}: two columns have one name; rename one")
-    roles = {role: name or logged_column(role, names) for role, name in (dict.fromkeys(LOGGED, "") | columns).items()}
-    roles = {role: name for role, name in roles.items() if name}
+    roles = {role: columns.get(role) or logged_column(role, names) for role in {**LOGGED, **columns}}
     word, _, named = (policy or "").partition(":")
     wanted = roles | ({"policy": named} if word == "column" else {})
-    faults = [f"--{role}: there is no column {name!r}" for role, name in wanted.items() if name not in names]
-    faults += [f"--{role} must name a column" for role in ("action", "reward") if role not in roles]
+    faults = [f"--{role}: there is no column {name!r}" for role, name in wanted.items() if name and name not in names]
+    faults += [f"--{role} must name a column" for role in ("action", "reward") if not roles[role]]
     if faults:
         raise UsageError(f"{path}: {'; '.join(faults)}; columns are {', '.join(names[:30])}")
-    able, target_of, used = _policy_of_table(names, word, named, policy)
-    found, rounds, gaps, ids = {*able}, 0, 0, []
+    used = [name for name in names if word == "probabilities" and name.startswith(named)] or [named] * (
+        word == "column"
+    )
+    if word == "probabilities" and not used:
+        raise UsageError(f"--policy {policy}: no column begins with {named!r}")
+    decider = Policy.load(policy, extra="ignore") if policy and not used else None
+    found = {str(name) for name in decider.classes} if decider else set()
+    found |= {name.removeprefix(named) for name in used if word == "probabilities"}
+    apart = [name for name in [*roles.values(), *used] if name]
+    rounds, gaps, ids = 0, 0, []
     for frame in chunks():
         rounds += len(frame)
-        for name in {roles["action"], *used} if word == "column" else {roles["action"]}:
+        for name in [roles["action"], *(used if word == "column" else ())]:
             found |= {*_texts(frame[name]).dropna()}
         if "id" in roles:
-            ids.append(_hash(frame[roles["id"]]))
-        gaps += int(frame.drop(columns=[*{*roles.values(), *used}]).isna().to_numpy().sum())
+            ids.append(hashes(_texts(frame[roles["id"]])))
+        gaps += int(frame.drop(columns=apart).isna().to_numpy().sum())
     actions = sorted(found)
-    notes = [ESTIMATED] * ("propensity" not in roles) + [GAPS.format(n=gaps)] * (gaps > 0)
-    parts = (_part(frame, roles, used, actions, target_of) for frame in chunks())
-    return Source(actions, rounds, parts, doubled(ids), notes, "propensity" not in roles)
+    places = {name: k for k, name in enumerate(actions)}
+
+    def target(frame: pd.DataFrame) -> Floats:
+        if decider is not None:
+            return _decided(decider, frame, actions)
+        if word == "column":
+            return (_texts(frame[named]).to_numpy()[:, None] == [actions]).astype(np.float64)
+        if word == "probabilities":
+            columns = frame.reindex(columns=[named + name for name in actions], fill_value=0.0)
+            return columns.apply(_numbers).to_numpy(np.float64)
+        return np.full((len(frame), len(actions)), 1.0 / max(len(actions), 1))
+
+    def part(frame: pd.DataFrame) -> tuple[Log, Floats]:
+        chosen = _texts(frame[roles["action"]]).map(places).fillna(-1.0).to_numpy(np.float64)
+        p = np.ones(len(frame)) if estimated else _numbers(frame[roles["propensity"]])
+        log = Log(chosen, _numbers(frame[roles["reward"]]), p, target(frame))
+        return log, _contexts(frame.drop(columns=apart))
+
+    estimated = not roles["propensity"]
+    notes = [ESTIMATED] * estimated + [GAPS.format(n=gaps)] * (gaps > 0)
+    return Source(actions, rounds, map(part, chunks()), doubled(ids), notes, estimated)
 
 
-def _part(frame: pd.DataFrame, roles: dict[str, str], used: list[str], actions: list[str], target_of: Any) -> Part:
-    places = _texts(frame[roles["action"]]).map({name: k for k, name in enumerate(actions)})
-    return Part(
-        np.asarray(places.fillna(-1.0), np.float64),
-        _numbers(frame[roles["reward"]]),
-        _numbers(frame[roles["propensity"]]) if "propensity" in roles else None,
-        _contexts(frame.drop(columns=[*{*roles.values(), *used}])),
-        target_of(frame, actions),
-    )
-
-
-def _policy_of_table(
-    columns: list[str], word: str, named: str, policy: str | None
-) -> tuple[list[str], Callable[[pd.DataFrame, list[str]], Floats | None], list[str]]:
-    """Return a policy's actions, a function that returns its probabilities (m, K), and its columns."""
-    if word == "uniform":
-        return [], lambda frame, names: np.full((len(frame), len(names)), 1.0 / len(names)), []
-    if policy is None:
-        return [], lambda frame, names: None, []
-    if word == "column":
-        return (
-            [],
-            lambda frame, names: (_texts(frame[named]).to_numpy()[:, None] == np.array(names)).astype(float),
-            [named],
-        )
-    if word == "probabilities":
-        used = {name.removeprefix(named): name for name in columns if name.startswith(named)}
-        if not used:
-            raise UsageError(f"--policy {policy}: no column begins with {named!r}")
-        return (
-            [*used],
-            lambda frame, names: np.column_stack(
-                [_numbers(frame[used[name]]) if name in used else np.zeros(len(frame)) for name in names]
-            ),
-            [*used.values()],
-        )
-    from banditlab.policy.policy import Policy
-
-    decider = Policy.load(policy, extra="ignore")
-
-    def decided(frame: pd.DataFrame, names: list[str]) -> Floats:
-        rows = ({name: value for name, value in row.items() if value == value} for row in frame.to_dict("records"))
-        scores = [{str(name): p for name, p in choice.scores.items()} for choice in decider.decide_many(rows)]
-        return np.array([[row.get(name, 0.0) for name in names] for row in scores])
-
-    return [*map(str, decider.classes)], decided, []
+def _decided(decider: Policy, frame: pd.DataFrame, names: list[str]) -> Floats:
+    """Return a policy's probabilities (m, K) in a table's rows."""
+    rows = ({name: value for name, value in row.items() if value == value} for row in frame.to_dict("records"))
+    scores = [{str(name): p for name, p in choice.scores.items()} for choice in decider.decide_many(rows)]
+    return np.array([[row.get(name, 0.0) for name in names] for row in scores])
 
 
 # ------------------------------------------------------------------------------------------------------------- reading
@@ -134,7 +123,8 @@ def _large(path: str, kind: str) -> Iterator[pd.DataFrame]:
 
 def _texts(column: pd.Series) -> pd.Series:
     """Return a column's entries as texts, whole numbers without a point, and gaps."""
-    texts = column.astype("str").str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
+    texts = column.map(str) if column.dtype == object else column.astype("str")  # which decodes bytes
+    texts = texts.str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
     return texts.astype(object).where(column.notna())
 
 
@@ -142,12 +132,6 @@ def _numbers(column: pd.Series) -> Floats:
     import pandas as pd
 
     return pd.to_numeric(column.replace(BITS), errors="coerce").to_numpy(np.float64, na_value=np.nan)
-
-
-def _hash(column: pd.Series) -> Any:
-    import pandas as pd
-
-    return pd.util.hash_array(_texts(column).to_numpy(object), categorize=False)
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
@@ -162,6 +146,6 @@ def _contexts(frame: pd.DataFrame) -> Floats:
             for i in np.flatnonzero(~np.isfinite(X[:, j])):
                 words[i].append((f"{name}?", 1.0))
         else:
-            for row, text in zip(words, frame[name].astype("str"), strict=True):
+            for row, text in zip(words, _texts(frame[name]), strict=True):
                 row.append((f"{name}={text}", 1.0))
     return np.hstack([np.where(np.isfinite(X), np.clip(X, -LARGEST, LARGEST), 0.0), hashed(words).toarray()])

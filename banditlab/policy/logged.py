@@ -9,27 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.offpolicy import Log
+
 Floats = NDArray[np.float64]
 CHUNK = 2**16
 """Rounds of a part."""
+OBJECTS = 2**14
+"""Rounds of a part that are objects of Python first, and take more memory."""
 HASHES = 64
 """Features that the texts of a row are hashed to. They are fitted to nothing, so they say nothing of later rounds."""
 LARGEST = 1e100
 """Larger numbers of a context are cut to this: models square them."""
-
-
-class Part(NamedTuple):
-    """m rounds over K actions."""
-
-    actions: Floats
-    """(m,) places in the names of the actions, -1 where there is none."""
-    rewards: Floats
-    propensities: Floats | None
-    """(m,) or (m, K); None where they are not known."""
-    contexts: Floats
-    """(m, d), finite."""
-    target: Floats | None
-    """(m, K), the policy's probabilities; None where the log does not know the policy."""
 
 
 class Source(NamedTuple):
@@ -38,7 +28,9 @@ class Source(NamedTuple):
     names: list[str]
     """The names of the K actions."""
     rounds: int
-    parts: Iterable[Part]
+    parts: Iterable[tuple[Log, Floats]]
+    """m rounds each, with finite contexts (m, d). The target is the policy that the log knows, else uniform choice; unknown
+    propensities are ones."""
     faults: Counter[str]
     """What is wrong with its lines, each fault with the number of lines."""
     notes: list[str]
@@ -54,6 +46,13 @@ def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
     from sklearn.feature_extraction import FeatureHasher
 
     return FeatureHasher(HASHES, input_type="pair").transform(words)
+
+
+def hashes(ids: Iterable[str | float]) -> NDArray[np.uint64]:
+    """Return a hash (n,) of each id; those that are missing are left out."""
+    import pandas as pd
+
+    return pd.util.hash_array(np.array([*ids], object), categorize=False)
 
 
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:

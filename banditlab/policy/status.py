@@ -20,7 +20,7 @@ from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import head_of, rule_of
 from banditlab.policy.events import ANSWERED, CLOSED, DECIDED, from_bytes
 from banditlab.policy.holdback import Holdback, compared
-from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, matched, unequal
+from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, unequal
 
 LAST = 100_000
 """Decisions whose distributions are read, the latest."""
@@ -238,19 +238,17 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         head = head_of(data, reader.source)
         # What was removed from the log is in the snapshot's counts.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
-        seq, at, action, p, imputed, unknown, *held_back = reader.numbers(
-            DECIDED, "seq", "at", "action", "probability", "imputed", "unknown", *Held._fields
+        seq, at, action, p, imputed, unknown, *held_back, place, moment, bit, closed = reader.numbers(
+            "seq", "at", "action", "probability", "imputed", "unknown", *Held._fields
         )
-        given, closed = (reader.numbers(kind, "seq", "at", "decision", "correct") for kind in (ANSWERED, CLOSED))
-        refused = reader.head().refused
+        refused, [(last,)] = reader.head().refused, reader.rows(sa.select(sa.func.max(e.at)))
         drawn = reader.rows(
             sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
         )
         names = reader.names(head.classes)
-    rule, delays, answers = rule_of(head), matched(seq, given).at - at, matched(seq, np.hstack([given, closed]))
-    last = max([0.0, *at[-1:], *given[1, -1:], *closed[1, -1:]])
-    which = counted(seq, at, answers, last, rule)
-    correct = answers.correct[which.places]
+    rule, delays = rule_of(head), (moment - at)[closed == 0.0]
+    which = counted(seq, at, place, moment, last or 0.0, rule)
+    correct = bit[which.places]
     mistakes = 1.0 - correct
     ends = sequence(mistakes)
     share, low, high = (float(end[-1]) if len(mistakes) else math.nan for end in ends)
@@ -270,7 +268,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
         until=float(at[-1]) if len(at) else math.nan,
         waiting=which.waiting,
         left_out=int(np.count_nonzero(~which.in_time)),
-        delays=delays[~np.isnan(delays)],
+        delays=delays,
         mistakes=mistakes,
         share=share,
         low=low,

@@ -68,25 +68,6 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
     return Unanswered()
 
 
-class Answers(NamedTuple):
-    """Answers to the n decisions of a log, each array (n,), in the decisions' order; NaN if there is no answer."""
-
-    place: Floats
-    """Place of the answer among all events."""
-    at: Floats
-    """Time of the answer, seconds since 1970."""
-    correct: Floats
-    """1.0 where it says right, 0.0 where it says wrong."""
-
-
-def matched(seq: Floats, answers: Floats) -> Answers:
-    """Return the answers to the decisions at the places seq (n,), from answers (4, m): place, time, decision, bit."""
-    found = np.full((3, len(seq)), np.nan)
-    answers = answers[:, np.isin(answers[2], seq)]  # of decisions that were removed from the log
-    found[:, np.searchsorted(seq, answers[2])] = answers[[0, 1, 3]]
-    return Answers(*found)
-
-
 class Counted(NamedTuple):
     """Which of n decisions count."""
 
@@ -98,26 +79,26 @@ class Counted(NamedTuple):
     """(p,) of the first p, whose deadlines are over: whether they were answered before."""
 
 
-def counted(seq: Floats, at: Floats, answers: Answers, last: float, rule: Unanswered) -> Counted:
+def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float, rule: Unanswered) -> Counted:
     """Return which decisions count.
 
     Parameters
     ----------
     seq, at
         (n,) the decisions' places among all events, and their times in seconds since 1970.
-    answers
-        The answers. With "wrong" they include closed decisions, which count as answered.
+    place, moment
+        (n,) the places and times of their answers; NaN where there is none. A decision that was closed is answered.
     last
         Time of the log's last event.
     rule
         The rule for a decision's deadline; without a time, the deadline is `WINDOW` later decisions.
     """
-    deadline, moment, past = np.full(len(seq), np.inf), answers.place, np.zeros(len(seq), np.bool_)
+    deadline, answered, past = np.full(len(seq), np.inf), place, np.zeros(len(seq), np.bool_)
     if rule.treated_as == "ignored" and rule.after:
-        deadline, moment, past = at + rule.seconds, answers.at, at + rule.seconds < last
+        deadline, answered, past = at + rule.seconds, moment, at + rule.seconds < last
     elif rule.treated_as == "ignored":
         deadline[:-WINDOW], past[:-WINDOW] = seq[WINDOW:], True
-    in_time = moment <= deadline
+    in_time = answered <= deadline
     open_ = ~(in_time | past)
     end = int(open_.argmax()) if open_.any() else len(seq)
     return Counted(np.flatnonzero(in_time[:end]), int(np.count_nonzero(open_)), in_time[past])

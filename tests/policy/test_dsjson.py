@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import Any
 
@@ -54,10 +55,9 @@ def test_a_line_is_read_field_by_field() -> None:
     assert line.id == "38cbf24f-70b2-4c76-aa0c-970d0c8d388e"
     assert (line.cost, line.probability, line.action, line.drop) == (-1.0, 0.8166667, 1, 0.0)
     assert (line.actions, line.probabilities) == ([2, 1, 3], [0.8166667, 0.1, 0.0833333])
-    assert line.shared == {
-        "GUser": {"id": "person5", "major": "engineering", "hobby": "hiking", "favorite_character": "spock"}
-    }
-    assert [each["TAction"]["topic"] for each in line.multi] == ["SkiConditions-VT", "HerbGarden", "BeyBlades"]
+    about = {"id": "person5", "major": "engineering", "hobby": "hiking", "favorite_character": "spock"}
+    assert line.features == [(f" GUser {name}={value}", 1.0) for name, value in about.items()]
+    assert line.size == 3
 
 
 @pytest.mark.parametrize("left_out", ["_labelIndex", "_label_Action"])
@@ -79,9 +79,16 @@ def test_a_line_without_a_decision_says_why() -> None:
         "{", "[]", "7", '"text"', "null", json.dumps(fields)[:200], json.dumps(fields | {"c": 3}),
         json.dumps(fields | {"p": "x"}),
         json.dumps({name: value for name, value in fields.items() if name != "_label_cost"}),
+        json.dumps(fields | {"_label_cost": math.nan}), json.dumps(fields | {"p": [math.nan, 1, 0]}),
+        json.dumps(fields | {"_label_cost": 10**400}), json.dumps(fields).replace('"_labelIndex": 1', '"_labelIndex": 1e999'),
+        json.dumps(fields | {"EventId": "\ud800"}), json.dumps(fields | {"c": fields["c"] | {"text": "\ud800"}}),
+        json.dumps(fields | {"c": {}}), json.dumps(fields | {"c": {"_multi": 3}}),
         json.dumps(fields | {"_label_cost": None}), json.dumps(fields | {"a": ["x"]}), "[" * 10**5,
     ):  # fmt: skip
         assert line_of(broken) == BROKEN, broken[:80]
+    for depth in range(700, 1000, 10):  # deep contexts are read, or are a fault; none ends in a traceback
+        line = line_of(json.dumps(fields).replace('"person5"', "[" * depth + "1" + "]" * depth))
+        assert line == BROKEN or line.size == 3, depth
 
 
 def lines(n: int = 600) -> tuple[list[dict[str, Any]], float]:
@@ -138,16 +145,21 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     found[5] |= {"pdrop": 0.5}
     found[6] |= {"_label_probability": 0.123}
     found[7] |= {"a": [1, 1, 2]}
+    found[9] |= {"p": [1.0]}
+    found[10] |= {"_labelIndex": 1e30}
+    found[11] |= {"_label_cost": -1e200}
+    found[12] |= {"p": [1e200, *found[12]["p"][1:]]}
     file = write(tmp_path / "bad.dsjson", [*found, json.dumps(found[8])[:100], "{}{"])
     with pytest.raises(UsageError) as caught:
         evaluate_log(file)
     for fault in (
         "2 x lines that are not a JSON object of a decision with its label",
         "1 x lines with a pdrop, which thins the log",
-        "1 x lines whose a does not name each action of _multi once",
+        "2 x lines whose a or p does not have each action of _multi once",
         "1 x ids that stand a second time",
-        "1 x actions that are not integers from 0 to 2",
-        "1 x rewards that are not 0 or 1",
+        "2 x actions that are not integers from 0 to 2",
+        "2 x rewards that are not 0 or 1",
+        "2 x lines whose p has another probability for the action than _label_probability",
         "2 x rows of propensities that are not probabilities with sum 1",
     ):
         assert fault in str(caught.value), (fault, caught.value)

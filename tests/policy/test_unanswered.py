@@ -23,30 +23,27 @@ from banditlab.policy.confidence import rise, sequence
 from banditlab.policy.container import packed, read
 from banditlab.policy.log import EventLog
 from banditlab.policy.picture import draw_status
-from banditlab.policy.unanswered import WINDOW, Answers, Counted, Unanswered, counted, matched, unequal
+from banditlab.policy.unanswered import WINDOW, Counted, Unanswered, counted, unequal
 from tests.policy.customers import new_rows
 from tests.policy.test_log import drop, state, undisturbed
 
 Floats = np.ndarray
 
 
-def log_of(mistakes: Floats, late: Floats) -> tuple[Floats, Answers]:
-    """Return the decisions' places, and the answers, each so many decisions late, NaN for never, as they came by the end."""
+def log_of(mistakes: Floats, late: Floats) -> tuple[Floats, Floats]:
+    """Return the decisions' places, and those of the answers, each so many decisions late, NaN for never or after the end."""
     n = len(mistakes)
     events = sorted([(i, 0, i) for i in range(n)] + [(i + late[i], 1, i) for i in range(n) if i + late[i] < n])
-    seq, rows = np.zeros(n), []
+    places = np.full((2, n), np.nan)
     for place, (_, is_answer, i) in enumerate(events, 1):
-        if is_answer:
-            rows.append((place, float(place), seq[i], 1.0 - mistakes[i]))
-        else:
-            seq[i] = place
-    return seq, matched(seq, np.array(rows).reshape(-1, 4).T)
+        places[is_answer, i] = place
+    return places[0], places[1]
 
 
 def counted_mistakes(mistakes: Floats, late: Floats) -> tuple[Floats, Counted]:
-    seq, answers = log_of(mistakes, late)
-    which = counted(seq, seq, answers, 0.0, Unanswered())
-    return 1.0 - answers.correct[which.places], which
+    seq, place = log_of(mistakes, late)
+    which = counted(seq, seq, place, place, 0.0, Unanswered())
+    return mistakes[which.places], which
 
 
 def left_out(which: Counted) -> int:

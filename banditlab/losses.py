@@ -1,8 +1,8 @@
 r"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
 
 A loss in bits is :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. logits are z (..., K), and
-labels are integers in :math:`0, \dots, K-1`. Weights are W (K, d); x (d,) is a context, y a label, and u (..., K) a
-direction. The functions check nothing and raise nothing: values that are not finite give NaN.
+labels are integers in :math:`0, \dots, K-1`. The weights are W (K, d), the context is x (d,), the label is y, and the
+direction is u (..., K). The functions check nothing and raise nothing: values that are not finite give NaN.
 """
 
 from __future__ import annotations

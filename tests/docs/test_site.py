@@ -177,7 +177,7 @@ def test_every_table_and_picture_of_a_notebook_is_in_the_gallery() -> None:
     pages = "\n".join(gallery.pages().values())
     for picture in (ROOT / "docs" / "images").glob("*.png"):
         if not picture.stem.startswith(
-            ("rivals", "report-", "board", "papers-002", "minimax", "late-lost-wrong")
+            ("rivals", "report-", "board", "papers-002", "minimax", "late-lost-wrong", "bakeoff")
         ):  # by a benchmark, or of a browser
             assert f"images/{picture.name})" in pages
     assert len(gallery.notebooks()) >= 10

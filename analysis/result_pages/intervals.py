@@ -11,12 +11,20 @@ MODELS = [(100, 3, 2, 2.0), (300, 5, 3, 2.0), (200, 8, 4, 3.0), (500, 5, 5, 4.0)
 
 
 def parts(results: Path) -> dict[str, str]:
-    """Return the page's tables by marker."""
+    """Return the page's texts and tables by marker."""
     shown = {"coverage": shown_coverage, "noise": shown_noise, "known": shown_known, "kinds": shown_kinds}
     shown |= {"over": shown_over}
+    read = {name: pd.read_csv(results / f"intervals-{name}.csv", keep_default_na=False) for name in shown}
+    return texts(read["noise"], read["known"]) | {name: show(read[name]) for name, show in shown.items()}
+
+
+def texts(noise: pd.DataFrame, known: pd.DataFrame) -> dict[str, str]:
+    """Return the counts in the page's first sentences."""
     return {
-        name: show(pd.read_csv(results / f"intervals-{name}.csv", keep_default_na=False))
-        for name, show in shown.items()
+        "noise-ahead": f"{(noise['ahead_of_uniform'] != '').sum()} of {len(noise)}",
+        "known-ranked": f"{known['ranked_wrong'].sum()} of {known['ranked'].sum():,}",
+        "known-apart": f"{known['apart_wrong'].sum()} of {known['apart'].sum():,}",
+        "known-held": f"{known['all_held'].sum()} of {len(known)}",
     }
 
 

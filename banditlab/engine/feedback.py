@@ -24,6 +24,7 @@ Whole = NDArray[np.int64]
 PLAIN = {"delay": 0, "batch": 1, "answered": 1.0, "timeout": None, "flip": 0.0}
 """Feedback at once: every bit arrives before the next decision."""
 SIDES = ("wrong", "right")
+NO_DRAWS = Draws(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0, np.bool_))
 DELAYS = (
     "a whole number of rounds, { geometric = MEAN }, { lognormal = MEAN, sigma = 1.0 }, { column = NAME }, or "
     "{ right = ..., wrong = ... } of these"
@@ -97,12 +98,14 @@ def _sides(feedback: Mapping[str, Any], name: str) -> list[Any]:
 
 def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
     """Return the rules of a run, or raise a UsageError if `answered` has shares for another number of actions."""
-    shares = _sides(feedback, "answered")
+    delays, shares = _sides(feedback, "delay"), _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
             raise UsageError(f"feedback.answered lists {len(share)} shares; there are {n_classes} actions")
     answered = np.array([np.broadcast_to(np.array(share, float), n_classes) for share in shares])
-    return Rules(answered, feedback.get("timeout", NEVER), feedback.get("batch", 1), rounds)
+    fixed = feedback.keys() <= {"delay"} and all(isinstance(delay, int) for delay in delays)
+    wrong, right = delays if fixed else (-1, -1)
+    return Rules(wrong, right, answered, feedback.get("timeout", NEVER), feedback.get("batch", 1), rounds)
 
 
 def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
@@ -168,7 +171,10 @@ class Schedule:
         self.too_late = np.zeros(1, np.int64)
 
     def draws(self, n: int) -> Draws:
-        """Return the draws for the next n rounds."""
+        """Return the draws for the next n rounds: none if the rules fix all delays."""
+        if self.rules.right >= 0:
+            self.done += n
+            return NO_DRAWS
         drawn = self.feedback.keys() - ({"delay"} if all(isinstance(kind, int) for kind in self.kinds) else set())
         u, answer, flip = (s.random(n) if name in drawn else np.zeros(n) for name, s in self.streams.items())
         if self.columns and self.done == 0:

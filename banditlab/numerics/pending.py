@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.contexts import by_context
 from banditlab.numerics.dense import overwrite
-from banditlab.numerics.jit import borrow, inline, read_only
+from banditlab.numerics.jit import inline, read_only
 from banditlab.numerics.sparse_rows import CSR, SparseRow, n_rows
 
 Floats = NDArray[np.float64]
@@ -21,10 +21,12 @@ NEVER = 2**61
 class Rules(NamedTuple):
     """The fixed rules for the arrival of bits.
 
-    answered (2, K), the chance that an action that is wrong, or right, is answered; timeout (or NEVER), batch and rounds,
-    the length of the run, in rounds.
+    wrong and right, the delay of the bit of an action that is wrong, or right, where a run has no other rule, else -1; answered
+    (2, K), the chance that such an action is answered; timeout (or NEVER), batch and rounds, the length of the run, in rounds.
     """
 
+    wrong: int
+    right: int
     answered: Floats
     timeout: int
     batch: int
@@ -49,42 +51,43 @@ class SparseSlots(NamedTuple):
     size: Whole
 
 
+ACTION, BIT, PLACE, NEXT = range(4)
+"""The columns of a ring's notes."""
+SPARE, WAITING = range(2)
+"""The entries of a ring's counts."""
+
+
 class Ring(NamedTuple):
     """The pending rounds: C slots, and for the L rounds to come the slots whose bits arrive at the end of each.
 
-    A slot has the context, p (K,), payload, action and bit of a round, and `following`, the next slot of the same arrival
-    or -1. `place` is the context's row in the block where the bit arrives within it, -1 where `x` holds a copy. `first` and
-    `last` (L,) hold the ends of these lists, -1 where one is empty, at the arrival's round modulo L. `free` (C,) begins with
-    the `spare` (1,) slots that are not in use; the last of these is the next to be used.
+    A slot has the context, p (K,) and payload of a round, and notes (4,): its action and bit; the context's row in the block
+    where the bit arrives within it, -1 where `x` holds a copy; the next slot of the same list. `last` (L,) holds, at the
+    arrival's round modulo L, the last slot of a circular list, -1 where it is empty. counts (2,) holds the first slot of the
+    list of those not in use, and the number of pending rounds.
     """
 
     x: Any
     p: Floats
     payload: Floats
-    action: Whole
-    bit: NDArray[np.bool_]
-    place: Whole
-    following: Whole
-    free: Whole
-    spare: Whole
-    first: Whole
+    notes: Whole
     last: Whole
+    counts: NDArray[np.uint32]
 
 
 def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
     """Return a ring without slots for contexts in the form of X, whose bits arrive less than `window` rounds later."""
-    none, ends = np.zeros(0, np.int64), np.full(window, -1)
-    sparse = SparseSlots(np.zeros((0, 0), np.uint32), np.zeros((0, 0)), none)
+    sparse = SparseSlots(np.zeros((0, 0), np.uint32), np.zeros((0, 0)), np.zeros(0, np.int64))
     x = sparse if isinstance(X, CSR) else np.zeros((0, X.shape[1]))
-    p, payload, bit = np.zeros((0, n_classes)), np.zeros((0, payload_size)), np.zeros(0, np.bool_)
-    return Ring(x, p, payload, none, bit, none, none, none, np.zeros(1, np.int64), ends, ends.copy())
+    p, payload, notes = np.zeros((0, n_classes)), np.zeros((0, payload_size)), np.zeros((0, 4), np.int64)
+    return Ring(x, p, payload, notes, np.full(window, -1), np.zeros(2, np.uint32))
 
 
 def with_room(ring: Ring, X: Any) -> Ring:
     """Return the ring with slots for the contexts of a block, L slots at most; it doubles where there are too few."""
-    slots, spare = len(ring.free), int(ring.spare[0])
-    wanted = min(len(ring.first), slots - spare + n_rows(X))
-    more = min(len(ring.first), max(wanted, 2 * slots)) - slots if wanted > slots else 0
+    slots = len(ring.notes)
+    left = len(ring.last) - slots
+    wanted = min(left, int(ring.counts[WAITING]) + n_rows(X) - slots) if left else 0
+    more = min(left, max(wanted, slots)) if wanted > 0 else 0
     if not (more or isinstance(X, CSR)):
         return ring
     longest = int(np.diff(X.indptr).max(initial=0)) if isinstance(X, CSR) else 0
@@ -92,9 +95,10 @@ def with_room(ring: Ring, X: Any) -> Ring:
         x: Any = SparseSlots(*(_grown(array, more, longest) for array in ring.x))
     else:
         x = _grown(ring.x, more)
-    grown = Ring._make((x, *(_grown(array, more) for array in ring[1:-3]), *ring[-3:]))
-    grown.free[spare : spare + more] = np.arange(slots, slots + more)
-    grown.spare[0] += more
+    grown = Ring._make((x, *(_grown(array, more) for array in ring[1:-2]), *ring[-2:]))
+    if more:  # the new slots, before those that are not in use
+        grown.notes[slots:, NEXT] = [*range(slots + 1, slots + more), grown.counts[SPARE]]
+        grown.counts[SPARE] = slots
     return grown
 
 
@@ -110,6 +114,9 @@ def arrival(rules, draws, t, now, hit, action, too_late):
 
     That round is beyond the run for a bit that never comes. An answer after the timeout adds to `too_late` (1,).
     """
+    delay, bit = rules.right if hit else rules.wrong, hit
+    if delay >= 0:
+        return now + delay, bit
     delay, bit = draws.delay[t, 1 if hit else 0], hit != draws.flip[t]
     if draws.answer[t] >= rules.answered[1 if hit else 0, action]:
         delay = NEVER
@@ -149,28 +156,28 @@ stored = by_context(_stored, _stored_sparse, kind=SparseSlots, name="slots", inl
 
 
 @inline
-def put(ring, end, slot, action, bit, place):
-    """Keep the next slot until the end of a round, behind those that arrive then, too; `end` is that round modulo L."""
-    ring = borrow(ring)
-    ring.spare[0] -= 1
-    ring.action[slot], ring.bit[slot], ring.place[slot], ring.following[slot] = action, bit, place, -1
-    if ring.first[end] < 0:
-        ring.first[end] = slot
-    else:
-        ring.following[ring.last[end]] = slot
+def put(ring, end, action, bit, place):
+    """Keep the first spare slot until the end of a round, behind those that arrive then, too; `end` is that round modulo L."""
+    counts, notes, end = ring.counts, ring.notes, np.uint64(end)  # unsigned: no index from the end of an array
+    slot, last = counts[SPARE], ring.last[end]
+    counts[SPARE] = notes[slot, NEXT]
+    counts[WAITING] += 1
+    notes[slot, ACTION], notes[slot, BIT], notes[slot, PLACE], notes[slot, NEXT] = action, bit, place, slot
+    if last >= 0:  # a circular list: behind the last is the first
+        notes[slot, NEXT], notes[last, NEXT] = notes[last, NEXT], slot
     ring.last[end] = slot
 
 
 @inline
-def taken(ring, end):
-    """Return the slot of the first bit that arrives at the end of a round, and make it free; -1 if none is left.
+def due(ring, end):
+    """Return the first and the last slot whose bits arrive at the end of a round, -1 if there are none, and make them spare.
 
-    `end` is that round modulo L. The slot's content stays as it is until the next decision.
+    `end` is that round modulo L. The slots' content stays as it is until the next decision, but for the last's NEXT.
     """
-    ring = borrow(ring)
-    slot = ring.first[end]
-    if slot >= 0:
-        ring.first[end] = ring.following[slot]
-        ring.free[ring.spare[0]] = slot
-        ring.spare[0] += 1
-    return slot
+    counts, notes, end = ring.counts, ring.notes, np.uint64(end)
+    last = ring.last[end]
+    if last < 0:
+        return last, last
+    first = notes[last, NEXT]
+    ring.last[end], notes[last, NEXT], counts[SPARE] = -1, counts[SPARE], first
+    return first, last

@@ -11,7 +11,7 @@ from banditlab.numerics.contexts import row
 from banditlab.numerics.dense import overwrite
 from banditlab.numerics.draws import is_valid_decision
 from banditlab.numerics.jit import borrow
-from banditlab.numerics.pending import arrival, put, store, stored, taken
+from banditlab.numerics.pending import ACTION, BIT, NEXT, PLACE, SPARE, WAITING, arrival, due, put, store, stored
 from banditlab.numerics.right_actions import is_right, probability_right
 
 
@@ -72,10 +72,10 @@ def play_rounds_late(
         borrow(payload),
         borrow(ring),
     )
-    L = ring.first.shape[0]
+    L = ring.last.shape[0]
     here = start % L
     for t in range(y.shape[0]):
-        slot = ring.free[ring.spare[0] - 1]
+        slot = ring.counts[SPARE]
         p_t, payload_t = ring.p[slot], ring.payload[slot]
         a, e = act_kernel(state, row(X, t), U[t], p_t, payload_t)
         hit = is_right(y, t, a)
@@ -88,16 +88,19 @@ def play_rounds_late(
             return t
         arrives, bit = arrival(rules, draws, t, start + t, hit, a, too_late)
         if arrives < rules.rounds:  # less than L rounds from here
-            end, within = here + arrives - (start + t), arrives < start + y.shape[0]
-            put(ring, end if end < L else end - L, slot, a, bit, t if within else -1)
-            if not within:
+            place = t
+            if arrives >= start + y.shape[0]:
+                place = -1
                 store(ring.x, slot, row(X, t))
-        slot = taken(ring, here)
+            end = here + arrives - (start + t)
+            put(ring, end if end < L else end - L, a, bit, place)
+        slot, last = due(ring, here)
         while slot >= 0:
-            place = ring.place[slot]
+            place, bit = ring.notes[slot, PLACE], ring.notes[slot, BIT] != 0
             x = row(X, place) if place >= 0 else stored(ring.x, slot)
-            learn_kernel(state, x, ring.action[slot], ring.p[slot], ring.payload[slot], ring.bit[slot])
-            slot = taken(ring, here)
+            learn_kernel(state, x, ring.notes[slot, ACTION], ring.p[slot], ring.payload[slot], bit)
+            ring.counts[WAITING] -= 1
+            slot = ring.notes[slot, NEXT] if slot != last else -1
         here = here + 1 if here + 1 < L else 0
     return y.shape[0]
 

@@ -23,6 +23,7 @@ from banditlab.engine.seeding import generator_for
 from banditlab.envs._dataset import DataSetEnv
 from banditlab.envs._recipe import Rows
 from banditlab.errors import IncompatibleError, UsageError
+from banditlab.numerics.pending import WAITING
 from banditlab.results.schema import LATE
 
 T, K, D, SEED = 300, 3, 4, 11
@@ -64,6 +65,7 @@ LOGNORMAL: Draw = lambda u, row: np.rint(9 * math.exp(0.5 * norm.ppf(u) - 0.125)
 KINDS: dict[str, tuple[dict[str, Any], Callable[[bool, int, float, float, int], float]]] = {
     "late": ({"delay": 5}, lambda hit, a, u, v, row: 5),
     "beyond the run": ({"delay": 1000}, lambda hit, a, u, v, row: 1000),
+    "two delays": ({"delay": {"right": 2, "wrong": 60}}, lambda hit, a, u, v, row: 2 if hit else 60),
     "geometric": ({"delay": {"geometric": 7}}, lambda hit, a, u, v, row: GEOMETRIC(u, row)),
     "lognormal": ({"delay": {"lognormal": 9.0, "sigma": 0.5}}, lambda hit, a, u, v, row: LOGNORMAL(u, row)),
     "column": (
@@ -219,8 +221,8 @@ def test_the_ring_has_slots_for_what_waits_not_for_what_may():
     X.flags.writeable = False
     for start in range(0, len(X), 100):
         loop(X[start : start + 100], y[start : start + 100])
-    assert len(loop.ring.free) <= 2 * schedule.window
-    waiting = len(loop.ring.free) - int(loop.ring.spare[0])
+    assert len(loop.ring.notes) <= 2 * schedule.window
+    waiting = int(loop.ring.counts[WAITING])
     assert waiting <= schedule.window < 200
 
 

@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, NoReturn
 
@@ -341,9 +342,11 @@ def evaluate(
     picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a .svg, .png or .pdf file.")] = None,
 ) -> None:
     """Estimate from a log how well another policy would have done."""
-    from banditlab.cli.policies import evaluate as evaluate_
+    from banditlab.cli.policies import print_evaluated
+    from banditlab.policy.evaluating import evaluate_log
 
-    evaluate_(log, policy, logger, picture, action=action, reward=reward, propensity=propensity, id=id_)
+    made = evaluate_log(log, policy, logger=logger, action=action, reward=reward, propensity=propensity, id=id_)
+    print_evaluated(policy, made, picture)
 
 
 @log_.command()
@@ -356,9 +359,15 @@ def prune(
 
     Feedback on a removed decision is rejected as unknown. Stop the server first.
     """
-    from banditlab.cli.policies import prune as prune_
+    from banditlab.policy.policy import Policy
 
-    prune_(log, before)
+    try:
+        date = datetime.fromisoformat(before)
+    except ValueError:
+        raise UsageError(f"--before {before}: must be a date, for instance 2026-01-31") from None
+    with Policy.resume(log) as policy:
+        count = policy.prune(date.replace(tzinfo=date.tzinfo or UTC))
+    typer.echo(f"{log}: {count:,} decisions removed")
 
 
 @log_.command("export")
@@ -383,9 +392,14 @@ def forget(
     Past updates with these decisions remain in the policy's state. The decisions cannot be replayed, so that a snapshot
     that covers all events is written first. Later feedback on them is counted without an update. Stop the server first.
     """
-    from banditlab.cli.policies import forget as forget_
+    from banditlab.policy.policy import Policy
 
-    forget_(log, person)
+    key, sign, value = person.partition("=")
+    if not sign:
+        raise UsageError(f"{person}: must be KEY=VALUE, for instance customer=4711")
+    with Policy.resume(log) as policy:
+        count = policy.forget(key, value)
+    typer.echo(f"{log}: the contexts of {count:,} decisions blanked")
 
 
 @app.command()

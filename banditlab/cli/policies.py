@@ -8,9 +8,8 @@ import shlex
 import sys
 import textwrap
 import warnings
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -49,7 +48,7 @@ def train(
                 f"--from-log allows --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}"
             )
         given.pop("other_table", None)
-        _print_evaluated(str(out), train_from_log(from_log, out, **given))
+        print_evaluated(str(out), train_from_log(from_log, out, **given))
     elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
         typer.echo(f"{schema}: nothing learnt yet")
@@ -122,22 +121,8 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
         typer.echo(f"drawn: {picture}")
 
 
-def evaluate(
-    log: str, policy: str, logger: Literal["fixed", "learning"] | None, picture: Path | None, **columns: Any
-) -> None:
+def print_evaluated(policy: str, made: Evaluated, picture: Path | None = None) -> None:
     """Print what a policy would have earned on a log, and draw it if asked to."""
-    from banditlab.policy.evaluating import evaluate_log
-
-    made = evaluate_log(log, policy, logger=logger, **columns)
-    _print_evaluated(policy, made)
-    if picture is not None:
-        from banditlab.policy.picture import draw_evaluation
-
-        draw_evaluation(made, policy, picture)
-        typer.echo(f"drawn: {picture}")
-
-
-def _print_evaluated(policy: str, made: Evaluated) -> None:
     found, actions, logged, notes = made
     rows = {
         "decisions": f"{found.rounds:,} of {len(actions):,} actions, mean reward {logged:.4f}",
@@ -152,28 +137,8 @@ def _print_evaluated(policy: str, made: Evaluated) -> None:
     lines += [f"warning: {text}" for text in [*notes, *filter(None, [found.reason])]]
     for line in [*lines, *(f"assumes: {text}" for text in found.assumptions)]:
         typer.echo(textwrap.fill(plain(line), 80, subsequent_indent="  ", break_long_words=False))
+    if picture is not None:
+        from banditlab.policy.picture import draw_evaluation
 
-
-def prune(log: str, before: str) -> None:
-    """Remove a log's events before a date."""
-    from banditlab.policy.policy import Policy
-
-    try:
-        date = datetime.fromisoformat(before)
-    except ValueError:
-        raise UsageError(f"--before {before}: must be a date, for instance 2026-01-31") from None
-    with Policy.resume(log) as policy:
-        count = policy.prune(date.replace(tzinfo=date.tzinfo or UTC))
-    typer.echo(f"{log}: {count:,} decisions removed")
-
-
-def forget(log: str, person: str) -> None:
-    """Remove the contexts of one person's decisions."""
-    from banditlab.policy.policy import Policy
-
-    key, sign, value = person.partition("=")
-    if not sign:
-        raise UsageError(f"{person}: must be KEY=VALUE, for instance customer=4711")
-    with Policy.resume(log) as policy:
-        count = policy.forget(key, value)
-    typer.echo(f"{log}: the contexts of {count:,} decisions blanked")
+        draw_evaluation(made, policy, picture)
+        typer.echo(f"drawn: {picture}")

@@ -81,7 +81,9 @@ class RewardModel:
 
     def __init__(self, n_actions: int, *, model: Callable[[], Any] = logistic) -> None:
         self._model = model
-        self._models: list[Callable[[Floats], Floats]] = [_half] * n_actions
+        self._models: list[Callable[[Floats], Floats]] = [
+            _fitted(model, np.empty((0, 0)), np.empty(0, np.intp), 2)
+        ] * n_actions
         self._earlier: list[tuple[Floats, Labels, Floats]] = []
         self._rounds = 0
         self._due: float = FIRST
@@ -174,10 +176,6 @@ def _other_folds(X: Floats, labels: Labels, n_labels: int, folds: Labels, model:
         rest = folds != fold
         made[~rest] = _fitted(model, X[rest], labels[rest], n_labels)(X[~rest])
     return made
-
-
-def _half(at: Floats) -> Floats:
-    return np.full((len(at), 2), 0.5)
 
 
 def _fitted(model: Callable[[], Any], X: Floats, labels: Labels, n_labels: int) -> Callable[[Floats], Floats]:

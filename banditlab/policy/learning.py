@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from itertools import islice
 from typing import Any
 
-from banditlab.engine.seeding import generator_for
 from banditlab.players.saved import write_whole
 from banditlab.policy.container import Parts, packed
-from banditlab.policy.core import Core
 from banditlab.policy.evaluating import Evaluated, evaluate_log
 from banditlab.policy.log_events import AnsweredDecisions
-from banditlab.policy.training import AGENT, agent_for
-from banditlab.problem import Problem
+from banditlab.policy.training import AGENT, core_for, origin
 
 LEARNT = 0.8
 """The share of the answered decisions that are learnt from, the earliest."""
@@ -58,11 +54,8 @@ def train_from_log(
         The log cannot be read.
     """
     decisions = AnsweredDecisions(os.fspath(log))
-    own, names = decisions.policy, decisions.names
-    known = own.core.agent.problem
-    problem = Problem(known.n_features, len(names), known.radius, None)
-    player = agent_for(agent or AGENT, settings or {}, problem, seed, "", one_right=False)
-    core = Core(player, names, generator_for(seed, "policy", player.id))
+    own = decisions.policy
+    core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed, "")
     core.require_replaceable("--from-log")
     learnt = max(1, int(LEARNT * decisions.rounds))
     for each, right, p, _ in islice(decisions, learnt):
@@ -70,15 +63,7 @@ def train_from_log(
     core.decisions = core.answered = core.right = 0
     core.retired = set(own.core.retired)
     core.set_floor(floor)
-    now = datetime.now(UTC).isoformat(timespec="seconds")
-    about: dict[str, Any] = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
-    about |= {
-        "file": os.path.basename(log),
-        "agent": player.id,
-        "settings": dict(player.params()),
-        "seed": seed,
-        "at": now,
-    }
-    parts = Parts(os.urandom(16).hex(), own.encoder, core, own.trained | about, {}, own.rule)
+    about = own.trained | dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
+    parts = Parts(os.urandom(16).hex(), own.encoder, core, origin(core, seed, log, about), {}, own.rule)
     write_whole(out, packed(parts))
     return evaluate_log(log, os.fspath(out), after=learnt)

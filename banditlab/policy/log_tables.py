@@ -111,8 +111,7 @@ def _large(path: str, kind: str) -> Iterator[pd.DataFrame]:
 
     try:
         if kind == "parquet":
-            for batch in pyarrow.parquet.ParquetFile(path).iter_batches(CHUNK):
-                yield batch.to_pandas()
+            yield from (batch.to_pandas() for batch in pyarrow.parquet.ParquetFile(path).iter_batches(CHUNK))
             return
         with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
             separator = files.sniff_separator(path, file.read(files.SNIFFED))

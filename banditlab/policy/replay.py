@@ -5,10 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.engine.seeding import generator_for
-from banditlab.policy.core import Core
 from banditlab.policy.logged import Floats
-from banditlab.policy.training import agent_for
+from banditlab.policy.training import core_for
 from banditlab.problem import Problem
 
 
@@ -34,9 +32,8 @@ class Replay:
         self._mean, self._scale = contexts.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
         self._length, self._least = 2.0 * np.sqrt(1.0 + np.count_nonzero(deviation)), chosen.min()
         problem = Problem(contexts.shape[1] + 1, n_actions, 2.0, None)
-        agent = agent_for(id_, {}, problem, 0, "--policy", one_right=False)
-        self._core = Core(agent, list(range(n_actions)), generator_for(0, "replay", id_))
-        self.rounds = self.accepted = 0
+        self._core = core_for(id_, {}, problem, list(range(n_actions)), 0, "--policy")
+        self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
         """Return the agent's probabilities (m, K) in the next m rounds, with an update after each one; p (m, K) or
@@ -52,5 +49,4 @@ class Replay:
             if record.action == actions[i] and self._core.rng.random() * own < self._least:
                 self._core.learn_own(record, bool(rewards[i]))
                 self.accepted += 1
-        self.rounds += len(z)
         return target

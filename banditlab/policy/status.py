@@ -317,12 +317,9 @@ def _places(p: Floats) -> NDArray[np.int64]:
 
 
 def _bins(p: Floats, correct: Floats) -> list[Bin]:
-    places = _places(p)
-    found = []
-    for i in range(len(EDGES) - 1):
-        inside = correct[places == i]
-        found.append(Bin(EDGES[i], EDGES[i + 1], len(inside), float(inside.mean()) if len(inside) else math.nan))
-    return found
+    inside = [correct[_places(p) == i] for i in range(len(EDGES) - 1)]
+    means = [float(x.mean()) if len(x) else math.nan for x in inside]
+    return [Bin(*edges, len(x), mean) for edges, x, mean in zip(pairwise(EDGES), inside, means, strict=True)]
 
 
 def _many(n: int, what: str) -> str:

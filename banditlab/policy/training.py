@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-import math
+import json
 import os
 import platform
 import tempfile
@@ -24,7 +24,7 @@ from banditlab.errors import FaultyTableError, UsageError
 from banditlab.players.agent import Agent
 from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Name, short
-from banditlab.policy.container import Parts, class_names, packed
+from banditlab.policy.container import Parts, Training, class_names, packed
 from banditlab.policy.core import Core
 from banditlab.policy.unanswered import Unanswered, checked
 from banditlab.problem import Problem
@@ -163,19 +163,15 @@ def trained(
     if table_.per_features is not None and agent == CONTEXT_FREE:
         settings = {"per": table_.per_features, **(settings or {})}
     one_right = taught and not table_.several_right
-    player = agent_for(agent or AGENT, settings or {}, table_.problem, seed, str(data), one_right=one_right)
-    core = Core(player, class_names(table_.classes), generator_for(seed, "policy", player.id))
+    names = class_names(table_.classes)
+    core = core_for(agent or AGENT, settings or {}, table_.problem, names, seed, str(data), one_right=one_right)
     core.set_floor(floor)
-    played = play(env, player, seed=seed, rounds=rows) if taught else None
+    played = play(env, core.agent, seed=seed, rounds=rows) if taught else None
     costs = table_.action_costs
     summary = {
-        "file": Path(data).name,
         "content": described["identity"]["settings"]["content"],
         "label": given.get("label", ""),
         "rows": rows if played else 0,
-        "agent": player.id,
-        "settings": dict(player.params()),
-        "seed": seed,
         "mistakes": played.mistakes[-1] if played else 0,
         "expected_mistakes": played.expected_mistakes[-1] if played else 0.0,
         "constant_mistakes": played.constant_mistakes[-1] if played else 0,
@@ -183,45 +179,49 @@ def trained(
         "several_right": table_.several_right,
         "costs": {} if costs is None else dict(zip(table_.classes, costs.mean(axis=0).tolist(), strict=True)),
         "mean_cost": played.diagnostics["mean_cost"][-1] if played and costs is not None else None,
+    }
+    return Parts(os.urandom(16).hex(), table_.encoder, core, origin(core, seed, data, summary), {}, rule)
+
+
+def origin(core: Core, seed: int, file: str | os.PathLike[str], counts: dict[str, Any]) -> dict[str, Any]:
+    """Return what a policy's file says of its making: the counts, its agent, the file it learnt from, time and versions."""
+    versions = {"banditlab": VERSION, "python": platform.python_version(), "numpy": np.__version__}
+    made = counts | {
+        "file": os.path.basename(file),
+        "agent": core.agent.id,
+        "settings": core.agent.params(),
+        "seed": seed,
         "at": datetime.now(UTC).isoformat(timespec="seconds"),
-        "versions": {
-            "banditlab": VERSION,
-            "python": platform.python_version(),
-            "numpy": np.__version__,
-            "agent": player.version,
-        },
+        "versions": versions | {"agent": core.agent.version},
         "machine": platform.machine(),
     }
-    return Parts(os.urandom(16).hex(), table_.encoder, core, _plain(summary), {}, rule)
+    plain = json.loads(json.dumps(made), parse_constant=lambda _: None)  # infinite settings are None
+    return Training(**plain).model_dump()
 
 
-def agent_for(
-    id_: str, settings: Mapping[str, Any], known: Problem, seed: int, where: str, *, one_right: bool
-) -> Agent:
-    """Return the agent for a problem whose horizon is unknown.
+def core_for(
+    id_: str,
+    settings: Mapping[str, Any],
+    known: Problem,
+    names: Sequence[Name],
+    seed: int,
+    where: str,
+    *,
+    one_right: bool = False,
+) -> Core:
+    """Return an untrained agent over named classes, for a problem of which the horizon is not known.
 
     one_right says whether exactly one action is right in a round, so that with two actions a miss of one is a hit of
     the other.
     """
-    if id_ == "stackcb" and known.n_classes == 2 and not one_right:
+    if id_ == "stackcb" and len(names) == 2 and not one_right:
         settings = {"complement": False, **settings}
-    problem = Problem(known.n_features, known.n_classes, known.radius, None)
+    problem = Problem(known.n_features, len(names), known.radius, None)
     described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
     player = build_player(described, problem, generator_for(seed, "player", id_))
     if not isinstance(player, Agent):
         raise UsageError(f"{id_} observes the label after each round; a policy needs an agent that learns from one bit")
-    return player
-
-
-def _plain(data: Any) -> Any:
-    """Return data that can be written as JSON, in which infinite numbers are None."""
-    if isinstance(data, dict):
-        return {name: _plain(value) for name, value in data.items()}
-    if isinstance(data, list | tuple):
-        return [_plain(value) for value in data]
-    if isinstance(data, np.generic):
-        data = data.item()
-    return None if isinstance(data, float) and not math.isfinite(data) else data
+    return Core(player, names, generator_for(seed, "policy", player.id))
 
 
 def summary_line(trained: Mapping[str, Any]) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import sqlite3
+import tracemalloc
 from itertools import pairwise
 from pathlib import Path
 
@@ -12,12 +14,14 @@ import pytest
 from typer.testing import CliRunner
 
 from banditlab.cli.main import app
-from banditlab.errors import UsageError
+from banditlab.errors import BanditlabError, LogError, UsageError
 from banditlab.offpolicy import Log, RewardModel, evaluate
 from banditlab.policy.evaluating import evaluate_log
+from banditlab.policy.log_events import AnsweredDecisions
 from banditlab.policy.picture import draw_evaluation
 from banditlab.policy.policy import Policy
 from banditlab.policy.replay import Replay
+from benchmarks.commands.logs import written_events
 from tests.policy.customers import new_rows, rows, write_table
 
 ACTIONS = np.array(["call", "gift", "none"])
@@ -299,3 +303,98 @@ def test_a_policy_whose_actions_were_hardly_logged_is_warned_of(rare: float, war
     pd.DataFrame(table).to_csv(file, index=False)
     notes = evaluate_log(str(file), "uniform").notes
     assert any("the mean of the weights is 0.50 and should be near 1.00" in note for note in notes) is warned
+
+
+# ----------------------------------------------------------------------------------------------------------- bad logs
+
+
+def test_a_table_has_all_faults_of_all_kinds_counted_at_once(tmp_path: Path) -> None:
+    n = 60
+    frame = pd.DataFrame(
+        {"x": np.linspace(0, 1, n), "action": np.resize(["a", "b"], n), "reward": 1.0, "propensity": 0.5}
+    )
+    frame.loc[[1, 2, 3, 4, 5], "propensity"] = [0.0, -0.5, 1.5, np.nan, 1e200]
+    frame.loc[[11, 12, 13], "reward"] = [0.5, np.nan, -1e200]
+    frame.loc[[21, 22], "action"] = None
+    frame["id"] = np.arange(n) // 2
+    for ending in ("csv", "parquet"):
+        file = tmp_path / f"log.{ending}"
+        frame.to_csv(file, index=False) if ending == "csv" else frame.to_parquet(file)
+        with pytest.raises(UsageError) as caught:
+            evaluate_log(file, id="id")
+        assert str(caught.value) == (
+            f"{file}: the log has faults: 30 x ids that stand a second time; 2 x actions that are not integers from 0 to 1; "
+            "3 x rewards that are not 0 or 1; 5 x propensities of logged actions outside [1e-100, 1]"
+        )
+
+
+@pytest.mark.parametrize(
+    ("name", "data", "message"),
+    [
+        ("log.csv", b"", "the file is empty"),
+        ("log.csv", b"action,reward\n", "the table has no data rows"),
+        ("log.csv", b"action,reward\na,1\nb,0,1\n", "line 3 has 3 fields"),
+        ("log.csv.gz", b"\x1f\x8babc", "the gzip file is damaged"),
+        ("log.parquet", b"", "damaged, or not a table"),
+        ("log.db", b"SQLite format 3\0" + bytes(2000), "the log cannot be used"),
+        ("log.dsjson", b"\0" * 3000, "1 x lines that are not a JSON object"),
+    ],
+)
+def test_a_file_that_holds_no_log_is_refused_in_one_line(name: str, data: bytes, message: str, tmp_path: Path) -> None:
+    file = tmp_path / name
+    file.write_bytes(data)
+    with pytest.raises(BanditlabError, match=message) as caught:
+        evaluate_log(file)
+    assert str(file) in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_table_without_rows_and_one_of_bytes_are_no_traceback(tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [b"\xff\x00"] * 40, "action": np.resize(["a", "b"], 40), "reward": 1, "propensity": 0.5})
+    frame.to_parquet(tmp_path / "log.parquet")
+    assert evaluate_log(tmp_path / "log.parquet").evaluation.value == pytest.approx(1.0)
+    frame.head(0).to_parquet(tmp_path / "log.parquet")
+    with pytest.raises(UsageError, match="the table has no rows"):
+        evaluate_log(tmp_path / "log.parquet")
+
+
+@pytest.mark.parametrize("policy", ["uniform", "best-single", "trained", "linucb", "column:action"])
+def test_one_row_is_a_log(policy: str, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"x": [1e200, -1e300], "action": ["a", "b"], "reward": [1, 0], "propensity": 0.5})
+    for n in (2, 1):
+        frame.head(n).to_csv(tmp_path / "log.csv", index=False)
+        if policy == "linucb" and n == 1:
+            with pytest.raises(UsageError, match="at least 2"):
+                evaluate_log(tmp_path / "log.csv", policy)
+            continue
+        made = evaluate_log(tmp_path / "log.csv", policy).evaluation
+        assert not made.low > 0.0
+        assert not made.high < 1.0
+
+
+@pytest.mark.slow
+def test_an_event_log_is_read_in_the_memory_of_a_part_of_it(tmp_path: Path) -> None:
+    peaks = []
+    for n in (1000, 4000):
+        file = written_events(tmp_path / f"{n}.db", n)
+        tracemalloc.start()
+        assert sum(1 for _ in AnsweredDecisions(str(file))) == n
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+    assert peaks[1] < peaks[0] + 3000 * 8  # less than a number for each decision
+
+
+def test_each_decision_of_an_event_log_comes_with_its_own_answer(policy_file: Path, tmp_path: Path) -> None:
+    said = {}
+    with Policy.open(policy_file, tmp_path / "e.db") as policy, policy.together():
+        ids = [policy.decide(row).id for row in new_rows(60)]
+        for i in np.random.default_rng(0).permutation(60)[:40]:
+            said[ids[i]] = bool(i % 3)
+            policy.feedback(ids[i], said[ids[i]])
+    log = AnsweredDecisions(str(tmp_path / "e.db"))
+    assert {event.id: right for event, right, *_ in log} == said
+    assert (log.rounds, log.notes[0][:22]) == (40, "20 of 60 decisions hav")
+    with sqlite3.connect(tmp_path / "e.db") as db:
+        db.execute("DELETE FROM events WHERE seq = 7")
+    with pytest.raises(LogError, match="event 7 is missing"):
+        evaluate_log(tmp_path / "e.db")

@@ -11,9 +11,11 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
-from banditlab import Policy
+from banditlab import Policy, Sweep, make_spec
+from banditlab.errors import UsageError
 from banditlab.policy import evaluate_log, status_of_log
 
 ROOT = Path(__file__).parents[2]
@@ -65,3 +67,15 @@ def worth(file: Path) -> float:
         p = policy.decide({"plan": plan, "age": draw.randint(18, 80)}).scores
         found.append(0.8 * p[TAKES[plan]] + 0.2 / 3)
     return float(np.mean(found))
+
+
+def test_a_results_folder_has_no_single_decisions(tmp_path: Path) -> None:
+    """As the page says: `results.parquet` has a row per run and checkpoint, and is refused as a log."""
+    spec = {"name": "t", "rounds": 50, "norm_bounds": [], "environment": [{"id": "banditlab/SynSep-v0"}]}
+    Sweep(make_spec({**spec, "agent": [{"id": "uniform"}], "repetitions": 2}, "t")).run(tmp_path / "out", jobs=1)
+    results = pd.read_parquet(tmp_path / "out" / "results.parquet")
+    assert not results.duplicated(["run_id", "round"]).any()
+    assert results["run_id"].nunique() == 2
+    assert not {"action", "propensity", "reward"} & {*results.columns}
+    with pytest.raises(UsageError, match="--action must name a column; --reward must name a column"):
+        evaluate_log(tmp_path / "out" / "results.parquet")

@@ -184,5 +184,5 @@ def texts(means: Means) -> dict[str, str]:
         found[f"{name}-best"] = f"{share:.1f} % (`{agent}`)"
     firsts = [means.best(*each)[0] for each in COSTS.values() if each[0] in means.kinds]
     agent = max(firsts, key=firsts.count)
-    found["first"] = f"`{agent}` makes the fewest mistakes in {firsts.count(agent)} of the {len(firsts)} cases below"
+    found["first"] = f"`{agent}` makes the fewest mistakes in {firsts.count(agent)} of {len(firsts)} cases"
     return found

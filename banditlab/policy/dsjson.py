@@ -91,7 +91,7 @@ def read_dsjson(path: str, policy: str | None) -> Source:
     until all lines are read.
     """
     if policy not in (None, "uniform"):
-        raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")
+        raise UsageError(f"--policy {policy}: it applies to tables and event logs; {path} has no rows")
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), array("Q")  # noqa: SIM115
     texts, rounds, K, whole = _texts(path), 0, 0, True
     for some in iter(lambda: list(islice(texts, CHUNK)), []):
@@ -111,7 +111,7 @@ def read_dsjson(path: str, policy: str | None) -> Source:
     del ids
     if not rounds and not faults:
         stored.close()
-        raise UsageError(f"{path}: no line is a decision in dsjson")
+        raise UsageError(f"{path}: no line is a decision in the dsjson format")
     return Source([str(k + 1) for k in range(K)], rounds, _parts(stored, K, policy, whole), faults, notes)
 
 

@@ -339,11 +339,13 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         one_of("average", self.average, ("last", "sample"))
         one_of("scaling", self.scaling, ("standardize", "radius", "none"))
         if self.average == "sample" and self.passes != 1:
-            raise UsageError(f"average = 'sample' is the predictor of one pass: passes must be 1, got {self.passes}")
+            raise UsageError(f"average = 'sample' needs one pass: passes must be 1, got {self.passes}")
         if self.radius is not None:
             positive("radius", self.radius)
             if self.scaling != "none":
-                raise UsageError(f"radius is for scaling = 'none'; with {self.scaling!r} contexts are scaled to R = 1")
+                raise UsageError(
+                    f"radius applies to scaling = 'none' only; with {self.scaling!r} contexts are scaled to R = 1"
+                )
 
     def _begin(self, X: Any, classes: NDArray[Any], horizon: int | None, generators: list[np.random.Generator]) -> Any:
         """Fix scale and classes, make a new forecaster, and return the contexts of X."""
@@ -482,7 +484,7 @@ def played(
     total = float(weights.sum())
     if total > MOST_PLAYS:
         raise UsageError(
-            f"sample_weight asks for {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"
+            f"sample_weight gives {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"
         )
     whole = np.floor(weights)
     fractions = weights - whole
@@ -491,7 +493,7 @@ def played(
     plays = np.repeat(np.arange(len(y)), whole.astype(np.int64))
     if not len(plays):
         raise UsageError(
-            f"sample_weight makes no round: its sum is {total:.4g}, and a row of weight w is played w times"
+            f"sample_weight gives no round: its sum is {total:.4g}, and a row of weight w is played w times"
         )
     return X[plays], y[plays]
 

@@ -159,4 +159,4 @@ def refuse_beyond(size: Size, found: int | float, what: str) -> None:
     """Raise a UsageError that begins with `what` and names the limit and its variable if `found` is above the limit."""
     most = limit(size)
     if found > most:
-        raise UsageError(f"{what}, above the limit of {most:,}: {size.variable} raises it")
+        raise UsageError(f"{what}, above the limit of {most:,}: set {size.variable} to raise it")

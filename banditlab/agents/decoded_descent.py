@@ -180,7 +180,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
                 f"decoding must be one of {', '.join(map(repr, WIDE))} with step = 'wide', got {decoding!r}"
             )
         if step == "wide" and self.delay:
-            raise UsageError(f"step = 'wide' has no theorem for late bits: delay must be 0, got {self.delay}")
+            raise UsageError(f"step = 'wide' is not proved for late bits: delay must be 0, got {self.delay}")
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
             self.gamma = template_gamma(K, problem.radius, self.frobenius_bound, T, self.decoding, wide=step == "wide")

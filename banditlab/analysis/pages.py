@@ -91,7 +91,7 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
     """
     letters = align + align[-1:] * (len(header) - len(align))
     if not align or len(align) > len(header) or set(letters) - set(RULES):
-        raise UsageError(f"align = {align!r}: give at most {len(header)} of the letters l, r, c, and one at least")
+        raise UsageError(f"align = {align!r}: give from 1 to {len(header)} of the letters l, r, c")
     lines = [_row(header), "|" + "|".join(RULES[letter] for letter in letters) + "|"]
     for row in rows:
         if len(row) != len(header):

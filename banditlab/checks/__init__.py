@@ -168,7 +168,7 @@ def check_file(path: str | Path) -> Iterator[CheckResult]:
     except (UsageError, KeyboardInterrupt):
         raise
     except SystemExit as error:
-        raise UsageError(f"{path}: its import ends the process: sys.exit({error.code!r}) is called") from error
+        raise UsageError(f"{path}: its import ends the process by sys.exit({error.code!r})") from error
     except BaseException as error:
         raise UsageError(f"{path}: cannot be imported: {one_line(error)}") from error
     found = classes_of(module)

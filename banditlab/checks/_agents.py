@@ -257,7 +257,7 @@ def told_the_label(probe: PlayerProbe) -> None:
     if len(names) != 3:
         fail(f"learn takes ({', '.join(names)}): it must take (context, decision, label) and nothing else")
     if not hasattr(agent, "play_block"):
-        raise CheckExcluded("no compiled path: the loop hands over the label after the action")
+        raise CheckExcluded("no compiled path: the loop passes the label after the action")
     X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes
     actions = _played(agent, X, y).action
     for t in range(0, ROUNDS, 7):

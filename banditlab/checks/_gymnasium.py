@@ -71,7 +71,7 @@ def one_bit(probe: ForeignProbe) -> None:
     """Rewards are 0 and 1, or right_above says which ones are right, or label_key which entry of info is the label."""
     probe.note = ""
     if probe.env.labelled:
-        raise CheckExcluded("an action is right if it is the label, whatever the reward")
+        raise CheckExcluded("an action is right if it equals the label, whatever the reward")
     for t, (_, reward, _) in enumerate(probe.shown):
         if reward is None:
             fail(f"the reward of round {t + 1} is not a finite number: it must be 0 or 1, or finite with right_above")
@@ -115,7 +115,9 @@ def labels(probe: ForeignProbe) -> None:
         return
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
-    raise CheckExcluded(f"no label: no comparator (norm_bounds = []), no players that observe it{hint}")
+    raise CheckExcluded(
+        f"without labels there is no comparator (norm_bounds = []), and players that observe labels cannot play{hint}"
+    )
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:

@@ -47,9 +47,11 @@ class Objective:
         if U.ndim != 2 or counts.ndim != 2 or U.shape[0] != counts.shape[0] or counts.shape[1] < 2:
             raise UsageError(f"U must be (m, d) and counts (m, K) with K >= 2, got {U.shape} and {counts.shape}")
         if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
-            raise UsageError("U must be finite and counts finite and 0 or above")
+            raise UsageError("U must be finite, and counts must be finite and 0 or above")
         if (largest := np.abs(U).max(initial=0.0)) > LARGEST:
-            raise UsageError(f"U must have no entry above {LARGEST:g}, whose square is summed, got {largest:g}")
+            raise UsageError(
+                f"entries of U must be at most {LARGEST:g}, because their squares are summed, got {largest:g}"
+            )
         return cls(U, counts)
 
     def part(self, step: int) -> Objective:

@@ -115,9 +115,7 @@ def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[
         if not ahead:
             return
     if ahead:
-        raise UsageError(
-            f"checkpoints must lie within the stream, which ended after {stream.rounds} < {rounds[-1]} rounds"
-        )
+        raise UsageError(f"checkpoints must be at most the stream's {stream.rounds} rounds, got {rounds[-1]}")
 
 
 def _start(objective: Objective, B: float, before: Floats | None) -> Floats:

@@ -136,7 +136,7 @@ class StreamCounts:
             if size > most:
                 raise ComparatorError(
                     f"the comparator stores a stream's unique contexts: after {self.rounds:,} rounds there are {used:,}, and "
-                    f"{MOST_BYTES / 2**30:g} GiB are nearly used up; set fewer rounds, or in a spec no comparator "
+                    f"{MOST_BYTES / 2**30:g} GiB are nearly used up; set fewer rounds, or no comparator in the spec "
                     "(norm_bounds = [])"
                 )
             capacity = max(size, min(2 * self._rows.shape[0], most))

@@ -69,13 +69,13 @@ def _asked_for(
     names = re.split(r",(?![^(]*\))", asked) if isinstance(asked, str) else list(asked)
     names = [str(name).strip() for name in names if str(name).strip()]
     if not names:
-        raise UsageError("agents (--agents) must name at least one, such as stackcb,fastcb, or be all")
+        raise UsageError("agents (--agents) must be all, or at least one id, such as stackcb,fastcb")
     for name in names:
         if names.count(name) > 1:
             raise UsageError(f"agents (--agents) names {name!r} twice")
         if _class(name).feedback != "bit":
             raise UsageError(
-                f"agents (--agents): {name} observes the label of every round, so it cannot be compared with agents of one bit"
+                f"agents (--agents): {name} observes every label and cannot be compared with agents that observe one bit"
             )
     blocks = [block_of(name) for name in names]
     for block in blocks:
@@ -158,6 +158,6 @@ def block_of(name: str) -> dict[str, Any]:
     if inner:
         key = getattr(_class(name), "wraps", None)
         if key is None:
-            raise UsageError(f"agents (--agents): {id_} does not wrap another player, so that {name!r} is not an agent")
+            raise UsageError(f"agents (--agents): {id_} does not wrap another player: {name!r} is not an agent")
         wraps = {key: inner}
     return {"id": id_, **wraps, **SETTINGS.get(name, {})}

@@ -158,7 +158,7 @@ def prepared(
     The agents of an earlier comparison in the results folder `out` are included if table and recipe are the same.
     """
     if passes is not None and rounds is not None:
-        raise UsageError(f"{data}: --passes is --rounds as a multiple of the rows; give one of them")
+        raise UsageError(f"{data}: --passes and --rounds both set the number of rounds; give one of them")
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})

@@ -129,7 +129,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
     settings = {name: parameter.default for name, parameter in own.items()}
     for key, value in written.items():
         if key == HORIZON:
-            raise UsageError(f"{where}: horizon is the sweep's `rounds`, not a setting")
+            raise UsageError(f"{where}: set the horizon by the sweep's `rounds`, not as a setting")
         if key not in settings:
             raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, settings)}")
         settings[key] = value
@@ -169,7 +169,9 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
         )
     if "change" in description:
         if not isinstance(env.unwrapped, StreamEnv):
-            raise UsageError(f"change: the labels of {description['id']} are not a stream that can be changed")
+            raise UsageError(
+                f"change: the labels of {description['id']} cannot be changed, because they are not a stream"
+            )
         env.unwrapped.change = Change.of(description["change"])
     return env
 
@@ -253,7 +255,7 @@ def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
     shown = shown_type(typing.get_type_hints(cls.__init__).get(name, Any))
     if isinstance(value, float) and not math.isfinite(value):
         shown = f"finite ({shown})"
-    raise UsageError(f"{where}: {name} = {value!r} is not allowed, it must be {shown}") from error
+    raise UsageError(f"{where}: {name} = {value!r} is not allowed; it must be {shown}") from error
 
 
 def _plain(value: Any) -> Any:

@@ -54,7 +54,7 @@ def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
     if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
         return check(name, value)
     if set(value) != set(SIDES):
-        raise UsageError(f"{name} by outcome has the keys right and wrong, got {value!r}")
+        raise UsageError(f"{name} by outcome must have the keys right and wrong, got {value!r}")
     sides = {side: check(f"{name}.{side}", value[side]) for side in SIDES}
     return sides if sides["right"] != sides["wrong"] else sides["right"]
 
@@ -101,7 +101,7 @@ def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
     delays, shares = _sides(feedback, "delay"), _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
-            raise UsageError(f"feedback.answered lists {len(share)} shares; there are {n_classes} actions")
+            raise UsageError(f"feedback.answered must have one share per action, {n_classes}, got {len(share)}")
     answered = np.array([np.broadcast_to(np.array(share, float), n_classes) for share in shares])
     fixed = feedback.keys() <= {"delay"} and all(isinstance(delay, int) for delay in delays)
     wrong, right = delays if fixed else (-1, -1)
@@ -112,7 +112,9 @@ def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
     """Return the columns of the environment's table that delays are read from, by name."""
     names = {delay["column"] for delay in _sides(feedback, "delay") if isinstance(delay, Mapping) and "column" in delay}
     if names and not hasattr(env, "column"):
-        raise UsageError("feedback.delay: a column needs an environment with columns, such as banditlab/Table-v0")
+        raise UsageError(
+            "feedback.delay: delays from a column need an environment with columns, such as banditlab/Table-v0"
+        )
     return {name: _rounded(env.column(name)) for name in names}
 
 

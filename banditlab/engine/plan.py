@@ -370,7 +370,7 @@ def why_not(run: Run, env: Any) -> str:
             refuse_dense(problem.n_features)
         least, there = cls.least_bytes(problem, settings), memory()
         if there is not None and least > there:
-            raise MemoryError(f"{least / GIB:,.0f} GiB at least, of {there / GIB:,.0f} there are")
+            raise MemoryError(f"{least / GIB:,.0f} GiB at least, {there / GIB:,.0f} GiB available")
         player = run.build_player(env)
         refuse_unlabelled(player, env)
         refuse_feedback(player, run.feedback)

@@ -305,16 +305,16 @@ def refuse_unlabelled(player: Player, env: Any) -> None:
     if not getattr(env.unwrapped, "labelled", True) and kind_of(player) != BIT:
         several = getattr(env.unwrapped, "several_right", False)
         raise IncompatibleError(
-            "it observes one label per round, and several actions may be right in this environment"
+            "the player observes one label per round, and several actions may be right in this environment"
             if several
-            else "it observes the label, and the environment has none"
+            else "the player observes the label, and the environment has none"
         )
 
 
 def refuse_feedback(player: Player, feedback: Mapping[str, Any]) -> None:
     """Raise an IncompatibleError if bits are late, lost or wrong and the player observes labels."""
     if feedback and kind_of(player) != BIT:
-        raise IncompatibleError("it observes the label, and [feedback] applies to the bit of an agent's action")
+        raise IncompatibleError("the player observes the label, and [feedback] applies to the bit of an agent's action")
 
 
 def refuse_contexts(player: Player, env: Any) -> None:

@@ -76,7 +76,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     def __init__(self, problem: Problem) -> None:
         if problem.horizon is None:
-            raise UsageError(f"{type(self).__name__}: an environment's problem has a horizon, got None")
+            raise UsageError(f"{type(self).__name__}: an environment's problem must have a horizon, got None")
         self.problem = problem
         self.horizon = problem.horizon
         bound = problem.radius
@@ -176,7 +176,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def _refuse_label(self, label: int) -> NoReturn:
         K = self.problem.n_classes
         raise EnvironmentContractError(
-            f"{type(self).__name__} gave the label {label}: with {K} classes, labels lie in 0 ... {K - 1}"
+            f"{type(self).__name__} returned the label {label}: labels must lie in 0 ... {K - 1}"
         )
 
     def label(self) -> int:
@@ -209,7 +209,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def _refuse_several(self, method: str) -> None:
         if self.several_right:
             raise UsageError(
-                f"{type(self).__name__}.{method}: several actions may be right, so there are no labels; see right"
+                f"{type(self).__name__}.{method}: several actions may be right, so that there are no labels; use right"
             )
 
     def labels(self) -> Labels:
@@ -230,7 +230,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def _streams(self) -> Streams:
         """Return the episode's child generators, each in its initial state."""
         if self._entropy is None:
-            raise UsageError(f"{type(self).__name__}: there is no episode yet, call reset first")
+            raise UsageError(f"{type(self).__name__}: there is no episode yet; call reset first")
         return Streams(*map(self._child, range(len(Streams._fields))))
 
     def _child(self, i: int) -> np.random.Generator:

@@ -103,7 +103,7 @@ def table_rows(
 
     targets, drop_missing = [*arms.names, *arms.costs] or [label], recipe.missing == "drop_rows"
     if not targets[0]:
-        raise UsageError(f"{source}: give label (--label), the column to predict{_columns('', list(frame.columns))}")
+        raise UsageError(f"{source}: set label (--label) to the column to predict{_columns('', list(frame.columns))}")
     for name in targets:
         key = "arms" if name in arms.names else "costs" if name in arms.costs else "label (--label)"
         refuse_column(key, name, list(frame.columns), source)
@@ -168,7 +168,7 @@ def refuse_gaps_of(column: pd.Series, source: str) -> None:
         first = column.index[int(np.argmax(missing))]
         raise FaultError(
             f"{source} has {int(missing.sum())} missing entries (the first in row {first}, counted from 0); "
-            "drop those rows with drop_rows (--drop-row) or give missing (--missing) as drop_rows",
+            "drop those rows with drop_rows (--drop-row) or set missing (--missing) to drop_rows",
             *_without(column.index[missing]),
         )
 
@@ -196,7 +196,9 @@ def numbers_of(
         if odd.any():
             at = int(np.argmax(odd))
             shown = str(column.iloc[at])[:60]
-            raise UsageError(f"{where} has {shown!r} in row {column.index[at]}, counted from 0; it must be {allowed}")
+            raise UsageError(
+                f"{where} has {shown!r} in row {column.index[at]}, counted from 0; entries must be {allowed}"
+            )
         found.append(numbers)
     return np.column_stack(found)
 

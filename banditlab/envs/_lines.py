@@ -37,7 +37,7 @@ def sniff_separator(path: str, data: bytes) -> str:
         shares[separator] = max((n for width, n in widths.items() if width > 1), default=0) / max(1, widths.total())
     best = max(shares, key=shares.__getitem__)
     if shares[best] == 0.0:
-        raise UsageError(f"{path}: no separator among , ; | and tab fits; give separator (--separator)")
+        raise UsageError(f"{path}: none of the separators , ; | and tab fits; set separator (--separator)")
     return best
 
 

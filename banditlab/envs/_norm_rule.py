@@ -46,7 +46,7 @@ class NormRule(NamedTuple):
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
         if largest == 0.0:
-            raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+            raise UsageError(f"{source}: every feature is zero in every row, so that all rows are equal")
         if recipe.scaling == "rowwise":
             return cls(True, 0, reach, 1.0, 0.0, 1.0, True, recipe.intercept)
         one = 0.0

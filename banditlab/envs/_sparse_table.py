@@ -75,7 +75,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     norms = np.sqrt(X.power(2).sum(axis=1))
     largest = float(norms.max())
     if largest == 0.0:
-        raise UsageError(f"{source}: every feature is zero in every row, nothing distinguishes the rows")
+        raise UsageError(f"{source}: every feature is zero in every row, so that all rows are equal")
     if recipe.intercept and scaling in SCALERS:
         one = float(divided(1.0, e))
         X, largest = _with_column(X, one), float(np.hypot(largest, one))

@@ -46,7 +46,7 @@ def as_utf8(path: str, data: bytes, encoding: str = "auto") -> bytes:
         raise UsageError(f"{path}: not text in {encoding}{at}; give its encoding (--encoding)") from None
     except (LookupError, ValueError):  # a name with a zero byte is the latter
         raise UsageError(
-            f"encoding (--encoding) must be one that Python knows, for instance utf-16, cp1252 or latin-1, got {encoding!r}"
+            f"encoding (--encoding) must be one that Python supports, for instance utf-16, cp1252 or latin-1, got {encoding!r}"
         ) from None
     refuse_beyond(UNPACKED, len(text), f"{path}: {len(data):,} bytes are {len(text):,} in UTF-8")
     return text
@@ -58,7 +58,7 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
         zeros = head[first::2]
         if len(zeros) > 1 and zeros.count(0) > 0.8 * len(zeros):  # ASCII in two bytes each is UTF-8, too
             raise FaultError(
-                f"{path}: not UTF-8 text but, as it seems, UTF-16 without a byte order mark; give its encoding "
+                f"{path}: not UTF-8 text, but apparently UTF-16 without a byte order mark; give its encoding "
                 f"(--encoding {name})",
                 *("--encoding", name),
             )

@@ -403,13 +403,13 @@ def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> 
         gaps = column.gaps
         if len(gaps) and gaps.all():
             raise FaultError(
-                f"{source}: column {column.name!r} has no finite entry at all; leave it out with drop_columns (--drop-column)",
+                f"{source}: column {column.name!r} has no finite entry; leave it out with drop_columns (--drop-column)",
                 *("--drop-column", column.name),
             )
         if gaps.any():
             raise FaultError(
                 f"{source}: column {column.name!r} has {int(gaps.sum())} missing or infinite entries (the first in row "
-                f"{row_numbers[int(np.argmax(gaps))]}, counted from 0); give missing (--missing) as mean, indicator or "
+                f"{row_numbers[int(np.argmax(gaps))]}, counted from 0); set missing (--missing) to mean, indicator or "
                 "drop_rows",
                 "--missing",
                 "indicator",

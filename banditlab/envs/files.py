@@ -75,8 +75,8 @@ def format_of(path: str, declared: Format) -> str:
         if not Path(path).exists():
             raise _no_file(path)
         raise UsageError(
-            f"{path}: the extension {name.suffix!r} is not a known format; export the table as CSV or Parquet, or give format "
-            f"(--format) as csv, parquet, libsvm or arff (known extensions: {', '.join(SUFFIXES)}, each also with .gz)"
+            f"{path}: the extension {name.suffix!r} is not a known format; export the table as CSV or Parquet, or set format "
+            f"(--format) to csv, parquet, libsvm or arff (known extensions: {', '.join(SUFFIXES)}, each also with .gz)"
         )
     return SUFFIXES[name.suffix.lower()]
 
@@ -330,7 +330,9 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
         raise UsageError(f"{path}: the table has no data rows")
     wrong = [row for row in rows if not 0 <= row < len(frame)]
     if wrong:
-        raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}, rows are 0 ... {len(frame) - 1}")
+        raise UsageError(
+            f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}; rows are numbered 0 ...  {len(frame) - 1}"
+        )
     return frame.drop(index=rows)
 
 

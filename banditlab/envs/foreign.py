@@ -188,7 +188,7 @@ class GymnasiumEnv(AdaptiveEnv):
             if "unpack" not in str(error):
                 raise
             raise EnvironmentContractError(
-                f"{self.name}: {wanted}; Gymnasium cannot read its answer: {error}"
+                f"{self.name}: {wanted}; Gymnasium cannot read what it returned: {error}"
             ) from error
         if not isinstance(answer, tuple) or len(answer) != 5:
             raise EnvironmentContractError(f"{self.name}: {wanted}, got {_told(answer)}")
@@ -250,7 +250,7 @@ class GymnasiumEnv(AdaptiveEnv):
         if self.label_key not in info:
             known = ", ".join(map(repr, info)) or "nothing"
             raise EnvironmentContractError(
-                f"{self.name}: info has no {self.label_key!r} after round {self._round + 1} (it has {known}): see label_key"
+                f"{self.name}: info has no {self.label_key!r} after round {self._round + 1} (it has {known}); check label_key"
             )
         label = _as_number(info[self.label_key])
         if label is None or label != int(label) or not 0 <= label - self._first_action < K:
@@ -303,9 +303,9 @@ def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
 def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
     """Return the first action and the number of actions."""
     if not isinstance(space, spaces.Discrete):
-        raise UsageError(f"{name}: actions are {space}; a bandit needs finitely many, Discrete(K)")
+        raise UsageError(f"{name}: actions are {space}; they must be finitely many, Discrete(K)")
     if space.n < 2:
-        raise UsageError(f"{name}: there is one action only; a bandit needs a choice of at least 2")
+        raise UsageError(f"{name}: there is one action only; at least 2 are needed")
     return int(space.start), int(space.n)
 
 

@@ -206,7 +206,7 @@ class Table(DataSetEnv):
         self.header: Header = header
         self.decimal, self.thousands = one_of("decimal", decimal, (".", ",")), str(thousands)
         if len(self.thousands) > 1 or self.thousands == self.decimal:
-            raise UsageError(f"thousands (--thousands) must be one character that is not decimal, got {thousands!r}")
+            raise UsageError(f"thousands (--thousands) must be one character other than decimal, got {thousands!r}")
         self.comments, self.na_values = [*map(str, comments or ())], [*map(str, na_values or ())]
         self.reading = Reading(self.decimal, self.thousands, tuple(self.na_values))
         self.roles = {str(name): str(role) for name, role in (roles or {}).items()}
@@ -325,7 +325,7 @@ class Table(DataSetEnv):
         if self.per not in nominal:
             raise UsageError(
                 f"{self.path}: per (--per) must be a nominal feature of a table with arms, got {self.per!r}"
-                f"{nearest(self.per, list(nominal))}; --role {self.per}=nominal makes a column of numbers one"
+                f"{nearest(self.per, list(nominal))}; --role {self.per}=nominal makes a numeric column nominal"
             )
         return nominal[self.per]
 

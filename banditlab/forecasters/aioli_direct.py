@@ -105,7 +105,7 @@ class AIOLIDirect(Forecaster):
             return at_least("steps", steps, 0)
         n = self.problem.horizon
         if n is None:
-            raise HorizonRequiredError(f"{self.id}: steps = 'theory' needs the horizon T: give a number")
+            raise HorizonRequiredError(f"{self.id}: steps = 'theory' needs the horizon T; give a number instead")
         return int(aioli_steps(float(n), self.margin_bound, self.problem.radius, self.regularization))
 
     def get_state(self) -> dict[str, Any]:

@@ -157,7 +157,7 @@ class FolkloreDirect(Forecaster):
         if n is None:
             if self.solver == "newton":
                 return 0.0
-            raise HorizonRequiredError(f"{self.id}: accuracy = 'theory' needs the horizon T: give a number")
+            raise HorizonRequiredError(f"{self.id}: accuracy = 'theory' needs the horizon T; give a number instead")
         return folklore_error(float(n), R, self.regularization, self.curvature) ** 2
 
     def get_state(self) -> dict[str, Any]:

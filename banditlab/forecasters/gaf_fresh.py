@@ -99,7 +99,7 @@ class GAFFresh(Forecaster):
         r"""Return :math:`n^3 \ln(n/\delta)`, or raise an IncompatibleError if so many samples do not fit into memory."""
         n = self.problem.horizon
         if n is None:
-            raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T: give a number")
+            raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T; give a number instead")
         m = gaf_samples(float(n), PROBABILITY)
         if 8.0 * m * self.problem.n_classes > MOST * GIB:
             raise IncompatibleError(

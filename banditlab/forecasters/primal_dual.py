@@ -153,7 +153,7 @@ class QuadraticForecaster(KernelForecaster):
         if most * self.regularization * BEYOND < R**2:
             raise UsageError(
                 f"{self.id}: regularization must be at least R^2 / {most:,.0f} = {R**2 / most:g} at R = {R:g}, "
-                f"got {self.regularization:g}: below it rounding takes too many digits of a forecast"
+                f"got {self.regularization:g}: below that, rounding destroys too many digits of a forecast"
             )
 
     def _begins_dual(self) -> bool:
@@ -276,7 +276,9 @@ class QuadraticForecaster(KernelForecaster):
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):
-                raise UsageError(f"{self.id}: sparse contexts after a switch to the primal form: use form = 'dual'")
+                raise UsageError(
+                    f"{self.id}: sparse contexts are not supported after a switch to the primal form: use form = 'dual'"
+                )
             play(slice(0, rounds))
             return
         self._fit_rows(X)

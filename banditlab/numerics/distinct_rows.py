@@ -57,9 +57,7 @@ class Distinct:
         for name, A, width in (("X", X, self._X.shape[1]), ("C", C, self._C.shape[1])):
             fits = isinstance(A, np.ndarray) and A.dtype == np.float64 and A.shape == (len(X), width)
             if not fits or not np.isfinite(A).all():
-                raise ValueError(
-                    f"the contexts' array {name} must hold finite numbers in {width} columns, one row each"
-                )
+                raise ValueError(f"the contexts' array {name} must have rows of {width} finite numbers")
         self._rows.clear()
         for context, counts in zip(X, C, strict=True):
             row = self.row(context)  # may replace self._C by a longer one

@@ -220,7 +220,7 @@ class Player:
             if name in ("payload_size", "plays_blocks", "sparse", *self.state_constants) and not same(
                 mine[name], value
             ):
-                raise UsageError(f"state.{name} must be what the settings make it, {mine[name]!r}")
+                raise UsageError(f"state.{name} must be {mine[name]!r}, as the settings determine")
         for name, value in restored(mine, state).items():
             setattr(self, name, value)
 

@@ -127,7 +127,7 @@ class Core:
         if mask.all():
             return None
         if not mask.any():
-            raise UsageError("allowed names no class that is not retired")
+            raise UsageError("allowed must include a class that is not retired")
         self.require_replaceable("allowed")
         return mask
 

@@ -93,7 +93,7 @@ def read_dsjson(path: str, policy: str | None) -> Source:
     until all lines are read.
     """
     if policy is not None:
-        raise UsageError(f"--policy {policy}: it is of tables and event logs; {path} has no rows for it")
+        raise UsageError(f"--policy {policy}: it applies to tables and event logs; {path} has no rows")
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), []  # noqa: SIM115
     rounds, K, whole = 0, 0, True
     for some in _lines(path):
@@ -113,7 +113,7 @@ def read_dsjson(path: str, policy: str | None) -> Source:
     faults = +counts + doubled(ids)
     if not rounds and not faults:
         stored.close()
-        raise UsageError(f"{path}: no line is a decision in dsjson")
+        raise UsageError(f"{path}: no line is a decision in the dsjson format")
     return Source([str(k + 1) for k in range(K)], rounds, _parts(stored, K, whole), faults, notes)
 
 

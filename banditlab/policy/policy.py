@@ -100,7 +100,7 @@ class Policy:
         extra: str = "refuse",
     ) -> None:
         if not isinstance(parts, Parts):
-            raise UsageError("a policy is made by Policy.train, Policy.new, Policy.load, Policy.open or Policy.resume")
+            raise UsageError("create a policy with Policy.train, Policy.new, Policy.load, Policy.open or Policy.resume")
         one_of("extra", extra, ("refuse", "ignore"))
         self._extra, self._refused = extra, 0
         self.imputed: Counter[str] = Counter()
@@ -408,7 +408,7 @@ class Policy:
         if odd and self._extra == "refuse":
             raise UsageError(
                 f"key {odd[0]!r} is not a column{nearest(odd[0], list(self._columns)[:30], keep_order=True)}; "
-                "extra = 'ignore' ignores such keys"
+                "set extra = 'ignore' to ignore such keys"
             )
         if self._columns and not named.keys() & self._columns:
             raise UsageError(f"the row has none of the columns {', '.join(sorted(self._columns)[:10])}")

@@ -364,7 +364,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 def pair(one: Any) -> tuple[str, Any]:
     """Return id and bit of one answer."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
-        raise Refused(400, 'an answer is an object with "id" and "correct"')
+        raise Refused(400, 'an answer must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):
         raise Refused(400, 'an "id" must be a string')
     return one["id"], one["correct"]

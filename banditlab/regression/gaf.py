@@ -92,7 +92,7 @@ class GaussianRegression:
         least = max(2.0 * Y, B * radius + Y)
         self.loss: Loss = Squared(Y) if loss == "squared" else Huber(Y, least if threshold is None else threshold)
         if loss == "squared" and threshold is not None:
-            raise UsageError(f"threshold is for loss = 'huber', got {threshold!r} with 'squared'")
+            raise UsageError(f"threshold applies to loss = 'huber' only, got {threshold!r} with 'squared'")
         self.loss.check(B, radius)
         self.P: Floats = np.eye(d) / lam  # A^{-1}
         self.b: Floats = np.zeros(d)

@@ -78,7 +78,7 @@ def _part(folder: Path) -> dict[str, Any]:
     plan = read_plan(folder)
     shard: dict[str, Any] = plan.get("shard") or {}
     if not {"index", "of", "plan", "places"} <= shard.keys() or len(shard["places"]) != len(plan["runs"]):
-        raise UsageError(f"{folder}: not a part of a sweep; `banditlab run SPEC --shard i/n -o DIR` makes one")
+        raise UsageError(f"{folder}: not a part of a sweep; create one with `banditlab run SPEC --shard i/n -o DIR`")
     return plan
 
 
@@ -87,7 +87,7 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
     for folder, plan in plans.items():
         shard = plan["shard"]
         if folder.resolve() == out.resolve():
-            raise UsageError(f"{out}: is a part itself; name another folder with -o")
+            raise UsageError(f"{out}: the output folder is a part itself; choose another folder with -o")
         for key, what in (("plan", "another sweep"), ("of", "another number of parts")):
             if shard[key] != plans[first]["shard"][key]:
                 raise UsageError(f"{folder}: a part of {what} than {first}")
@@ -100,9 +100,9 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
         before = read_plan(out)
         shard = before.get("shard", {})
         if "index" in shard:
-            raise UsageError(f"{out}: is a part itself; name another folder with -o")
+            raise UsageError(f"{out}: the output folder is a part itself; choose another folder with -o")
         if shard.get("plan", before.get("plan")) != plans[first]["shard"]["plan"]:
-            raise UsageError(f"{out}: has the results of another sweep; name another folder with -o")
+            raise UsageError(f"{out}: has the results of another sweep; choose another folder with -o")
 
 
 def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:

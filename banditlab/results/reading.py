@@ -69,7 +69,7 @@ def _whole(folder: Path, name: str) -> bytes:
         )
     if data is None:
         raise UsageError(
-            f"{folder}: not a results folder (it has no {name}); `banditlab run SPEC.toml -o DIR` makes one"
+            f"{folder}: not a results folder (it has no {name}); create one with `banditlab run SPEC.toml -o DIR`"
         )
     return data
 
@@ -90,8 +90,8 @@ def read_spec(folder: Path) -> dict[str, Any]:
     found = dict(spec.get("store", {})).get("format")
     if found != FORMAT:
         raise UsageError(
-            f"{folder}: results of store format {found}, this version reads and writes format {FORMAT}; "
-            "a new sweep needs another folder (-o)"
+            f"{folder}: the results have store format {found}, and this version reads and writes format {FORMAT}; "
+            "choose another folder for a new sweep (-o)"
         )
     return spec
 
@@ -115,7 +115,7 @@ def read_plan(folder: Path) -> dict[str, Any]:
         plan["tables"] = dict(plan.get("tables", {}))
         plan["groups"] = {str(k): str(v) for k, v in plan["groups"].items()}
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(f"{folder / 'runs.json'}: not a plan of runs ({error})") from error
+        raise UsageError(f"{folder / 'runs.json'}: not a valid plan of runs ({error})") from error
     return plan
 
 

@@ -251,7 +251,7 @@ def test_a_plan_that_is_none(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
     put(folder.write(), "runs.json", {"runs": 3})
-    with pytest.raises(UsageError, match=r"runs.json: not a plan of runs"):
+    with pytest.raises(UsageError, match=r"runs.json: not a valid plan of runs"):
         load(folder.out)
 
 
@@ -266,7 +266,7 @@ def test_spec_is_not_toml(new_folder):
 def test_another_store_format(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
-    with pytest.raises(UsageError, match="store format 2, this version reads and writes format 1"):
+    with pytest.raises(UsageError, match="store format 2, and this version reads and writes format 1"):
         load(folder.write(format=2))
 
 

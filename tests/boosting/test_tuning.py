@@ -94,8 +94,8 @@ def test_saved_it_continues(cls, tmp_path):
         ({"tuning_seed": 1.5}, "tuning_seed must be an integer"),
         ({"tuning_seed": None, "grace_period": float("nan")}, "grace_period must be at least 1 and finite, got nan"),
         ({"tuning_seed": None, "grace_period": float("inf")}, "grace_period must be at least 1 and finite, got inf"),
-        ({"tie_threshold": 0.3}, "tuning_seed draws tie_threshold: leave one of the two out"),
-        ({"weak_learner": "forecaster"}, "tuning_seed draws the tuning of trees, and forecaster is not a tree"),
+        ({"tie_threshold": 0.3}, "tuning_seed already draws tie_threshold: leave out one of the two"),
+        ({"weak_learner": "forecaster"}, "tuning_seed applies to trees, and forecaster is not a tree"),
     ],
 )
 def test_what_does_not_go_together(settings, line):

@@ -433,7 +433,7 @@ def test_labels_out_of_range_are_seen() -> None:
     result = outcome(OutOfRange, "label_guards")
     assert (result.status, result.reason) == (
         "failed",
-        "raised EnvironmentContractError: OutOfRange gave the label 3: with 3 classes, labels lie in 0 ... 2",
+        "raised EnvironmentContractError: OutOfRange returned the label 3: labels must lie in 0 ... 2",
     )
 
 
@@ -444,7 +444,7 @@ def test_every_check_has_a_broken_subject() -> None:
 def test_without_labels_there_is_nothing_to_guard() -> None:
     results = {result.name: (result.status, result.reason) for result in run_checks(Bits)}
     assert results["one_bit"] == results["hidden_label"] == ("passed", "")
-    assert results["label_guards"] == ("excluded", "it has no labels: mistakes are counted by the bit")
+    assert results["label_guards"] == ("excluded", "the environment has no labels; mistakes are counted by the bit")
 
 
 # ----------------------------------------------------------------------------------------------- rewards of other rounds

@@ -356,7 +356,7 @@ def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):
     assert comparison(Path("iris.csv"), "target", passes=3).rounds == 450
     assert comparison(Path("iris.csv"), "target", rounds=100).rounds == 100
     both = ["--passes", 2, "--rounds", 300]
-    assert "--passes is --rounds as a multiple of the rows; give one of them" in refused(
+    assert "--passes and --rounds both set the number of rounds; give one of them" in refused(
         "compare", "iris.csv", "--label", "target", *both
     )
 
@@ -384,7 +384,7 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
     iris.to_csv("iris.data", index=False)
     label = ["iris.dat", "--label", "target", "--rounds", 300, "--repetitions", 1, "--dry-run"]
     os.rename("iris.data", "iris.dat")
-    assert "give format (--format)" in refused("compare", *label)
+    assert "set format (--format)" in refused("compare", *label)
     label += ["--format", "csv"]
     code, text = banditlab("compare", *label)
     assert code == 2
@@ -429,7 +429,7 @@ def test_compare_refuses_a_bad_table(iris, refused, here, edit, label, expected)
 def test_compare_without_a_label_lists_the_columns(iris, refused):
     columns = "sepal length (cm), sepal width (cm), petal length (cm), petal width (cm), target"
     line = refused("compare", "iris.csv")
-    assert line.endswith(f"iris.csv: give label (--label), the column to predict (known: {columns})\n")
+    assert line.endswith(f"iris.csv: set label (--label) to the column to predict (known: {columns})\n")
 
 
 def test_compare_refuses_an_empty_file_and_what_is_not_gzipped(refused, here):

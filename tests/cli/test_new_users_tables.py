@@ -178,7 +178,7 @@ def test_agents_are_chosen_by_name(tmp_path):
         ("fastbc", "no agent is called 'fastbc'; did you mean 'fastcb'"),
         ("perceptron", "perceptron observes the label"),
         ("uniform,uniform", "names 'uniform' twice"),
-        (",", "must name at least one"),
+        (",", "must be all, or at least one id"),
         ("fastcb(ogd)", "fastcb does not wrap another player"),
         ("exploration(ogdd)", "did you mean 'ogd'"),
     ):

@@ -35,13 +35,15 @@ def test_shapes_that_do_not_fit_are_refused(best: Any, contexts: Any, labels: An
 def test_one_number_that_is_none_is_refused(best: Any, place: str, value: float) -> None:
     given = {"contexts": np.ones((3, 2)), "labels": np.ones((3, 2))}
     given[place][1, 1] = value
-    with pytest.raises(UsageError, match="U must be finite and counts finite and 0 or above"):
+    with pytest.raises(UsageError, match="U must be finite, and counts must be finite and 0 or above"):
         best(given["contexts"], given["labels"], 1.0)
 
 
 @pytest.mark.parametrize("best", [best_in_ball, best_in_frobenius_ball])
 def test_contexts_whose_squares_are_no_numbers_are_refused(best: Any) -> None:
-    with pytest.raises(UsageError, match=r"U must have no entry above 1e\+150, whose square is summed, got 1e\+200"):
+    with pytest.raises(
+        UsageError, match=r"entries of U must be at most 1e\+150, because their squares are summed, got 1e\+200"
+    ):
         best(np.full((3, 2), -1e200), np.ones((3, 2)), 1.0)
 
 

@@ -95,11 +95,11 @@ def test_agents_are_asked_for_by_name() -> None:
     )
     assert chosen_agents(["uniform"], problem)[0] == [{"id": "uniform"}]
     for asked, message in (
-        (" , ", "must name at least one"),
-        ([], "must name at least one"),
+        (" , ", "must be all, or at least one id"),
+        ([], "must be all, or at least one id"),
         ("uniform,fastcb,uniform", "names 'uniform' twice"),
-        ("perceptron", "perceptron observes the label of every round"),
-        ("uniform(ftrl)", r"uniform does not wrap another player, so that 'uniform\(ftrl\)' is not an agent"),
+        ("perceptron", "perceptron observes every label"),
+        ("uniform(ftrl)", r"uniform does not wrap another player: 'uniform\(ftrl\)' is not an agent"),
         ("bandtron", "did you mean 'banditron'"),
     ):
         with pytest.raises(UsageError, match=message):
@@ -222,7 +222,7 @@ def test_the_rows_are_passed_once_in_ten_repetitions_unless_more_is_asked_for(ta
         spec = comparison(table, "kind", agents="uniform", **keys)
         assert (spec.name, spec.rounds, spec.repetitions, spec.norm_bounds) == ("my-table", rounds, 10, [10.0])
     assert comparison(table, "kind", agents="uniform", repetitions=2).repetitions == 2
-    with pytest.raises(UsageError, match="--passes is --rounds as a multiple of the rows"):
+    with pytest.raises(UsageError, match="--passes and --rounds both set the number of rounds"):
         prepared(table, "kind", passes=1, rounds=12)
     with pytest.raises(UsageError, match="passes"):
         prepared(table, "kind", passes=0)

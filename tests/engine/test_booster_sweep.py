@@ -55,7 +55,7 @@ def test_trees_in_a_sweep(small, tmp_path) -> None:
         ({"forecaster": "odg"}, "no forecaster is called 'odg'; did you mean 'ogd'?"),
         ({"weak_learner": "tree"}, "no weak_learner is called 'tree'"),
         ({"n_lerners": 3}, "unknown setting 'n_lerners'; did you mean 'n_learners'?"),
-        ({"loss": "hinge"}, "loss = 'hinge' is not allowed, it must be"),
+        ({"loss": "hinge"}, "loss = 'hinge' is not allowed; it must be"),
     ],
 )
 def test_a_wrong_setting_is_one_line(change, message) -> None:

@@ -201,8 +201,8 @@ def test_a_player_whose_state_fits_in_no_memory_is_a_skip(monkeypatch):
     plan, built = planned(monkeypatch, agents, **wide)
     assert built == [run.label for run in plan.runs] == ["banditron"]
     reason = plan.skipped[0]["reason"]
-    assert reason.startswith("its state does not fit in memory: 149 GiB at least, of ")
-    assert reason.endswith(" there are")
+    assert reason.startswith("its state does not fit in memory: 149 GiB at least, ")
+    assert reason.endswith(" GiB available")
 
 
 def test_where_memory_is_not_known_a_state_that_cannot_be_built_is_a_skip(monkeypatch):

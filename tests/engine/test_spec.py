@@ -62,7 +62,7 @@ def test_good_spec_plans_every_run(tmp_path):
         (("rounds = 100", "rounds = = 3"), "not TOML"),
         (("gamma = [0.1, 0.3]", "gamma = [-0.1]"), "gamma must lie in [0, 1], got -0.1"),
         (("gamma = [0.1, 0.3]", "gamma = [1.5]"), "gamma must lie in [0, 1], got 1.5"),
-        (("gamma = [0.1, 0.3]", 'gamma = ["high"]'), "gamma = 'high' is not allowed, it must be float"),
+        (("gamma = [0.1, 0.3]", 'gamma = ["high"]'), "gamma = 'high' is not allowed; it must be float"),
         (("gamma = [0.1, 0.3]", "gamma = []"), "empty list"),
         (("gamma = [0.1, 0.3]", "gamma = 0.1"), "must be a list of values, for instance [0.1]"),
         (("gamma = [0.1, 0.3]", "gamma = [nan]"), "it must be finite (float)"),

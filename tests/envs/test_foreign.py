@@ -106,7 +106,7 @@ def test_with_labels_it_counts_as_any_environment_does() -> None:
 
 def test_who_is_told_labels_cannot_play_without() -> None:
     env = signs()
-    with pytest.raises(IncompatibleError, match="it observes the label, and the environment has none"):
+    with pytest.raises(IncompatibleError, match="the player observes the label, and the environment has none"):
         play(env, make_agent("perceptron", env.problem, seed=1), seed=3)
 
 
@@ -211,7 +211,7 @@ def spec(tmp_path: Any, **more: Any) -> Any:
 def test_a_sweep_plays_it_without_comparators_and_skips_who_is_told_labels(tmp_path: Any) -> None:
     sweep = Sweep(spec(tmp_path))
     assert [(s["player"], s["reason"]) for s in sweep.plan.skipped] == [
-        ("perceptron", "it observes the label, and the environment has none")
+        ("perceptron", "the player observes the label, and the environment has none")
     ]
     assert list(sweep.plan.uncompared.values()) == ["no labels to be computed from"]
     assert all(run.foreign for run in sweep.plan.runs)
@@ -262,7 +262,7 @@ def test_check_says_what_an_environment_lacks() -> None:
             "rewards are -1, 4: they must be 0 and 1; set ",
         ),
         ("CartPole-v1", {}, "something_to_learn", "every one of 400 uniform actions was right (rewards 1)"),
-        ("Pendulum-v1", {}, "can_be_made", "a bandit needs finitely many, Discrete(K)"),
+        ("Pendulum-v1", {}, "can_be_made", "they must be finitely many, Discrete(K)"),
         (
             "tests/Signs-v0",
             {"options": {"source": "nowhere"}},
@@ -358,7 +358,7 @@ RESET = "reset must take (*, seed=None, options=None) and return (observation, i
     ("cls", "limit", "message"),
     [
         (_Old, None, f"{STEP}, got 4 values"),
-        (_Old, 50, f"{STEP}; Gymnasium cannot read its answer: not enough values to unpack (expected 5, got 4)"),
+        (_Old, 50, f"{STEP}; Gymnasium cannot read what it returned: not enough values to unpack (expected 5, got 4)"),
         (_WithoutInfo, None, f"{STEP}, info a dict, got None"),
         (_Bare, None, f"{RESET}, got a ndarray"),
         (_Unseeded, None, f"{RESET}: _Unseeded.reset() got an unexpected keyword argument 'seed'"),
@@ -384,7 +384,7 @@ def test_what_is_no_environment_of_gymnasium_is_told_what_one_answers(cls: Any, 
 
 def test_an_episode_from_its_first_round_to_its_last() -> None:
     env = signs(horizon=2, label_key="answer")
-    with pytest.raises(UsageError, match="there is no episode yet, call reset first"):
+    with pytest.raises(UsageError, match="there is no episode yet; call reset first"):
         env.step(0)
     env.reset(seed=1)
     for action in (-1, 3):

@@ -128,9 +128,9 @@ def test_a_label_that_does_not_exist_and_columns_without_an_entry():
     assert str(label).startswith("t: label (--label): there is no column 'label'; did you mean ' Label '?")
     assert label.options == ("--label", " Label ")
     assert (gone.options, text.options) == (("--drop-column", "gone"), ("--drop-column", "id"))
-    assert "column 'gone' has no finite entry at all" in str(gone)
+    assert "column 'gone' has no finite entry" in str(gone)
     [nothing] = survey(frame, "", source="t").faults  # any column may be the label: none is judged as a feature
-    assert str(nothing) == "t: give label (--label), the column to predict (known: x, kind, y, gone, id)"
+    assert str(nothing) == "t: set label (--label) to the column to predict (known: x, kind, y, gone, id)"
     [wrong, *_] = survey(frame, "target", source="t").faults
     assert (wrong.options, "there is no column 'target' (known" in str(wrong)) == ((), True)
 

@@ -296,7 +296,7 @@ def test_a_regularization_that_leaves_too_few_digits_is_refused(cls):
         cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=0.00244)
     assert str(caught.value) == (
         f"{cls.id}: regularization must be at least R^2 / 20,000 = 0.00245 at R = 7, got 0.00244: "
-        "below it rounding takes too many digits of a forecast"
+        "below that, rounding destroys too many digits of a forecast"
     )
 
 

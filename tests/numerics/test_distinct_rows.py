@@ -39,5 +39,5 @@ def test_what_is_no_table_of_contexts_is_refused_and_room_doubles() -> None:
         ("C", np.where(good["C"] > 0.0, np.inf, good["C"])),
         ("C", [[0.0] * 3] * 17),
     ):
-        with pytest.raises(ValueError, match=f"^the contexts' array {name} must hold finite numbers in"):
+        with pytest.raises(ValueError, match=f"^the contexts' array {name} must have rows of"):
             Distinct(2, 3).restore(good | {name: wrong})

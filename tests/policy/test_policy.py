@@ -649,7 +649,7 @@ def test_columns_and_actions_that_are_none_are_one_line(columns: Any, actions: A
 
 def test_what_makes_no_policy_says_what_does(policy_file: Path, tmp_path: Path) -> None:
     for given in ((), (str(policy_file),)):
-        with pytest.raises(UsageError, match=r"a policy is made by Policy\.train, Policy\.new, Policy\.load"):
+        with pytest.raises(UsageError, match=r"create a policy with Policy\.train, Policy\.new, Policy\.load"):
             Policy(*given)  # type: ignore[arg-type]
     log = tmp_path / "e.db"
     Policy.open(policy_file, log).close()

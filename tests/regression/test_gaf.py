@@ -125,7 +125,7 @@ def test_targets_beyond_y_are_refused_and_change_nothing(target: float) -> None:
 def test_settings_are_refused() -> None:
     with pytest.raises(UsageError, match="loss must be one of"):
         GaussianRegression(2, loss="absolute")  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="threshold is for"):
+    with pytest.raises(UsageError, match="threshold applies to"):
         GaussianRegression(2, threshold=3.0)
 
 

@@ -392,7 +392,7 @@ def spec_of(number: int) -> str:
         (spec_of(FORMAT), False, "damaged", "do not match SHA256SUMS"),
         (spec_of(FORMAT), False, "none", "do not match SHA256SUMS"),
         (spec_of(FORMAT + 1), True, "whole", f"this version reads and writes format {FORMAT}"),
-        ('name = "s"', True, "whole", f"format None, this version reads and writes format {FORMAT}"),
+        ('name = "s"', True, "whole", f"format None, and this version reads and writes format {FORMAT}"),
         ("rounds = = 3", True, "whole", "not TOML"),
     ],
 )
@@ -415,7 +415,7 @@ def test_a_plan_is_a_table_that_is_listed(tmp_path: Path) -> None:
         read_plan(tmp_path)
     for other in ([["runs", 1]], PLAN | {"runs": "ab"}, PLAN | {"streams": [1]}, {"runs": []}):
         put(tmp_path, "runs.json", other)
-        with pytest.raises(UsageError, match="not a plan of runs"):
+        with pytest.raises(UsageError, match="not a valid plan of runs"):
             read_plan(tmp_path)
     (tmp_path / "runs.json").write_text(json.dumps(PLAN))
     with pytest.raises(UsageError, match=r"runs\.json: damaged"):

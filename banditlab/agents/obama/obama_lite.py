@@ -166,7 +166,7 @@ class ObamaLite(KernelAgent):
         K, d = self.problem.n_classes, self.problem.n_features
         if self.gamma == 0.0 and self.decoding in ("half-log", "sparsemax"):
             raise UsageError(
-                f"gamma = 0 leaves classes that {self.decoding} never plays: give gamma above 0, or decoding = 'sample'"
+                f"with gamma = 0, {self.decoding} never plays some classes: give gamma above 0, or decoding = 'sample'"
             )
         if self.sampler == "grid" and (K - 1) * d > 2:
             raise IncompatibleError(f"sampler = 'grid' needs (K - 1) d of at most 2, got K = {K}, d = {d}")
@@ -193,7 +193,7 @@ class ObamaLite(KernelAgent):
         rates, rule = (self.gamma, eta), DECODINGS.index(self.decoding)  # mu is gamma
         if eta == 0.0:
             raise UsageError(
-                f"gamma = 0 has the learning rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
+                f"gamma = 0 makes the learning rate e^(-2 B R)/K, which is 0 at B R = {B * R:g}: give gamma above 0"
             )
         stream = self.rng.spawn(1)[0]
         if self.sampler == "net":

@@ -197,7 +197,7 @@ class HoeffdingTree(ProbableLearner):
         if self._numeric > self.problem.n_features:
             raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {self.problem.n_features}")
         if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(self.one_hot):
-            raise UsageError(f"ordered must be different numbers of features of one_hot, got {self.ordered}")
+            raise UsageError(f"ordered must be different indices of features of one_hot, got {self.ordered}")
         groups = list(itertools.pairwise(ends))
         self._ordered = [groups[i] for i in self.ordered]
         self._nominal = [group for group in groups if group not in self._ordered]

@@ -98,7 +98,7 @@ class Simulated(WeakLearner):
         """Return a class for the context whose label was passed."""
         y, K, u = self._label, self.problem.n_classes, self.rng.random()
         if y < 0:
-            raise UsageError("simulated: needs the label of a context before it predicts; call peek(label) first")
+            raise UsageError("simulated: call peek(label) before predict, because the learner needs the label")
         self._label = -1
         if self.behaviour == "random":
             return y if u < self.own_edge else min(int((u - self.own_edge) / (1.0 - self.own_edge) * K), K - 1)

@@ -43,10 +43,10 @@ class Tuning:
         if self.seed >= 2**32:
             raise UsageError(f"tuning_seed must be at most 2^32 - 1, got {seed}")
         if not set(TUNED) <= set(cls.own_settings()):
-            raise UsageError(f"tuning_seed draws the tuning of trees, and {cls.id} is not a tree: leave it out")
+            raise UsageError(f"tuning_seed applies to trees, and {cls.id} is not a tree: leave out tuning_seed")
         for name in TUNED:
             if written.get(name, "random") != "random":
-                raise UsageError(f"tuning_seed draws {name}: leave one of the two out")
+                raise UsageError(f"tuning_seed already draws {name}: leave out one of the two")
         source = np.random.RandomState(self.seed)
         low, high = (math.log10(end) for end in LOOSENESS)
         for drawn in self.settings:

@@ -31,9 +31,8 @@ def train(
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: the folder {out.parent} does not exist")
-    given = {name: value for name, value in options.items() if value not in (None, "")} | {
-        "settings": settings_of(settings)
-    }
+    options["settings"] = settings_of(settings)
+    given = {name: value for name, value in options.items() if value not in (None, "")}
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(

@@ -137,14 +137,8 @@ def packed(parts: Parts) -> bytes:
     waiting = []
     for i, (name, (at, record)) in enumerate(parts.pending.items()):
         explored = None if record.explored is None else bool(record.explored)
-        one = {
-            "id": name,
-            "at": at,
-            "action": int(record.action),
-            "generation": record.generation,
-            "explored": explored,
-        }
-        waiting.append(one | {"payload": record.payload is not None})
+        one = {"id": name, "at": at, "action": int(record.action), "generation": record.generation}
+        waiting.append(one | {"explored": explored, "payload": record.payload is not None})
         arrays |= {f"open.{i}.x": record.context, f"open.{i}.p": record.probabilities}
         if record.payload is not None:
             arrays[f"open.{i}.payload"] = record.payload

@@ -18,7 +18,6 @@ from banditlab.policy.logged import LARGEST, OBJECTS, Floats, Source, doubled, h
 
 ROUNDED = 1e-4
 """How far probabilities, which Vowpal Wabbit writes with 7 digits, may be from what they should be."""
-LEFT_OUT = "{n:,} lines are left out: {why}"
 SKIPPED = "_skipLearn says that nothing is to be learnt from them"
 OBSERVED = "they hold no decision but an observation, or no action"
 BROKEN = "lines that are not a JSON object of a decision with its label"
@@ -96,8 +95,7 @@ def read_dsjson(path: str, policy: str | None) -> Source:
         raise UsageError(f"--policy {policy}: it applies to tables and event logs; {path} has no rows")
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), []  # noqa: SIM115
     rounds, K, whole = 0, 0, True
-    for some in _lines(path):
-        found = list(map(line_of, some))
+    for found in _lines(path):
         counts.update(line for line in found if isinstance(line, str))
         lines = [line for line in found if not isinstance(line, str)]
         ids.append(hashes(line.id for line in lines if line.id))
@@ -109,18 +107,15 @@ def read_dsjson(path: str, policy: str | None) -> Source:
         whole = whole and all(line.probabilities for line in lines)
         if ordered:
             pickle.dump(_arrays(ordered, counts), stored, pickle.HIGHEST_PROTOCOL)
-    notes = [LEFT_OUT.format(n=counts.pop(why), why=why) for why in (SKIPPED, OBSERVED) if counts[why]]
+    notes = [f"{counts.pop(why):,} lines are left out: {why}" for why in (SKIPPED, OBSERVED) if counts[why]]
     faults = +counts + doubled(ids)
-    if not rounds and not faults:
-        stored.close()
-        raise UsageError(f"{path}: no line is a decision in the dsjson format")
     return Source([str(k + 1) for k in range(K)], rounds, _parts(stored, K, whole), faults, notes)
 
 
-def _lines(path: str) -> Iterator[list[str]]:
+def _lines(path: str) -> Iterator[list[Line | str]]:
     with open(path, encoding="utf-8-sig", errors="replace") as file:
-        texts = (line for line in file if line.strip())
-        yield from iter(lambda: list(islice(texts, OBJECTS)), [])
+        found = (line_of(text) for text in file if text.strip())
+        yield from iter(lambda: list(islice(found, OBJECTS)), [])
 
 
 def _arrays(lines: list[Line], counts: Counter[str]) -> tuple[Any, ...]:

@@ -15,7 +15,6 @@ from banditlab.offpolicy.log import Rows, refuse
 from banditlab.offpolicy.log import read as checked
 from banditlab.policy.container import SQLITE
 from banditlab.policy.dsjson import read_dsjson
-from banditlab.policy.log_events import read_events
 from banditlab.policy.log_tables import read_table
 from banditlab.policy.logged import Floats, Source
 from banditlab.policy.replay import Replay
@@ -25,18 +24,6 @@ FOLDS = 5
 UNIFORM, BEST, TRAINED = "uniform", "best-single", "trained"
 OFF = 0.2
 """How far the mean of the weights may be from what is expected without a warning."""
-ALLOWED = (
-    "must be uniform, best-single, trained, an agent's id, a policy's file; of a table also column:NAME or "
-    "probabilities:PREFIX"
-)
-RARE = (
-    "the mean of the weights is {mean:.2f} and should be near {expected:.2f}: what the policy chooses was logged too rarely, "
-    "so the estimates may be far off; the interval holds"
-)
-REPLAYED = "{name} learnt from {accepted:,} of {n:,} rounds ({share:.1%}), accepted by rejection"
-FIRST_HALF = (
-    "{name!r} had the largest weighted mean reward of the first {n:,} rounds; the value is of the rounds after them"
-)
 
 
 class Evaluated(NamedTuple):
@@ -95,7 +82,10 @@ def evaluate_log(
     """
     fitted = policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents"))
     if not fitted and not policy.startswith(("column:", "probabilities:")) and not os.path.isfile(policy):
-        raise UsageError(f"--policy {policy}: {ALLOWED}")
+        raise UsageError(
+            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; of a table also "
+            "column:NAME or probabilities:PREFIX"
+        )
     given = {name: value for name, value in columns.items() if value}
     source = _source(os.fspath(log), None if fitted else policy, given)
     stream = _Stream(source, policy, after, fitted and policy != UNIFORM)
@@ -120,6 +110,8 @@ def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source
         return read_table(address, policy, columns)
     if columns:
         raise UsageError(f"{address}: --{next(iter(columns))} is of tables: this log has its columns; leave it out")
+    from banditlab.policy.log_events import read_events
+
     return read_dsjson(address, policy) if is_dsjson else read_events(address, policy)
 
 
@@ -148,12 +140,17 @@ class _Stream:
         """Yield notes on the log and the policy."""
         yield from self.source.notes
         if self.policy == BEST:
-            yield FIRST_HALF.format(name=self.source.names[int(np.argmax(self.weighted))], n=self.after)
+            name = self.source.names[int(np.argmax(self.weighted))]
+            first = f"had the largest weighted mean reward of the first {self.after:,} rounds"
+            yield f"{name!r} {first}; the value is of the rounds after them"
         if self.replay is not None:
-            accepted = self.replay.accepted
-            yield REPLAYED.format(name=self.policy, accepted=accepted, n=self.seen, share=accepted / self.seen)
+            learnt, n = self.replay.accepted, self.seen
+            yield f"{self.policy} learnt from {learnt:,} of {n:,} rounds ({learnt / n:.1%}), accepted by rejection"
         if abs(made.mean_weight - (1.0 - made.unsupported)) > OFF:
-            yield RARE.format(mean=made.mean_weight, expected=1.0 - made.unsupported)
+            yield (
+                f"the mean of the weights is {made.mean_weight:.2f} and should be near {1.0 - made.unsupported:.2f}: what the "
+                "policy chooses was logged too rarely, so the estimates may be far off; the interval holds"
+            )
 
     def _log(self, rows: Rows, X: Floats) -> Log:
         a, r, m, K = rows.actions, rows.rewards, len(X), len(self.weighted)

@@ -84,7 +84,6 @@ def _line(names: list[Name], decision: Decided, right: bool, p: Floats, able: Fl
 
 
 def _write_parquet(log: AnsweredDecisions, file: IO[bytes]) -> None:
-    import pyarrow
     import pyarrow.parquet
 
     rows = (_row(log.names, *each) for each in log)

@@ -55,7 +55,7 @@ def train_from_log(
     """
     decisions = AnsweredDecisions(os.fspath(log))
     own = decisions.policy
-    core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed, "")
+    core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed)
     core.require_replaceable("--from-log")
     learnt = max(1, int(LEARNT * decisions.rounds))
     for each, right, p, _ in islice(decisions, learnt):

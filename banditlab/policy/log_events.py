@@ -14,12 +14,8 @@ from banditlab.offpolicy import Log
 from banditlab.policy.container import Parts, refuse_strangers, unpacked
 from banditlab.policy.container import read as read_policy
 from banditlab.policy.events import Decided
+from banditlab.policy.log import EventLog
 from banditlab.policy.logged import OBJECTS, Floats, Source
-
-WITHOUT_ANSWER = (
-    "{left:,} of {n:,} decisions have no answer, or no context any more, and are left out: the value is that of all decisions "
-    "only if being answered depends on neither action nor reward"
-)
 
 
 class AnsweredDecisions:
@@ -32,8 +28,6 @@ class AnsweredDecisions:
     """
 
     def __init__(self, address: str) -> None:
-        from banditlab.policy.log import EventLog
-
         self.address = address
         with closing(EventLog(address, write=False)) as reader:
             self.policy = unpacked(reader.snapshot()[1], reader.source)
@@ -42,13 +36,14 @@ class AnsweredDecisions:
         if self.rounds < 2:
             raise UsageError(f"{address}: fewer than two decisions have an answer")
         left = decisions - self.rounds
-        self.notes = [WITHOUT_ANSWER.format(left=left, n=decisions)] if left else []
+        self.notes = [
+            f"{left:,} of {decisions:,} decisions have no answer, or no context any more, and are left out: the value is that "
+            "of all decisions only if being answered depends on neither action nor reward"
+        ] * (left > 0)
 
     def __iter__(self) -> Iterator[tuple[Decided, bool, Floats, Floats]]:
         """Yield the decisions in their order, each with its reward, its probabilities (K,), and 1.0 for each action that was
         allowed; not those that were answered since."""
-        from banditlab.policy.log import EventLog
-
         K = len(self.names)
         with closing(EventLog(self.address, write=False)) as reader:
             for event, right in islice(reader.answered(), self.rounds):
@@ -66,9 +61,8 @@ def read_events(address: str, policy: str | None) -> Source:
         refuse_strangers(log.policy, other, f"--policy {policy}")
     decisions = iter(log)
     chunks = iter(lambda: list(islice(decisions, OBJECTS)), [])
-    return Source(
-        [*map(str, log.names)], log.rounds, (_part(some, other) for some in chunks), Counter(), log.notes, learning=True
-    )
+    parts = (_part(some, other) for some in chunks)
+    return Source([*map(str, log.names)], log.rounds, parts, Counter(), log.notes, learning=True)
 
 
 def _part(decisions: list[tuple[Decided, bool, Floats, Floats]], other: Parts | None) -> tuple[Log, Floats]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import gzip
 import os
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING
 
 import numpy as np
+import pandas as pd
 
 from banditlab.envs import files
 from banditlab.envs.survey import LOGGED, logged_column
@@ -16,15 +16,10 @@ from banditlab.offpolicy import Log
 from banditlab.policy.logged import CHUNK, LARGEST, Floats, Source, doubled, hashed, hashes
 from banditlab.policy.policy import Policy
 
-if TYPE_CHECKING:
-    import pandas as pd
-
-    Chunks = Callable[[], Iterator[pd.DataFrame]]
+Chunks = Callable[[], Iterator[pd.DataFrame]]
 WHOLE = 2**25
 """Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
-ESTIMATED = "propensities are estimated: no column has them"
-GAPS = "missing entries of contexts: {n:,}; each counts as a separate value"
 
 
 def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source:
@@ -80,7 +75,8 @@ def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source
         return log, _contexts(frame.drop(columns=apart))
 
     estimated = not roles["propensity"]
-    notes = [ESTIMATED] * estimated + [GAPS.format(n=gaps)] * (gaps > 0)
+    notes = ["propensities are estimated: no column has them"] * estimated
+    notes += [f"missing entries of contexts: {gaps:,}; each counts as a separate value"] * (gaps > 0)
     return Source(actions, rounds, map(part, chunks()), doubled(ids), notes, estimated)
 
 
@@ -106,7 +102,6 @@ def _chunks(path: str) -> Chunks:
 
 
 def _large(path: str, kind: str) -> Iterator[pd.DataFrame]:
-    import pandas as pd
     import pyarrow.parquet
 
     try:
@@ -128,15 +123,11 @@ def _texts(column: pd.Series) -> pd.Series:
 
 
 def _numbers(column: pd.Series) -> Floats:
-    import pandas as pd
-
     return pd.to_numeric(column.replace(BITS), errors="coerce").to_numpy(np.float64, na_value=np.nan)
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
     """Return contexts (m, d): finite numbers as they are, gaps as 0 and a hashed word, texts hashed, in any type of column."""
-    import pandas as pd
-
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]
     for j, name in enumerate(frame.columns):

@@ -43,7 +43,6 @@ def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
 def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) -> None:
     """Draw all estimates of a policy's value with their intervals or errors; see `draw_status`."""
     found = made.evaluation
-    normal = "doubly robust" if found.doubly_robust == found.doubly_robust else "snips"
     rows = {"mean reward of the log": made.logged, "ips": found.ips, "snips": found.snips}
     rows |= {"direct": found.direct, "doubly robust": found.doubly_robust, f"value of {policy}": found.value}
     with _figure(path, 7.0) as figure:
@@ -51,8 +50,8 @@ def draw_evaluation(made: Evaluated, policy: str, path: str | os.PathLike[str]) 
         ax.axvline(made.logged, color=GREY, ls="--", lw=1)
         ax.plot([*rows.values()], range(len(rows)), "o", color=BLUE)
         ax.hlines(len(rows) - 1, found.low, found.high, color=BLUE, lw=3, label="95 % interval, with a theorem")
-        half, at = 1.96 * found.standard_error, rows[normal]
-        ax.hlines([*rows].index(normal), at - half, at + half, color=RED, label="1.96 standard errors")
+        half, at = 1.96 * found.standard_error, found.doubly_robust
+        ax.hlines([*rows].index("doubly robust"), at - half, at + half, color=RED, label="1.96 standard errors")
         ax.set_yticks(range(len(rows)), [*rows])
         ax.set(xlabel="reward per decision", title=f"{found.rounds:,} decisions", xlim=(0, 1))
         ax.legend(frameon=False)

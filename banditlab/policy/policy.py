@@ -384,7 +384,7 @@ class Policy:
         if type(row) is not dict and not isinstance(row, Mapping):
             raise UsageError(f"a row must be a table of values by column, got {short(row)}")
         try:
-            person = _named(self._key, row[self._key]) if self._key and self._key in row else None
+            person = f"{self._key}={row[self._key]}" if self._key and self._key in row else None
             row = self._known(row)
             x, imputed, unknown = self._encoder.encode_counted(row)
         except UsageError:
@@ -692,7 +692,7 @@ class Policy:
         feedback remain. Past updates of the agent with them remain in its state; later feedback is counted without an
         update. Events up to now cannot be replayed: a snapshot that covers them is written first, twice.
         """
-        return self._tended(lambda log: log.forget(_named(key, value)))
+        return self._tended(lambda log: log.forget(f"{key}={value}"))
 
     def _tended(self, work: Callable[[EventLog], int]) -> int:
         with self._lock:
@@ -776,10 +776,6 @@ def _with(
         raise UsageError("holdback_policy needs a holdback, its share of the decisions")
     parts = parts._replace(rule=checked(**rule) or parts.rule)
     return parts if holdback is None else with_holdback(parts, holdback, other)
-
-
-def _named(key: str, value: object) -> str:
-    return f"{key}={value}"
 
 
 @contextmanager

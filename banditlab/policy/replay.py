@@ -32,7 +32,7 @@ class Replay:
         self._mean, self._scale = contexts.mean(axis=0), np.where(deviation > 0.0, deviation, 1.0)
         self._length, self._least = 2.0 * np.sqrt(1.0 + np.count_nonzero(deviation)), chosen.min()
         problem = Problem(contexts.shape[1] + 1, n_actions, 2.0, None)
-        self._core = core_for(id_, {}, problem, list(range(n_actions)), 0, "--policy")
+        self._core = core_for(id_, {}, problem, list(range(n_actions)), 0)
         self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:

@@ -22,9 +22,8 @@ from banditlab.engine.seeding import generator_for
 from banditlab.envs.files import stored_table
 from banditlab.errors import FaultyTableError, UsageError
 from banditlab.players.agent import Agent
-from banditlab.players.saved import write_whole
 from banditlab.policy.choice import Name, short
-from banditlab.policy.container import Parts, Training, class_names, packed
+from banditlab.policy.container import Parts, Training, class_names
 from banditlab.policy.core import Core
 from banditlab.policy.unanswered import Unanswered, checked
 from banditlab.problem import Problem
@@ -77,10 +76,10 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     """
     from banditlab.policy.policy import Policy
 
-    parts = trained(data, label, **options)
+    policy = Policy.train(data, label, **options)
     if out is not None:
-        write_whole(out, packed(parts))
-    return Policy(parts)
+        policy.save(out)
+    return policy
 
 
 def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any) -> Parts:
@@ -164,7 +163,7 @@ def trained(
         settings = {"per": table_.per_features, **(settings or {})}
     one_right = taught and not table_.several_right
     names = class_names(table_.classes)
-    core = core_for(agent or AGENT, settings or {}, table_.problem, names, seed, str(data), one_right=one_right)
+    core = core_for(agent or AGENT, settings or {}, table_.problem, names, seed, one_right=one_right)
     core.set_floor(floor)
     played = play(env, core.agent, seed=seed, rounds=rows) if taught else None
     costs = table_.action_costs
@@ -200,14 +199,7 @@ def origin(core: Core, seed: int, file: str | os.PathLike[str], counts: dict[str
 
 
 def core_for(
-    id_: str,
-    settings: Mapping[str, Any],
-    known: Problem,
-    names: Sequence[Name],
-    seed: int,
-    where: str,
-    *,
-    one_right: bool = False,
+    id_: str, settings: Mapping[str, Any], known: Problem, names: Sequence[Name], seed: int, *, one_right: bool = False
 ) -> Core:
     """Return an untrained agent over named classes, for a problem of which the horizon is not known.
 
@@ -217,7 +209,7 @@ def core_for(
     if id_ == "stackcb" and len(names) == 2 and not one_right:
         settings = {"complement": False, **settings}
     problem = Problem(known.n_features, len(names), known.radius, None)
-    described = describe_player("agents", id_, settings, f"{where}: agent {id_!r}")
+    described = describe_player("agents", id_, settings, f"agent {id_!r}")
     player = build_player(described, problem, generator_for(seed, "player", id_))
     if not isinstance(player, Agent):
         raise UsageError(f"{id_} observes the label after each round; a policy needs an agent that learns from one bit")

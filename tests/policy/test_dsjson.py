@@ -38,7 +38,7 @@ DOCUMENTED = """{
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (b"", "no line is a decision in the dsjson format"),
+        (b"", "the log has no rounds"),
         (bytes(range(256)) * 4, "lines that are not a JSON object of a decision"),
     ],
 )
@@ -164,7 +164,7 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     ):
         assert fault in str(caught.value), (fault, caught.value)
     assert str(file) in str(caught.value)
-    with pytest.raises(UsageError, match="no line is a decision in the dsjson format"):
+    with pytest.raises(UsageError, match="the log has no rounds"):
         evaluate_log(write(tmp_path / "none.dsjson", ['{"EventId": "1"}']))
     with pytest.raises(UsageError, match="--reward is of tables"):
         evaluate_log(file, reward="y")

@@ -194,11 +194,11 @@ def test_the_grid_of_b_grid_reaches_the_norm_bound() -> None:
 
 
 def test_clone_and_parameters() -> None:
-    estimator = OnlineClassifier("b-grid", norm_bound=8.0, settings={"size": 6}, random_state=1)
+    estimator = OnlineClassifier("ftrl", norm_bound=8.0, settings={"regularization": 2.0}, random_state=1)
     copied = clone(estimator)
     assert copied.get_params() == estimator.get_params()
-    copied.set_params(norm_bound=4.0, settings={"size": 5})
-    assert copied.fit(X, Y).forecaster_.params()["size"] == 5
+    copied.set_params(norm_bound=4.0, settings={"regularization": 3.0})
+    assert copied.fit(X, Y).forecaster_.params()["regularization"] == 3.0
     assert copied.forecaster_.params()["norm_bound"] == 4.0
 
 

@@ -256,6 +256,7 @@ def test_neighbours_are_those_of_the_direct_form() -> None:
     assert actions.tolist() == play_directly(stream, 5, 0.2, U)
 
 
+@pytest.mark.slow
 def test_neighbours_learn_from_the_bit_alone() -> None:
     stream, U = random_stream(), np.random.default_rng(1).random((300, 2))
     D = neighbours.distances(stream.X)
@@ -266,6 +267,7 @@ def test_neighbours_learn_from_the_bit_alone() -> None:
     assert abs(np.mean(actions != stream.y) - 2 / 3) < 0.1
 
 
+@pytest.mark.slow
 def test_neighbours_find_what_can_be_found() -> None:
     labels = (random_stream().X[:, 0] > 0.5).astype(np.int64)
     found = neighbours.Neighbours().play(random_stream(labels, K=2), (15, 0.01), 0)

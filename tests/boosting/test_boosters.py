@@ -282,6 +282,7 @@ def test_exploration_learns_explored_hits_only():
         BoostedExploration(PROBLEM, np.random.default_rng(0), n_learners=2, **{"booster.n_learners": 3})
 
 
+@pytest.mark.slow
 def test_saving_takes_everything_along(tmp_path):
     X, y = stream(120)
     for id_ in ("adaboost-olm++", "adaova", "adaboost-ol-ova", "oza"):

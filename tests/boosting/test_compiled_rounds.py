@@ -143,6 +143,7 @@ def test_groups_of_trees_outgrow_their_arrays_in_the_middle_of_a_block(way):
     same_state(one, other)
 
 
+@pytest.mark.slow
 def test_what_copies_and_loads_own_is_theirs(tmp_path, way):
     X, y = stream(300)
     one = build("adaboost-olm++", weight_scale="random")

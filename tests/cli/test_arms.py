@@ -64,11 +64,16 @@ def test_of_two_actions_both_may_be_right(table: Path) -> None:
     assert complements(**two) == [False]
     assert complements(label="kind") == [None]
     assert complements(arms=["a", "b", "c"], right_above=0.8) == [None]
-    assert Policy.train(table, **two).describe()["settings"]["complement"] is False
-    assert Policy.train(table, "kind").describe()["settings"]["complement"] is True
     new: dict[str, Any] = {"columns": {"age": [18, 80]}, "actions": ["call", "gift"]}
     assert Policy.new(**new).describe()["settings"]["complement"] is False
     assert Policy.new(**new, settings={"complement": True}).describe()["settings"]["complement"] is True
+
+
+@pytest.mark.slow
+def test_a_policy_trained_on_two_actions_has_a_model_for_each(table: Path) -> None:
+    two: dict[str, Any] = {"arms": ["a", "b"], "right_above": 0.8, "drop_columns": ["c"]}
+    assert Policy.train(table, **two).describe()["settings"]["complement"] is False
+    assert Policy.train(table, "kind").describe()["settings"]["complement"] is True
 
 
 def test_costs_and_what_is_known_in_hindsight_stand_beside_the_agents(table: Path, tmp_path: Path) -> None:

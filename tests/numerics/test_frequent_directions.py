@@ -21,6 +21,8 @@ from banditlab.numerics.frequent_directions import (
     widen,
 )
 
+pytestmark = pytest.mark.slow  # sketches stand for matrices of many classes and columns only
+
 
 def learn(sketch, x):
     """Let the sketch learn x (d,), as agents do."""

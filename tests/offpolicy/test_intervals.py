@@ -116,6 +116,7 @@ def test_intervals_of_fixed_loggers_hold_the_value(explore: float, predicted: bo
 
 
 @pytest.mark.parametrize("predicted", [False, True])
+@pytest.mark.few(1)
 def test_running_intervals_of_a_learning_logger_hold_the_running_value_throughout(predicted: bool) -> None:
     """The best action changes halfway; 200 logs of 300 rounds side by side, looked at after every 20th round."""
     rng = np.random.default_rng(6)

@@ -24,7 +24,10 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "boosted-exploration": {"n_learners": 3, "gamma": 0.5},
     "exploration": {"gamma": 0.5},
 }
-LONG = ("obama-lite", "adaboost-ol-ova", "adaboost-olm", "adaboost-olm++", "b-grid", "online-mbbm", "ons")
+LONG = (
+    *("obama-lite", "b-grid", "ons"),
+    *("adaboost-ol-ova", "adaboost-olm", "adaboost-olm++", "boosted-exploration", "online-mbbm"),
+)
 """Players whose single rounds and blocks compile longest."""
 PLAYERS = [
     pytest.param((kind, entry.id), id=f"{kind}-{entry.id}", marks=[pytest.mark.slow] if entry.id in LONG else [])

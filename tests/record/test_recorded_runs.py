@@ -32,7 +32,7 @@ QUICK = (
     *(f"players/{id_}/" for id_ in ("uniform", "banditron", "ogd", "linucb", "exploration")),
 )
 """Units whose kernels compile quickly, or with those of many other tests. The others compile for ten minutes: they are slow."""
-LONG = ("/large/", "form=dual", "forecaster=gaf", "forecaster=ons")
+LONG = ("/large/", "form=dual", "forecaster=")
 """What in such a unit compiles long after all."""
 
 

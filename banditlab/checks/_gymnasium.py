@@ -115,9 +115,7 @@ def labels(probe: ForeignProbe) -> None:
         return
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
-    raise CheckExcluded(
-        f"without labels there is no comparator (norm_bounds = []), and players that observe labels cannot play{hint}"
-    )
+    raise CheckExcluded(f"without labels set norm_bounds = [], and leave out players that observe labels{hint}")
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:

@@ -229,9 +229,7 @@ class Policy:
                 store.keep(0, policy._snapshot())
                 store.own(parts.uid)
             elif uid != parts.uid:
-                raise UsageError(
-                    f"{store.source}: the log belongs to another policy than {path}; use a separate log for this one"
-                )
+                raise UsageError(f"{store.source}: the log belongs to another policy than {path}; use a separate log")
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))

@@ -85,9 +85,7 @@ def _check(address: str, expected: dict[str, str]) -> None:
     there = versions()
     other = [f"{name} {there.get(name)} (here {mine})" for name, mine in expected.items() if there.get(name) != mine]
     if other:
-        raise UsageError(
-            f"worker {address} has {', '.join(other)}; all workers need the versions that are installed here"
-        )
+        raise UsageError(f"worker {address} has {', '.join(other)}; all workers need the versions installed here")
 
 
 def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:

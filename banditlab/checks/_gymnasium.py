@@ -109,7 +109,7 @@ def something_to_learn(probe: ForeignProbe) -> None:
 
 
 def labels(probe: ForeignProbe) -> None:
-    """label_key names an entry of info that is an action after every step."""
+    """The entry of info that label_key names is an action after every step."""
     if probe.env.labelled:
         plays(probe)
         return

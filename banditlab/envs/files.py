@@ -309,8 +309,9 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
 
 
 def made_dense(source: str, X: Any, names: list[str], labels: pd.Series, hint: str = "") -> pd.DataFrame:
-    """Return the table of sparse rows (n, d) with labels (n,) as dense; raise a UsageError with the hint if it is too
-    large.
+    """Return sparse rows (n, d) and labels (n,) as a dense table.
+
+    A table above the limit raises a UsageError that ends with the hint.
     """
     import pandas as pd
 

@@ -149,7 +149,7 @@ class Policy:
 
     @classmethod
     def new(cls, columns: Mapping[str, Any], actions: Sequence[Name], **settings: Any) -> Self:
-        """Return a policy that has learnt nothing; parameters and errors are those of `banditlab.policy.training.untaught`."""
+        """Return a policy without any update; parameters and errors are those of `banditlab.policy.training.untaught`."""
         from banditlab.policy.training import untaught
 
         return cls(untaught(columns, actions, **settings))

@@ -92,7 +92,7 @@ def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
     key = worker.get_current_task()
 
     def is_unwanted() -> bool:
-        """Return whether the sweep has ended, or sent the task to another worker."""
+        """Return whether the sweep has ended, or the scheduler has sent the task to another worker."""
         known = worker.state.tasks.get(key)
         return known is None or known.state != "executing"
 

@@ -343,9 +343,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         if self.radius is not None:
             positive("radius", self.radius)
             if self.scaling != "none":
-                raise UsageError(
-                    f"radius applies to scaling = 'none' only; with {self.scaling!r} contexts are scaled to R = 1"
-                )
+                raise UsageError(f"radius needs scaling = 'none'; {self.scaling!r} scales contexts to R = 1")
 
     def _begin(self, X: Any, classes: NDArray[Any], horizon: int | None, generators: list[np.random.Generator]) -> Any:
         """Fix scale and classes, make a new forecaster, and return the contexts of X."""

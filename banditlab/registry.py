@@ -214,9 +214,7 @@ def refuse_exposed(lab: Path) -> None:
         reason = f"{error.filename} cannot be read ({error.strerror})"
     if reason:
         quoted = shlex.quote(printable(lab))
-        raise UsageError(
-            f"{reason}: the lab {printable(lab)} is not loaded automatically; use --lab {quoted} to trust it"
-        )
+        raise UsageError(f"{reason}: the lab {printable(lab)} is not loaded automatically; --lab {quoted} trusts it")
 
 
 def _entries(lab: Path) -> Iterator[Path]:

@@ -451,7 +451,7 @@ def test_the_theorem_holds_in_expectation() -> None:
         ({"average": "mean"}, "average must be one of 'last', 'sample'"),
         ({"scaling": "minmax"}, "scaling must be one of 'standardize', 'radius', 'none'"),
         ({"average": "sample", "passes": 2}, "passes must be 1, got 2"),
-        ({"radius": 2.0}, "radius applies to scaling = 'none' only"),
+        ({"radius": 2.0}, "radius needs scaling = 'none'"),
         ({"radius": -1.0, "scaling": "none"}, "radius must be a number above 0"),
         ({"norm_bound": -1.0}, "norm_bound must be a number above 0"),
         ({"forecaster": "folklor"}, "did you mean 'folklore'"),

@@ -131,7 +131,7 @@ class Exploration(AroundForecaster, RoundAgent):
     (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None. Later updates represent more
     rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
     their weighted sum. A restart at :math:`T = 1, 2, 4, \dots` would give
-    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}`, but discards what was learned. This class never restarts.
+    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}`, but discards past updates. This class never restarts.
 
     Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster does not
     change, and forecasts are computed in batches if it supports them. Memory: the forecaster's.

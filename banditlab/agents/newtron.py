@@ -71,7 +71,7 @@ class Newtron(KernelAgent):
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
-    Comparators: the Frobenius ball of radius :math:`D = \sqrt{K} B`, which holds
+    Comparators: the Frobenius ball of radius :math:`D = \sqrt{K} B`, which contains
     :math:`\{\|W_k\| \le B\,\text{ for all }k\}`.
 
     Update rule: :math:`p = \mathrm{softmax}(\alpha W'_t x_t)` and :math:`p' = (1 - \gamma) p + \gamma/K`. The agent

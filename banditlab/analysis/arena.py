@@ -124,7 +124,7 @@ class Arena:
 
     @cached_property
     def scale(self) -> Arena | None:
-        """The references, which observe the label; they are shown with bandit players but never ranked with them."""
+        """The arena of the references, which observe the label; they are shown with bandit players, never ranked."""
         references = Arena(self.results, self.environment, REFERENCE)
         return references if self.kind == "bit" and len(references.final) else None
 

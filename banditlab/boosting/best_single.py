@@ -13,7 +13,7 @@ from banditlab.problem import Problem
 
 
 class BestSingle(Booster):
-    """N independent weak learners, of which the player follows the one with the fewest mistakes so far.
+    """Train N independent weak learners and follow the one with the fewest mistakes so far.
 
     Problem: online multiclass classification with weak learners; the label is revealed.
 

@@ -143,9 +143,7 @@ class OneVsAllLearner(ProbableLearner):
     ) -> None:
         super().__init__(problem, rng)
         if not issubclass(cls, ProbableLearner):
-            raise IncompatibleError(
-                f"one-vs-all needs weak learners that estimate probabilities, and {cls.id} does not"
-            )
+            raise IncompatibleError(f"one-vs-all needs weak learners that estimate probabilities, got {cls.id}")
         binary = replace(problem, n_classes=2)
         self.members: list[ProbableLearner] = [
             cls(binary, stream, **settings) for stream in self.rng.spawn(problem.n_classes)

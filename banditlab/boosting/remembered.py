@@ -56,7 +56,7 @@ class Draws(NamedTuple):
 
     `label` has the distribution of the label's votes; the other classes share the remaining votes.
 
-    label (M + 1, M + 1)    :math:`P(n_r \le c)` of m votes
+    label (M + 1, M + 1)    :math:`P(n_r \le c)` for the label's number of votes among m
     none (k, M + 1)         :math:`(1 - 1/j)^m`, the chance that one of j classes gets none of m votes
     over (M + 2,)           :math:`1/x`
     """

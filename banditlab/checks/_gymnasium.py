@@ -109,15 +109,13 @@ def something_to_learn(probe: ForeignProbe) -> None:
 
 
 def labels(probe: ForeignProbe) -> None:
-    """label_key names an entry of info that is an action after every step."""
+    """The entry of info that label_key names is an action after every step."""
     if probe.env.labelled:
         plays(probe)
         return
     found = _looks_like_labels(probe)
     hint = f"; info[{found!r}] may be one: --set label_key={found}" if found else ""
-    raise CheckExcluded(
-        f"without labels there is no comparator (norm_bounds = []), and players that observe labels cannot play{hint}"
-    )
+    raise CheckExcluded(f"without labels set norm_bounds = [], and leave out players that observe labels{hint}")
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:

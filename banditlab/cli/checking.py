@@ -41,9 +41,7 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
 def _results(subject: str, settings: dict[str, Any]) -> Iterator[CheckResult]:
     if subject.endswith(".py") or Path(subject).is_file():
         if settings:
-            raise UsageError(
-                "--set: a file is checked with default settings; check the id of one of its classes instead"
-            )
+            raise UsageError("--set applies to an id; a file is checked with default settings")
         return check_file(subject)
     if ":" in subject:
         return check_gymnasium(subject, **settings)

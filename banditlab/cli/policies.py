@@ -43,9 +43,7 @@ def train(
 
         odd = given.keys() - {"agent", "settings", "seed", "floor", "other_table"}
         if odd:
-            raise UsageError(
-                f"--from-log allows --agent, --set, --seed and --floor; leave out {', '.join(sorted(odd))}"
-            )
+            raise UsageError(f"--from-log allows --agent, --set, --seed, --floor; leave out {', '.join(sorted(odd))}")
         given.pop("other_table", None)
         print_evaluated(str(out), train_from_log(from_log, out, **given))
     elif schema is not None:

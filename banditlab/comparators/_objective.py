@@ -49,9 +49,7 @@ class Objective:
         if not (np.isfinite(U).all() and np.isfinite(counts).all() and (counts >= 0.0).all()):
             raise UsageError("U must be finite, and counts must be finite and 0 or above")
         if (largest := np.abs(U).max(initial=0.0)) > LARGEST:
-            raise UsageError(
-                f"entries of U must be at most {LARGEST:g}, because their squares are summed, got {largest:g}"
-            )
+            raise UsageError(f"entries of U must be at most {LARGEST:g} in absolute value, got {largest:g}")
         return cls(U, counts)
 
     def part(self, step: int) -> Objective:

@@ -40,9 +40,7 @@ class Compared(NamedTuple):
         """
         spec, tables = _spec(folder), list(read_plan(folder)["tables"].values())
         if len(tables) != 1 or len(spec.environment) != 1 or not tables[0]["columns"]:
-            raise UsageError(
-                f"--best-of {folder}: must be the results folder of a comparison on one table that has columns"
-            )
+            raise UsageError(f"--best-of {folder}: must be a comparison on one table with columns")
         settings = {name: value for name, value in next(spec.environment[0].written()).items() if name != "path"}
         return cls(folder, settings, **tables[0], any_table=any_table)
 

@@ -165,13 +165,11 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
     if identity is not None and not _is_described(cls, env, description["settings"], identity["settings"]):
         path = description["settings"].get("path", "a file of its settings")
         raise UsageError(
-            f"{path}: it was replaced after the sweep was planned; run the same command again to use the present file"
+            f"{path}: it was replaced after the sweep was planned; run the command again to use the present file"
         )
     if "change" in description:
         if not isinstance(env.unwrapped, StreamEnv):
-            raise UsageError(
-                f"change: the labels of {description['id']} cannot be changed, because they are not a stream"
-            )
+            raise UsageError(f"change: the labels of {description['id']} are not a stream and cannot be changed")
         env.unwrapped.change = Change.of(description["change"])
     return env
 
@@ -190,9 +188,7 @@ def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapp
 def _refuse_edited(entries: list[Entry], planned: str) -> None:
     if "".join(entry.source for entry in entries) != planned:
         files = ", ".join(entry.origin for entry in entries if entry.source)
-        raise UsageError(
-            f"{files}: edited after the sweep was planned; run the same command again to use the present files"
-        )
+        raise UsageError(f"{files}: edited after the sweep was planned; run the command again to use the present files")
 
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:

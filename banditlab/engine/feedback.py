@@ -112,9 +112,7 @@ def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
     """Return the columns of the environment's table that delays are read from, by name."""
     names = {delay["column"] for delay in _sides(feedback, "delay") if isinstance(delay, Mapping) and "column" in delay}
     if names and not hasattr(env, "column"):
-        raise UsageError(
-            "feedback.delay: delays from a column need an environment with columns, such as banditlab/Table-v0"
-        )
+        raise UsageError("feedback.delay: a column of delays needs an environment such as banditlab/Table-v0")
     return {name: _rounded(env.column(name)) for name in names}
 
 

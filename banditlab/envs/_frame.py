@@ -196,9 +196,7 @@ def numbers_of(
         if odd.any():
             at = int(np.argmax(odd))
             shown = str(column.iloc[at])[:60]
-            raise UsageError(
-                f"{where} has {shown!r} in row {column.index[at]}, counted from 0; entries must be {allowed}"
-            )
+            raise UsageError(f"{where} has {shown!r} in row {column.index[at]}, counted from 0; it must be {allowed}")
         found.append(numbers)
     return np.column_stack(found)
 

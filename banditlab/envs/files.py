@@ -309,16 +309,15 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
 
 
 def made_dense(source: str, X: Any, names: list[str], labels: pd.Series, hint: str = "") -> pd.DataFrame:
-    """Return the table of sparse rows (n, d) with labels (n,) as dense; raise a UsageError with the hint if it is too
-    large.
+    """Return sparse rows (n, d) and labels (n,) as a dense table.
+
+    A table above the limit raises a UsageError that ends with the hint.
     """
     import pandas as pd
 
     n, d = X.shape
     if n * d > MAX_ENTRIES:
-        raise UsageError(
-            f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB as a dense array, which is too large{hint}"
-        )
+        raise UsageError(f"{source}: {n} rows of {d} features are {n * d * 8 / 1e9:.1f} GB when dense, too large{hint}")
     frame = pd.DataFrame(X.toarray(), columns=names, index=labels.index)
     frame[str(labels.name)] = labels
     return frame
@@ -330,9 +329,7 @@ def dropped(frame: pd.DataFrame, rows: list[int], path: str) -> pd.DataFrame:
         raise UsageError(f"{path}: the table has no data rows")
     wrong = [row for row in rows if not 0 <= row < len(frame)]
     if wrong:
-        raise UsageError(
-            f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}; rows are numbered 0 ...  {len(frame) - 1}"
-        )
+        raise UsageError(f"{path}: drop_rows (--drop-row): there is no row {wrong[0]}; rows are 0 ... {len(frame) - 1}")
     return frame.drop(index=rows)
 
 

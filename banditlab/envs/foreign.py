@@ -214,9 +214,7 @@ class GymnasiumEnv(AdaptiveEnv):
         try:
             flat = np.asarray(spaces.flatten(self.inside.observation_space, observation), dtype=np.float64)
         except (TypeError, ValueError, KeyError, IndexError, AttributeError) as error:
-            raise EnvironmentContractError(
-                f"{self.name}: an observation is not in the observation space ({error})"
-            ) from error
+            raise EnvironmentContractError(f"{self.name}: an observation is outside its space ({error})") from error
         if flat.shape != self._scale.shape or not np.isfinite(flat).all():
             said = "not finite" if flat.shape == self._scale.shape else f"of shape {flat.shape} when flattened"
             raise EnvironmentContractError(f"{self.name}: the observation before round {self._round + 1} is {said}")

@@ -205,9 +205,7 @@ class Aggregating(Forecaster):
                 f"sampler = 'mala' needs K d of at most 60, got {K * d}; use 'net' or another forecaster"
             )
         if self.sampler != "quadrature" and self.rng is None:
-            raise UsageError(
-                f"sampler = {self.sampler!r} draws random numbers: rng must be a numpy Generator, got None"
-            )
+            raise UsageError(f"sampler = {self.sampler!r} needs a numpy Generator as rng, got None")
 
     def _prior(self, n: int) -> Floats:
         """Return n matrices (n, K, d) drawn uniformly from the row ball."""

@@ -31,8 +31,8 @@ class GAFFresh(Forecaster):
     Guarantee: as for `gaf`, in expectation against any adversary that does not see a round's samples before choosing
     its label.
 
-    Cost: as for `gaf`, plus :math:`K m` normal variates per update. There are no compiled loops: single rounds are
-    played.
+    Cost: as for `gaf`, plus :math:`K m` normal variates per update. There are no compiled loops: rounds are
+    played one at a time.
 
     Parameters
     ----------

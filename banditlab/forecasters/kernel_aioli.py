@@ -82,7 +82,7 @@ class KernelAIOLI(Forecaster):
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an update
     costs two solves). Memory: :math:`n^2 / 2` numbers. The arrays grow by doubling, which compiled loops cannot do, so
-    that single rounds are played. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
+    that rounds are played one at a time. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
 
     Parameters
     ----------

@@ -31,7 +31,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
     space has no linear function, so that `bound` is None and `certificate` NaN.
 
     Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, :math:`K^3 r^2 / 2`,
-    with r the number of stored contexts. The arrays grow by doubling, so that single rounds are played.
+    with r the number of stored contexts. The arrays grow by doubling, so that rounds are played one at a time.
 
     Parameters
     ----------

@@ -276,9 +276,7 @@ class QuadraticForecaster(KernelForecaster):
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):
-                raise UsageError(
-                    f"{self.id}: sparse contexts are not supported after a switch to the primal form: use form = 'dual'"
-                )
+                raise UsageError(f"{self.id}: sparse contexts need form = 'dual' after a switch to the primal form")
             play(slice(0, rounds))
             return
         self._fit_rows(X)

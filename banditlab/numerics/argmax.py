@@ -9,7 +9,7 @@ from banditlab.numerics.jit import inline
 def argmax(z, K):
     r"""Return the index of the first of the largest of :math:`z_0, \dots, z_{K-1}`.
 
-    A NaN is never larger than another entry. Where :math:`z_0` is NaN, the result is 0.
+    A NaN is never larger than another entry. If :math:`z_0` is NaN, the result is 0.
     """
     # Selections, no branch: which score is larger cannot be predicted.
     best, top = 0, z[0]

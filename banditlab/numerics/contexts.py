@@ -139,11 +139,11 @@ counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inli
 
 @inline(arrays="views")
 def row(X, t):
-    """Return the result of `counted_row` without reference counting: X must outlive it."""
+    """Return the result of `counted_row` without reference counting; the caller must keep X alive."""
     return counted_row(borrow(X), t)
 
 
 @inline(arrays="views")
 def stretch(X, start, stop):
-    """Return the result of `counted_stretch` without reference counting: X must outlive it."""
+    """Return the result of `counted_stretch` without reference counting; the caller must keep X alive."""
     return counted_stretch(borrow(X), start, stop)

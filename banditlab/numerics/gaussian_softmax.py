@@ -59,7 +59,7 @@ def gauss_hermite(K: int, per_axis: int) -> Nodes:
 
 @njit
 def _rotate(C, V, i, j):
-    """Do one Jacobi rotation that makes C[i, j] zero, and multiply it to V."""
+    """Do one Jacobi rotation that makes C[i, j] zero, and multiply V by it."""
     # The smaller angle with tan 2 theta = 2 C_ij / (C_jj - C_ii).
     tau = (C[j, j] - C[i, i]) / (2.0 * C[i, j])
     t = math.copysign(1.0, tau) / (abs(tau) + math.sqrt(1.0 + tau * tau))

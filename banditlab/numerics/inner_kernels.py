@@ -156,9 +156,7 @@ def _check_borrowing(kernel: Kernel, result: Any) -> None:
             called = _called(result.fndesc.typemap[call.func.name], signature.args)
             if getattr(called, "use_of_arrays", "views") == "new":
                 name = called.py_func.__qualname__
-                raise errors.TypingError(
-                    f"{where}: {name} passes it arrays that may be new: set arrays='new' here, too"
-                )
+                raise errors.TypingError(f"{where}: {name} passes it arrays that may be new: set arrays='new'")
 
 
 def _holds_arrays(kind: Any) -> bool:

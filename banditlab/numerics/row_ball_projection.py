@@ -112,7 +112,7 @@ class MetricBall(NamedTuple):
 
 @njit
 def cholesky(C, m):
-    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor; the diagonal holds the factor's inverse."""
+    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor; the diagonal stores reciprocals."""
     for i in range(m):
         for j in range(i):
             C[i, j] = (C[i, j] - dot(C[i, :j], C[j, :j])) * C[j, j]

@@ -297,7 +297,7 @@ class Player:
             raise ValueError(f"its problem and settings need {least:.3g} bytes, the file has {size}")
         given = decode(head.state, "state", arrays)
         if not isinstance(given, dict) or isinstance(given, Fields) or arrays:
-            raise ValueError("its state is not a table, or it has arrays without a use")
+            raise ValueError("the state is not a table, or the file has arrays that the state does not use")
         rng = None if given.get("rng") is None else np.random.default_rng(0)
         player = cls(problem, rng, **settings)
         lacking = sorted(set(player.get_state()) - set(given))

@@ -65,7 +65,7 @@ def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
     with zipfile.ZipFile(io.BytesIO(data)) as members:
         sizes = [(info.file_size, info.compress_size) for info in members.infolist()]
         if any(size != stored for size, stored in sizes) or sum(size for size, _ in sizes) > len(data):
-            raise ValueError("its members are compressed, or claim to be larger than the file")
+            raise ValueError("the members of the zip archive must be uncompressed and no larger than the file")
     with np.load(io.BytesIO(data), allow_pickle=False) as members:
         arrays = {name: members[name] for name in members.files}
     head = arrays.pop(HEADER, None)

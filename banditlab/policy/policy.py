@@ -149,7 +149,7 @@ class Policy:
 
     @classmethod
     def new(cls, columns: Mapping[str, Any], actions: Sequence[Name], **settings: Any) -> Self:
-        """Return a policy that has learnt nothing; parameters and errors are those of `banditlab.policy.training.untaught`."""
+        """Return a policy without any update; parameters and errors are those of `banditlab.policy.training.untaught`."""
         from banditlab.policy.training import untaught
 
         return cls(untaught(columns, actions, **settings))
@@ -229,9 +229,7 @@ class Policy:
                 store.keep(0, policy._snapshot())
                 store.own(parts.uid)
             elif uid != parts.uid:
-                raise UsageError(
-                    f"{store.source}: the log belongs to another policy than {path}; use a separate log for this one"
-                )
+                raise UsageError(f"{store.source}: the log belongs to another policy than {path}; use a separate log")
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))

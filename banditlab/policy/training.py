@@ -245,9 +245,7 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
 
     results = load(folder)
     if len(results.environments) > 1:
-        raise UsageError(
-            f"--best-of {folder}: {len(results.environments)} environments; a policy needs results on one table"
-        )
+        raise UsageError(f"--best-of {folder}: {len(results.environments)} environments; a policy needs one table")
     if results.missing:
         raise UsageError(
             f"--best-of {folder}: {results.missing:,} of {results.planned:,} runs are missing; run the command that made the "

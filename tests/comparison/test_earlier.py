@@ -175,7 +175,7 @@ def test_another_table_is_refused_unless_it_is_meant(home: Path, tmp_path: Path,
 def test_a_folder_that_is_no_finished_comparison_of_one_table_is_refused(home: Path, tmp_path: Path) -> None:
     logistic = {"id": "banditlab/Logistic-v0"}
     Sweep(name="s", rounds=20, environment=[logistic], agent=[{"id": "uniform"}]).run(tmp_path / "r")
-    assert "must be the results folder of a comparison on one table" in refused(home / "t.csv", tmp_path)
+    assert "must be a comparison on one table" in refused(home / "t.csv", tmp_path)
     assert "not a results folder" in (said := refused(home / "t.csv", tmp_path / "none"))
     assert "TOML" not in said.partition("(it has")[0]
     spec = prepared(home / "t.csv", "churn", repetitions=3, agents="linucb,uniform", **RECIPE).spec

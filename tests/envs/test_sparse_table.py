@@ -112,7 +112,7 @@ def test_a_table_that_the_recipe_fills_becomes_dense(file, small_ones_too, case)
         (lambda X, y: None, {"drop_columns": ["30"]}, r"drop_columns \(--drop-column\): there is no column '30'"),
         (lambda X, y: None, {"drop_columns": [str(j) for j in range(30)]}, "no feature column is left"),
         (lambda X, y: X.data.__setitem__(0, np.nan), {}, "has 1 missing or infinite entries"),
-        (lambda X, y: None, {"drop_rows": [60]}, "there is no row 60; rows are numbered 0 ... 59"),
+        (lambda X, y: None, {"drop_rows": [60]}, "there is no row 60; rows are 0 ... 59"),
     ],
 )
 def test_wrong_ones_are_refused_in_the_words_for_tables(file, small_ones_too, change, settings, message):

@@ -354,6 +354,6 @@ class Large:
 @pytest.mark.parametrize(("n", "refused"), [(20_000, False), (20_001, True)])
 def test_what_is_too_large_to_be_made_dense(n: int, refused: bool) -> None:
     X, labels = Large(n, 10_000), pd.Series([0], name="label")
-    said = r"20001 rows of 10000 features are 1\.6 GB as a dense array"
+    said = r"20001 rows of 10000 features are 1\.6 GB when dense"
     with pytest.raises(UsageError, match=said) if refused else pytest.raises(MemoryError):
         files.made_dense("t", X, [], labels)

@@ -195,7 +195,7 @@ def test_refusals() -> None:
         Aggregating(Problem(2, 2, 1.0), rng, sampler="quadrature")
     with pytest.raises(IncompatibleError, match="K d of at most 60"):
         Aggregating(Problem(31, 2, 1.0), rng, sampler="mala")
-    with pytest.raises(UsageError, match="rng must be a numpy Generator"):
+    with pytest.raises(UsageError, match="needs a numpy Generator"):
         Aggregating(Problem(2, 2, 1.0), None)
     with pytest.raises(HorizonRequiredError, match="smoothing = 'theory'"):
         Aggregating(Problem(2, 2, 1.0), rng, smoothing="theory")

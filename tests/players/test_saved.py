@@ -412,11 +412,11 @@ def test_members_that_are_packed_are_refused() -> None:
     for offset in (20, 24):  # sizes, stored and claimed
         changed = bytearray(data)
         changed[place + offset] -= 1
-        assert refusal_of(changed) == "its members are compressed, or claim to be larger than the file"
+        assert refusal_of(changed) == "the members of the zip archive must be uncompressed and no larger than the file"
     large = bytearray(data)
     for offset in (20, 24):
         large[place + offset : place + offset + 4] = (len(data) + 1).to_bytes(4, "little")
-    assert refusal_of(large) == "its members are compressed, or claim to be larger than the file"
+    assert refusal_of(large) == "the members of the zip archive must be uncompressed and no larger than the file"
 
 
 def test_arrays_are_numbers_of_this_machine_in_their_full_size() -> None:

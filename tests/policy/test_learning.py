@@ -55,7 +55,7 @@ def test_the_command_writes_it_and_says_what_it_is_worth(uniform_log: Path, tmp_
     assert "next: banditlab serve" in done.output
     for odd, said in (
         (["--label", "offer"], "without --label and --best-of"),
-        (["--scaling", "none"], "--from-log allows --agent, --set, --seed and --floor; leave out scaling"),
+        (["--scaling", "none"], "--from-log allows --agent, --set, --seed, --floor; leave out scaling"),
         (["--agent", "newtron", "--set", "gamma=0.1"], "--from-log: newtron stores numbers of the class it chose"),
         (["--agent", "nobody"], "no agent is called 'nobody'"),
     ):

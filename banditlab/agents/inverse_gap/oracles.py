@@ -159,7 +159,7 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return the settings norm_bound to challenger as numbers, and the matrices' form."""
+        """Return the settings with their words resolved to numbers, and the form of the matrices."""
         R, form = problem.radius, form_of(given["second_order"], given["sketch_size"], problem)
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / R})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * R**2})

@@ -55,7 +55,7 @@ class ObamaLite(KernelAgent):
       :math:`B R` far below 1 beyond the grid.)
     * "mala", for :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, with `steps` steps
       after every hit. The average is over all chains x steps positions and is asymptotically exact. Acceptance, step
-      and effective sample size are reported. It plays single rounds, and time and memory grow with the hits: it serves
+      and effective sample size are reported. Rounds are played one at a time, and time and memory grow with the hits: it serves
       validation.
 
     Every sampler draws from a child stream, so that the uniforms of the actions are the same for all samplers.

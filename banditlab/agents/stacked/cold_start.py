@@ -50,7 +50,7 @@ def target_of_a_miss(n, d, K):
 def is_due(n, d):
     r"""Return whether the scale is estimated again after n rounds, n at least 2.
 
-    It is estimated at powers of two, and more often while :math:`n \le d`.
+    The scale is estimated at powers of two, and more often while :math:`n \le d`.
     """
     power = 1
     while 2 * power <= n:

@@ -116,7 +116,7 @@ class HoeffdingTree(ProbableLearner):
         favours splits that cut off the outermost examples.
     splits
         "usual", or "coded", as in that code. With "coded", a leaf that attempts to split while its examples do not
-        differ in any numeric column closes permanently, and counts its classes anew. (Nominal columns, if there are
+        differ in any numeric column closes permanently, and counts its classes from zero again. (Nominal columns, if there are
         any, always count as a choice.) If weights exceed the grace period, as boosters' weights do there, such a leaf
         received one example of two known classes; these trees stay small. Also, a category counts 1 more in each class
         at a leaf. The leaves below a nominal split belong to the first categories, as many as had occurred, whichever

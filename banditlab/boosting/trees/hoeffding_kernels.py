@@ -2,7 +2,7 @@
 
 A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
 
-    nodes (M, 3 + V) int64      what the node is, its feature, its slot in `seen`; then its V children, -1 where none
+    nodes (M, 3 + V) int64      kind of the node, its feature, its slot in `seen`; then its V children, -1 where none
     values (M, 2 + K)           threshold of a split, weight at the last attempt; then the weight of each class, -1: unseen
     seen (S, K + 5 K d + K c)   of a leaf that learns: each class's weight; means, sums of squares, least and largest of the
                                 d numeric columns for each class; weights of the c categories for each class; variances

@@ -85,16 +85,14 @@ def _check(address: str, expected: dict[str, str]) -> None:
     there = versions()
     other = [f"{name} {there.get(name)} (here {mine})" for name, mine in expected.items() if there.get(name) != mine]
     if other:
-        raise UsageError(
-            f"worker {address} has {', '.join(other)}; all workers need the versions that are installed here"
-        )
+        raise UsageError(f"worker {address} has {', '.join(other)}; all workers need the versions installed here")
 
 
 def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
     key = worker.get_current_task()
 
     def is_unwanted() -> bool:
-        """Return whether the sweep has ended, or sent the task to another worker."""
+        """Return whether the sweep has ended, or the scheduler has sent the task to another worker."""
         known = worker.state.tasks.get(key)
         return known is None or known.state != "executing"
 

@@ -19,7 +19,7 @@ from banditlab import make_agent
 from banditlab.analysis.pages import fill_page
 from banditlab.envs.logistic import Logistic
 from banditlab.policy.confidence import rise, sequence
-from banditlab.policy.unanswered import Unanswered, checked, counted, matched
+from banditlab.policy.unanswered import Unanswered, checked, counted
 from banditlab.validation import at_least
 
 PLACE = Path(__file__).parents[2] / "docs" / "results"
@@ -106,10 +106,10 @@ def looked(mistakes: Floats, late: Floats, rule: Unanswered, n: int) -> tuple[Fl
     times = np.concatenate([at, answered_at[there]])
     place = np.empty(len(times))
     place[np.lexsort([np.arange(len(times)) >= n, times])] = np.arange(1.0, len(times) + 1.0)
-    rows = np.array([place[n:], answered_at[there], place[:n][there], correct[there]])
-    answers = matched(place[:n], rows)
-    which = counted(place[:n], at, answers, float(n), rule)
-    return 1.0 - answers.correct[which.places], int(np.count_nonzero(~which.in_time))
+    answered_place = np.full(n, np.nan)
+    answered_place[there] = place[n:]
+    which = counted(place[:n], at, answered_place, np.where(there, answered_at, np.nan), float(n), rule)
+    return 1.0 - correct[which.places], int(np.count_nonzero(~which.in_time))
 
 
 def outside(x: Floats) -> bool:

@@ -79,7 +79,7 @@ def test_an_oracle_that_has_no_sketch_goes_without(monkeypatch):
 @pytest.mark.parametrize("cls", [FastCB, SquareCB, LinUCB, LinTS])
 def test_the_rule_stands_in_the_description(cls):
     words = " ".join((inspect.getdoc(cls) or "").split())
-    assert f'"auto" is "full" where :math:`K d^2` is at most {LARGEST_WHOLE:,}' in words
+    assert f'"auto" is "full" if :math:`K d^2` is at most {LARGEST_WHOLE:,}' in words
     assert cls.own_settings()["second_order"].default == "auto"
     assert cls.own_settings()["sketch_size"].default == SKETCH_SIZE
 

@@ -85,7 +85,7 @@ def test_what_is_wrong_is_said_and_nothing_written(message: str, tmp_path: Path)
 
 
 def test_a_page_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"nowhere\.md: no such page"):
+    with pytest.raises(UsageError, match=r"nowhere\.md: the page does not exist"):
         fill_page(tmp_path / "nowhere.md", {})
 
 
@@ -100,7 +100,7 @@ def test_cells_and_columns() -> None:
         ([["1"]], "l", "a row of 1 cells in a table of 2 columns"),
         ([["1", "2\n3"]], "l", "a cell of a table must be one line"),
         ([], "lx", "align = 'lx'"),
-        ([], "lll", "align = 'lll': give at most 2"),
+        ([], "lll", "align = 'lll': give from 1 to 2 of the letters"),
         ([], "", "align = ''"),
     ],
 )

@@ -396,7 +396,7 @@ def test_compare_takes_the_settings_its_messages_advise(iris, refused, banditlab
     *_, corrected = banditlab("compare", *label, "--patience", 60, "-j", 2)[1].splitlines()
     assert corrected.endswith(" --rounds 300 --repetitions 1 -j 2 --dry-run --patience 60.0")
     label += ["--drop-column", "flower"]
-    assert "row 3, counted from 0); give missing (--missing)" in refused("compare", *label)
+    assert "row 3, counted from 0); set missing (--missing)" in refused("compare", *label)
     monkeypatch.setattr(console, "print_dry_run", lambda sweep, jobs, folder: print(sweep.spec.environment[0]))
     code, text = banditlab("compare", *label, "--missing", "mean", "--scaling", "minmax", "--max-categories", 7)
     assert code == 0

@@ -176,7 +176,7 @@ def test_agents_are_chosen_by_name(tmp_path):
     assert made.left_out == []
     for wrong, message in (
         ("fastbc", "no agent is called 'fastbc'; did you mean 'fastcb'"),
-        ("perceptron", "perceptron observes the label"),
+        ("perceptron", "perceptron observes every label"),
         ("uniform,uniform", "names 'uniform' twice"),
         (",", "must be all, or at least one id"),
         ("fastcb(ogd)", "fastcb does not wrap another player"),

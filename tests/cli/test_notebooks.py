@@ -26,7 +26,7 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"gone: no such folder$"):
+    with pytest.raises(UsageError, match=r"gone: the folder does not exist$"):
         make_notebook("quickstart", tmp_path / "gone")
 
 

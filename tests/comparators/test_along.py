@@ -78,7 +78,7 @@ def test_nothing_asked_nothing_yielded(stream):
     [
         ([0, 10], [1.0], "checkpoints must be at least 1, got 0"),
         ([10], [1.0, 0.0], "norm_bounds must be a number above 0, got 0"),
-        ([10, 301], [1.0], "ended after 300 < 301 rounds"),
+        ([10, 301], [1.0], "at most the stream's 300 rounds, got 301"),
     ],
 )
 def test_wrong_arguments_are_named(stream, checkpoints, bounds, message):

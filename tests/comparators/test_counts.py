@@ -122,7 +122,7 @@ def test_a_stream_too_long_to_be_kept_is_refused_and_one_that_repeats_is_not(mon
     stream = StreamCounts(2, 3)
     stream.add(X[:50], y)
     stream.add(X[50:100], y)
-    with pytest.raises(ComparatorError, match=r"100 rounds 100 of them.*norm_bounds = \[\]"):
+    with pytest.raises(ComparatorError, match=r"after 100 rounds there are 100.*norm_bounds = \[\]"):
         stream.add(X[100:], y[:1])
     assert stream.rounds == 100
     assert len(stream.collapsed()[0]) == 100

@@ -384,7 +384,7 @@ def test_what_is_no_environment_of_gymnasium_is_told_what_one_answers(cls: Any, 
 
 def test_an_episode_from_its_first_round_to_its_last() -> None:
     env = signs(horizon=2, label_key="answer")
-    with pytest.raises(UsageError, match="there is no episode yet; call reset first"):
+    with pytest.raises(UsageError, match="there is no episode yet, call reset first"):
         env.step(0)
     env.reset(seed=1)
     for action in (-1, 3):

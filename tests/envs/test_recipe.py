@@ -80,7 +80,7 @@ def test_missing_is_an_error_without_a_rule():
         made(GAPS)
     with pytest.raises(
         UsageError,
-        match=r"column 'n' has 1 missing .* \(the first in row 2, counted from 0\); give missing ",
+        match=r"column 'n' has 1 missing .* \(the first in row 2, counted from 0\); set missing ",
     ):
         made(GAPS[1:])
 

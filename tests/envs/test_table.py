@@ -196,7 +196,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         ("", {}, r"t\.csv: the file is empty"),
         ("  \n\n", {}, "the file is empty"),
         ("x,y,c\n", {}, "the table has no data rows"),
-        (SMALL, {"label": ""}, r"give label \(--label\), the column to predict \(known: x, y, c\)"),
+        (SMALL, {"label": ""}, r"set label \(--label\) to the column to predict \(known: x, y, c\)"),
         (SMALL, {"label": "C"}, r"label \(--label\): there is no column 'C'; did you mean 'c'\? \(known: x, y, c\)"),
         (SMALL.replace("c\n", "species\n"), {"label": "specis"}, "did you mean 'species'"),
         (
@@ -207,7 +207,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL.replace("b", "a"), {}, "label column 'c' has one class only, a; at least 2"),
         (SMALL, {"label": "x"}, "has 4 different values in 4 rows: these are not classes"),
         (SMALL, {"drop_columns": ["x", "y"]}, "no feature column is left"),
-        (SMALL, {"drop_rows": [4]}, r"drop_rows \(--drop-row\): there is no row 4, rows are 0 \.\.\. 3"),
+        (SMALL, {"drop_rows": [4]}, r"drop_rows \(--drop-row\): there is no row 4; rows are 0 \.\.\. 3"),
         (SMALL, {"drop_rows": [-1]}, "there is no row -1"),
         (SMALL, {"drop_rows": [0, 2]}, "one class only, b"),
         (SMALL, {"drop_rows": [0, 1, 2, 3]}, "no row is left"),

@@ -138,5 +138,5 @@ def test_edges_of_the_simplex_that_lie_within() -> None:
 
 
 def test_a_forecaster_of_classes_says_so() -> None:
-    with pytest.raises(IncompatibleError, match="ogd takes classes"):
+    with pytest.raises(IncompatibleError, match="ogd accepts classes"):
         OGD(Problem(D, K, 1.0), None).update_soft(np.ones(D) / 2, np.full(K, 1 / K))

@@ -214,7 +214,7 @@ def test_another_format_is_refused(problem: Problem, tmp_path: Any, monkeypatch:
 def test_another_version_is_refused(problem: Problem, tmp_path: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     make(problem).save(tmp_path / "player.npz")
     monkeypatch.setattr(Counter, "version", 2)
-    with pytest.raises(UsageError, match=r"holds .*'test-counter', 1\), expected .*'test-counter', 2\)"):
+    with pytest.raises(UsageError, match=r"has .*'test-counter', 1\), expected .*'test-counter', 2\)"):
         Counter.load(tmp_path / "player.npz")
 
 

@@ -172,7 +172,7 @@ def test_no_allowed_action_is_rarer_than_the_floor(policy_file: Path, allowed: A
 
 
 def test_a_floor_leaves_room_for_all_actions(policy_file: Path) -> None:
-    with pytest.raises(UsageError, match=r"at most 1/3 where 3 classes may be chosen, got 0\.34"):
+    with pytest.raises(UsageError, match=r"at most 1/3 because 3 classes may be chosen, got 0\.34"):
         Policy.load(policy_file, floor=0.34)
     for odd in (-0.1, 1.1, float("nan"), "half"):
         with pytest.raises(UsageError, match="floor must"):

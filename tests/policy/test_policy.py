@@ -77,7 +77,7 @@ def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) ->
         {"action": 3},
         {"action": -1},
     ):
-        with pytest.raises(UsageError, match="none of this stackcb's"):
+        with pytest.raises(UsageError, match="not made by this stackcb"):
             policy._core.learn(record._replace(**odd), True)
     banditron = Core(
         make_agent("banditron", Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0)
@@ -136,7 +136,7 @@ def test_the_oldest_open_decision_is_given_up(policy_file: Path, monkeypatch: py
     monkeypatch.setenv("BANDITLAB_MAX_PENDING", "3")
     policy = Policy.load(policy_file)
     ids = [policy.decide(ROW).id for _ in range(4)]
-    with pytest.raises(UnknownDecisionError, match="older than the last 3 that wait"):
+    with pytest.raises(UnknownDecisionError, match="older than the last 3 open decisions"):
         policy.feedback(ids[0], True)
     for name in reversed(ids[1:]):
         policy.feedback(name, True)
@@ -210,7 +210,7 @@ def test_an_open_decision_that_cannot_be_is_refused_with_the_file(
     seq, at, record = policy._open[choice.id]
     policy._open[choice.id] = (seq, at, record._replace(**change))
     policy.save(tmp_path / "bad")
-    with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(a decision|the context)") as error:
+    with pytest.raises(UsageError, match=r"bad: not a policy's file: .*(the decision|the context)") as error:
         Policy.load(tmp_path / "bad")
     assert "\n" not in str(error.value)
 

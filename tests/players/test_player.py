@@ -286,8 +286,8 @@ def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem
     for change, said in (
         ({"rounds": 11}, "state.rounds must lie in 0 ... 10, got 11"),
         ({"rounds": -1}, "state.rounds must lie in 0 ... 10, got -1"),
-        ({"norm": 2.6}, "state.norm must be 2.5, as the settings determine"),
-        ({"odd": 1}, "the state of test-bounded has no 'odd'"),
+        ({"norm": 2.6}, "state.norm must be 2.5"),
+        ({"odd": 1}, "the state of test-bounded must not have 'odd'"),
     ):
         with pytest.raises(UsageError) as refusal:
             player.set_state(state | change)

@@ -180,7 +180,7 @@ def test_a_floor_leaves_room_for_all_actions(policy_file: Path) -> None:
     policy = Policy.load(policy_file, floor=1 / 3)
     assert list(policy.decide(ROW).scores.values()) == pytest.approx([1 / 3] * 3)
     before = packed(policy._parts())
-    with pytest.raises(UsageError, match=r"at most 1/4 where 4 classes may be chosen, got 0\.333333"):
+    with pytest.raises(UsageError, match=r"at most 1/4 because 4 classes may be chosen, got 0\.333333"):
         policy.add_class("gift")
     assert packed(policy._parts()) == before
     policy.retire_class("none")

@@ -83,7 +83,7 @@ def test_a_context_that_is_none_is_refused_by_the_core_itself(policy: Policy) ->
         make_agent("banditron", Problem(2, 3, 1.0), seed=0, gamma=0.1), ["a", "b", "c"], np.random.default_rng(0)
     )
     for place in (-1.0, 3.0, 1e300, np.nan):
-        with pytest.raises(UsageError, match="none of this banditron's"):
+        with pytest.raises(UsageError, match="not made by this banditron"):
             banditron.learn(Record(np.zeros(2), 0, np.full(3, 1 / 3), False, np.array([place]), 0), True)
     assert policy._core.agent.to_bytes() == before
 

@@ -40,7 +40,8 @@ def test_a_large_index_of_a_libsvm_file(tmp_path: Path) -> None:
     file.write_text("1 2000000000:1\n0 1:1\n")
     said = refused(path=str(file))
     assert said == (
-        f"{file}: the largest index makes 2,000,000,000 features, above the limit of 50,000,000: {FEATURES.variable} raises it"
+        f"{file}: the largest index makes 2,000,000,000 features, above the limit of 50,000,000: "
+        f"set {FEATURES.variable} to raise it"
     )
 
 
@@ -61,7 +62,7 @@ def test_a_gzip_bomb_is_unpacked_to_the_limit_and_no_further(
     file = tmp_path / "t.csv.gz"
     file.write_bytes(data if honest else data[:-4] + b"\x10\0\0\0")
     size = f"{2**26:,}" if honest else f"{2**22:,} and more"
-    expected = f"unpack to {size}, above the limit of {2**22:,}: {UNPACKED.variable} raises it"
+    expected = f"unpack to {size}, above the limit of {2**22:,}: set {UNPACKED.variable} to raise it"
     assert expected in refused(path=str(file), label="y")
 
 
@@ -106,7 +107,7 @@ def test_a_parquet_file_that_unpacks_to_more_than_the_limit(tmp_path: Path, monk
 def test_more_runs_than_the_limit(spec: dict[str, object], runs: str, monkeypatch: pytest.MonkeyPatch) -> None:
     data = {"rounds": 10, "environment": ENVIRONMENT, "agent": [{"id": "uniform"}], **spec}
     begin = time.perf_counter()
-    with pytest.raises(UsageError, match=f"^here: the sweep has {runs} runs .*{RUNS.variable} raises it$"):
+    with pytest.raises(UsageError, match=f"^here: the sweep has {runs} runs .*set {RUNS.variable} to raise it$"):
         make_spec(data, "here")
     assert time.perf_counter() - begin < 2.0
     monkeypatch.setenv(RUNS.variable, "10000000000")

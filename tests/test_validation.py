@@ -93,7 +93,7 @@ def test_a_limit_is_a_whole_number_from_its_variable(monkeypatch):
     refuse_beyond(size, 1234, "1,234 things")
     with pytest.raises(UsageError) as caught:
         refuse_beyond(size, 1235, "1,235 things")
-    assert str(caught.value) == "1,235 things, above the limit of 1,234: BANDITLAB_TEST_SIZE raises it"
+    assert str(caught.value) == "1,235 things, above the limit of 1,234: set BANDITLAB_TEST_SIZE to raise it"
 
 
 def test_words_in_the_place_of_a_number():

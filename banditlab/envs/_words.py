@@ -101,7 +101,7 @@ class TextFeatures:
         n = len(words)
         found = np.array(axes) if axes else np.zeros((0, n))
         if not words or len(set(words)) < n or len(idf) != n or found.shape != (len(axes), n):
-            raise ValueError(f"the words of column {name[:60]!r}and their numbers do not match")
+            raise ValueError(f"the words of column {name[:60]!r} and their numbers do not match")
         if not np.allclose(found @ found.T, np.eye(len(found)), rtol=0.0, atol=1e-9):
             raise ValueError(f"the axes of column {name[:60]!r} are not orthonormal")
         return cls(name, tuple(words), np.array(idf), found)

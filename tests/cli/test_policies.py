@@ -114,7 +114,7 @@ def test_what_silence_means_is_trained_and_served(table: Path, tmp_path: Path, m
         (("train", "none.csv", "--label", "offer"), "there is no file"),
         (("train", "TABLE", "--label", "offer", "--set", "sharpness"), "key=value"),
         (("train", "TABLE", "--label", "offer", "--set", "sharp=1"), "unknown setting 'sharp'"),
-        (("train", "TABLE", "--label", "offer", "-o", "no/where"), "no folder"),
+        (("train", "TABLE", "--label", "offer", "-o", "no/where"), "the folder no does not exist"),
         (("train", "TABLE", "--label", "offer", "--unanswered", "wrong"), "after must be a duration above 0"),
         (("train", "TABLE", "--label", "offer", "--after", "1 h"), "unanswered must be one of 'ignored', 'wrong'"),
         (("serve", "none.policy"), "cannot be read"),

@@ -199,7 +199,7 @@ def test_rows_that_follow_time_are_found_by_their_bits(table: Any) -> None:
         ),
         ({"format": "libsvm"}, "arms: a LIBSVM file has its own labels; leave it out"),
         ({"order": "time:gpt4"}, "there is no column 'gpt4' other than the arms"),
-        ({"arms": [], "label": ""}, "give label (--label), the column to predict"),
+        ({"arms": [], "label": ""}, "set label (--label) to the column to predict"),
     ],
 )
 def test_a_fault_is_one_line(table: Any, settings: dict[str, Any], message: str) -> None:

@@ -266,7 +266,7 @@ def damaged(path: list[object], value: object) -> bytes:
         (["more"], 1, "more"),
         (["columns"], [], "columns"),
         (["columns", 0, "name"], 3, "columns.0.name"),
-        (["columns", 0, "name"], "city", "two columns have one name"),
+        (["columns", 0, "name"], "city", "two columns with the same name"),
         (["columns", 0, "role"], "__reduce__", "columns.0.role"),
         (["columns", 0, "role"], "nominal", "categories"),
         (["columns", 0, "fill"], math.inf, "columns.0.fill"),

@@ -40,7 +40,7 @@ def test_rows(read: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("BANDITLAB_MAX_ROWS", "1000")
     read(tmp_path / "t")
     monkeypatch.setenv("BANDITLAB_MAX_ROWS", "999")
-    with pytest.raises(UsageError, match=r"1,000 (rows|lines), above the limit of 999: BANDITLAB_MAX_ROWS raises it"):
+    with pytest.raises(UsageError, match=r"1,000 (rows|lines), above the limit of 999: set BANDITLAB_MAX_ROWS to raise it"):
         read(tmp_path / "t")
 
 
@@ -49,7 +49,7 @@ def test_entries(read: Callable[[Path], None], tmp_path: Path, monkeypatch: pyte
     monkeypatch.setenv("BANDITLAB_MAX_ENTRIES", "2000")
     read(tmp_path / "t")
     monkeypatch.setenv("BANDITLAB_MAX_ENTRIES", "1999")
-    with pytest.raises(UsageError, match="entries, above the limit of 1,999: BANDITLAB_MAX_ENTRIES raises it"):
+    with pytest.raises(UsageError, match="entries, above the limit of 1,999: set BANDITLAB_MAX_ENTRIES to raise it"):
         read(tmp_path / "t")
 
 

@@ -167,14 +167,14 @@ def test_an_identity_names_texts_only_where_there_are_some(table: Any) -> None:
 @pytest.mark.parametrize(
     ("changed", "message"),
     [
-        ({"words": ["rain", "rain"]}, "do not fit together"),
-        ({"idf": [1.0]}, "do not fit together"),
+        ({"words": ["rain", "rain"]}, "do not match"),
+        ({"idf": [1.0]}, "do not match"),
         ({"idf": [1.0, -1.0]}, "idf"),
         ({"axes": [[2.0, 0.0]]}, "not orthonormal"),
-        ({"axes": [[1.0]]}, "do not fit together"),
+        ({"axes": [[1.0]]}, "do not match"),
         ({"axes": [[1.0, 0.0], [1.0]]}, "not a saved encoder"),
-        ({"words": [], "idf": []}, "do not fit together"),
-        ({"name": "n"}, "two columns have one name"),
+        ({"words": [], "idf": []}, "do not match"),
+        ({"name": "n"}, "two columns with the same name"),
         ({"code": "import os"}, "code"),
     ],
 )

@@ -147,9 +147,9 @@ def test_arrays_are_as_the_constructor_makes_them(change: Any, saved: Any) -> No
 def test_nothing_but_the_state_is_replaced(name: str, saved: Any) -> None:
     file, head, arrays = saved(OGD)
     head["state"]["dict"][name] = {"value": 1.0}
-    assert f"has no {name!r}" in refused(OGD, file, head, arrays)
+    assert f"must not have {name!r}" in refused(OGD, file, head, arrays)
     player = made(OGD)
-    with pytest.raises(UsageError, match=f"has no '{name}'"):
+    with pytest.raises(UsageError, match=f"must not have '{name}'"):
         player.set_state({**player.get_state(), name: 1.0})
 
 

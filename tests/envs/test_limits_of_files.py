@@ -40,7 +40,9 @@ def test_rows(read: Callable[[Path], None], tmp_path: Path, monkeypatch: pytest.
     monkeypatch.setenv("BANDITLAB_MAX_ROWS", "1000")
     read(tmp_path / "t")
     monkeypatch.setenv("BANDITLAB_MAX_ROWS", "999")
-    with pytest.raises(UsageError, match=r"1,000 (rows|lines), above the limit of 999: set BANDITLAB_MAX_ROWS to raise it"):
+    with pytest.raises(
+        UsageError, match=r"1,000 (rows|lines), above the limit of 999: set BANDITLAB_MAX_ROWS to raise it"
+    ):
         read(tmp_path / "t")
 
 
@@ -73,5 +75,5 @@ def test_one_text_that_stands_in_many_rows_counts_for_each(tmp_path: Path, monke
     data = (tmp_path / "t").read_bytes()
     files.read_parquet("t", data, [])
     monkeypatch.setenv("BANDITLAB_MAX_UNPACKED_BYTES", "1000000")
-    with pytest.raises(UsageError, match="and more, above the limit of 1,000,000: BANDITLAB_MAX_UNPACKED_BYTES"):
+    with pytest.raises(UsageError, match="and more, above the limit of 1,000,000: set BANDITLAB_MAX_UNPACKED_BYTES"):
         files.read_parquet("t", data, [])

@@ -381,7 +381,7 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "",
         "## Against 45 digits",
         "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",
-        "(mpmath). The table compares the forecasters with it on the same streams. The number of classes K is 2,",
+        "(mpmath). The table compares the forecasters with this reference on the same streams. The number of classes K is 2,",
         "3, 5, 10 or 20 (the dual form, gaf and ftrl 2, 5, 20; gaf-fresh 3, aioli 2, ons 2, 3). B R is 1e-3, 1 or",
         "1e3 (ons 1e-3 and 1), and R is from 1e-3 to 1e5. Contexts are random, repeated, close to each other, or",
         "of rank 1. `logits`: the largest error, relative to 1 + the largest logit. `certificate`: the largest",

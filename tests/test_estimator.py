@@ -519,7 +519,7 @@ def test_random_states(state: Any) -> None:
 
 def test_so_many_rounds_may_be_asked_for_and_no_more() -> None:
     X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
-    with pytest.raises(UsageError, match=r"asks for 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
+    with pytest.raises(UsageError, match=r"gives 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
         played(X, y, [1e8, 1.0], coins)
     rows, labels = played(X, y, [2.0, 3.0], coins)
     assert (rows.shape, labels.tolist()) == ((5, 1), [0, 0, 1, 1, 1])

@@ -44,7 +44,7 @@ SEARCH = r"""## Worst labels searched
 
 A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
 divided by the forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of
-changes tried to the worst setting. A change is retained if the ratio rises.
+changes of the worst setting that the search tried. A change is retained if the ratio rises.
 """
 
 

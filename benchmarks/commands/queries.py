@@ -52,7 +52,7 @@ A setting's ratio is the mean regret divided by the bound. The mean is exact: it
 * `label_efficient_experts`: exponential weights over up to 6 experts with costs 0 or 1 in up to 8 rounds.
 * `apple_tasting`: up to 5 items with labels from a model of the ball. The mean is also over all labels.
 
-`searched` is the number of changes tried to the worst setting. A change is retained if the ratio rises.
+`searched` is the number of changes of the worst setting that the search tried. A change is retained if the ratio rises.
 """
 
 

@@ -30,7 +30,7 @@ ERRORS = [
     (ENV, '"lab/Moons-v0"', '"Moons"', "id is 'Moons'"),
     (ENV, "radius=4.0", "radius=1.0", "it must be at most R = 1"),
     (ENV, "streams.contexts.random(size)", "np.random.default_rng().random(size)", "two episodes from one seed differ"),
-    (ENV, "), y\n", "), y + 1\n", "gave the label 2"),
+    (ENV, "), y\n", "), y + 1\n", "returned the label 2"),
 ]
 """The tutorial whose plug-in gets the error, a text of it, what stands in its place, a part of the page's message."""
 

@@ -12,6 +12,7 @@ from banditlab.analysis.places import kept
 
 PAGES = {
     "adaptive": "results",
+    "bakeoff": "results",
     "bakeoff-reading": "results",
     "benchmarks": "results",
     "boosting-tables": "results",

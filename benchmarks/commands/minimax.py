@@ -38,7 +38,7 @@ DATA = r"""There are two classes. The contexts are the d unit vectors in turn. L
 maximum likelihood of the T rounds. Under this law every forecaster's mean regret is at least the lower
 bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
 each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
-B. GAF plays with $\lambda = 2/B$ and cubature nodes, the others with their theorems' settings.
+B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
 """
 SEARCH = r"""## Worst labels searched
 

@@ -36,7 +36,10 @@ SECTIONS = {
         "The delay of an answer is geometric with mean 100 rounds. Answers come for all actions or for right actions (hits) "
         "only. After the timeout of 30 or 300 rounds, the agent receives a no.",
     ),
-    "flip": ("Wrong", "In the stated share of rounds the agent's bit is wrong. Mistakes are counted with the true bit."),
+    "flip": (
+        "Wrong",
+        "In the stated share of rounds the agent's bit is wrong. Mistakes are counted with the true bit.",
+    ),
     "change": (
         "Changed labels",
         'Only the second half of the rounds counts. With "swap" the first two classes are exchanged, with '

@@ -11,7 +11,7 @@
 # ---
 
 # %% [markdown]
-# # Eight sets of real data
+# # Eight real data sets
 #
 # Every bandit agent at its default settings and at the best of eight, under three scalings of the tables: rows divided to
 # norm at most 1, standardised columns, and as given. Settings and scaling of each agent, other libraries' too, are chosen

@@ -34,9 +34,12 @@ SECTIONS = {
     "timeout": (
         "Silence as a no",
         "The delay of an answer is geometric with mean 100 rounds. Answers come for all actions or for right actions (hits) "
-        "only. After the timeout of 30 or 300 rounds, the agent learns a no.",
+        "only. After the timeout of 30 or 300 rounds, the agent receives a no.",
     ),
-    "flip": ("Wrong", "The agent's bit is wrong in this share of rounds. Mistakes are counted by the right bit."),
+    "flip": (
+        "Wrong",
+        "In the stated share of rounds the agent's bit is wrong. Mistakes are counted with the true bit.",
+    ),
     "change": (
         "Changed labels",
         'Only the second half of the rounds counts. With "swap" the first two classes are exchanged, with '

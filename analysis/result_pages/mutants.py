@@ -30,7 +30,7 @@ def parts(results: Path) -> dict[str, str]:
         if row["outcome"] not in (NOTICED, EQUIVALENT)
     ]
     return {
-        "count": f"{len(rows)} mutants were played: {good} are noticed or equivalent, {good / max(1, len(rows)):.1%}.",
+        "count": f"{len(rows)} mutants were tested: {good} are noticed or equivalent, {good / max(1, len(rows)):.1%}.",
         "rooms": by_room((room_of(row["path"]), row["outcome"]) for row in rows),
         "left": markdown_table(("where", "there", "instead", "outcome"), left, "llll") if left else "None.",
     }

@@ -91,9 +91,10 @@ def same_scaling(table: pd.DataFrame) -> str:
 
 
 def sets_where(table: pd.DataFrame, where: "pd.Series[bool]") -> str:
-    """Return how many sets, and which."""
+    """Return how many data sets, and which."""
     names = list(table.loc[where, "data"])
-    return f"{len(names)} of {len(table)} sets" + (f" ({', '.join(names)})" if names else "")
+    marked = ", ".join(f"`{name}`" for name in names)
+    return f"{len(names)} of {len(table)} data sets" + (f" ({marked})" if names else "")
 
 
 def code(name: str) -> str:

@@ -325,9 +325,9 @@ def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
             cells = [shown(of[name], player) for name in long for of in (tables, long) if name in of]
             rows.append([code(player), *cells])
     found = [lead(table, [*OURS, *PEERS]) for table in long.values()]
-    best = [f"{gap(each)} on {name} ({code(each.player)})" for name, each in zip(long, found, strict=True)]
-    leads = "At the longer T, the difference to the best other player is, in pp, " + ", ".join(best) + "."
-    return markdown_table(head, rows) + "\n\n" + leads
+    best = [f"{gap(each)} on `{name}` ({code(each.player)})" for name, each in zip(long, found, strict=True)]
+    leads = "At the longer T, the mistake rate of `stackcb` minus that of the best other agent or model is, in pp, "
+    return markdown_table(head, rows) + "\n\n" + leads + ", ".join(best) + "."
 
 
 def chosen(tables: dict[str, Table]) -> str:

@@ -18,8 +18,8 @@ from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, 
 from banditlab.registry import registry
 
 TITLE = "Crafted players"
-WORDS = """The attack changes files of `Player.save`. A separate process with 8 GiB loads and plays them. The files are of every
-agent and forecaster, and of boosters over compiled trees. `right`: the file was loaded and played, or one line
+WORDS = """The attack changes files of `Player.save`. A separate process with 8 GiB loads and runs them. The files are of every
+agent and forecaster, and of boosters over compiled trees. `right`: the file was loaded and run, or one line
 rejected a round. `named`: `load` rejected it in one line that names the file. `lost`: the process died or hung.
 `wrong`: the object's class, methods or names differ. `code run`: a pickle, a `conftest.py` or a system command ran."""
 COUNT = 12_000

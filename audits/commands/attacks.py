@@ -49,7 +49,8 @@ HEAD = """Does a results folder survive kills, damaged files, replaced inputs an
 `python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes.
 `right`: every value is the same as without the attack. `named`: one line says what is lost or rejected, and the
 command repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that disappear without a
-message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run` (code of an attacker that was executed)."""
+message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run` (code of an
+attacker that was executed)."""
 
 
 def _table(lines: list[Line]) -> str:

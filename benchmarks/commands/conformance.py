@@ -413,8 +413,8 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         ),
         "",
         "## Labels of wrong rounds",
-        "Every agent plays a stream with K = 5. Then the labels of its wrong rounds are replaced by other wrong labels, and",
-        "it plays again from the same seed. Every action must be the same.",
+        "Every agent runs on a stream with K = 5. Then other wrong labels replace the labels of its wrong rounds, and",
+        "the agent runs again from the same seed. Every action must be the same.",
         "",
         table(
             "| agent | rounds | labels replaced | actions that differ |",

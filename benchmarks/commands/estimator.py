@@ -38,8 +38,9 @@ SAMPLED = "folklore, state sampled"
 
 HEAD = rf"""# The scikit-learn wrapper against LogisticRegression
 
-Is `OnlineClassifier` as good as scikit-learn's LogisticRegression? It is worse than `LogisticRegression` at its defaults, which have a guarantee
-against an adversary. With $\lambda = {RIDGE:g}$, chosen on vehicle and wine, the differences are small.
+Is `OnlineClassifier` as good as scikit-learn's `LogisticRegression`? It is worse than `LogisticRegression` at its
+defaults, which have a guarantee
+against an adversary. With $\lambda = {RIDGE:g}$, chosen on `vehicle` and `wine`, the differences are small.
 
 The table has the mean log loss in nats over {FOLDS} stratified folds (seed 0), with features standardised on the training
 part. `C` is LogisticRegression's setting (lbfgs, tol 1e-8). `B` is `norm_bound` of `OnlineClassifier` with R = 1, and

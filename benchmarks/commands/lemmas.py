@@ -50,7 +50,7 @@ comes from the exact distribution over the draws of hedge or of Algorithm 3. The
 * `least_error_rate` is a lower bound. Its ratio is its value divided by the least error of a booster that
   receives the learners' distribution.
 
-`searched` is the number of changes tried to the worst setting. A change is retained if the ratio rises.
+`searched` is the number of changes of the worst setting that the search tried. A change is retained if the ratio rises.
 """
 
 
@@ -95,8 +95,8 @@ def page(rows: list[dict[str, float]], searches: list[Found], command: str, seco
     above, settings = sum(s.above for s in searches), sum(s.random + s.searched for s in searches)
     peaks = " and ".join(f"{tops[edge]['phi']:.3f} at k = {tops[edge]['k']} for $\\gamma$ = {edge}" for edge in EDGES)
     answer = (
-        f"Up to {MOST} classes the largest $\\phi_{{20}}^1(0)$ is {peaks}. "
-        "Beyond it more classes make the vote easier, as the paper notes for $\\gamma$ = 0.1. "
+        f"The error rate is not monotone in k. Up to {MOST} classes the largest $\\phi_{{20}}^1(0)$ is {peaks}. "
+        "With more classes the vote gets easier, as the paper notes for $\\gamma$ = 0.1. "
         f"The bounds are exceeded in {above} of {settings:,} settings.\n"
     )
     at = {(row["edge"], row["k"]): row for row in rows}

@@ -38,13 +38,13 @@ DATA = r"""There are two classes. The contexts are the d unit vectors in turn. L
 maximum likelihood of the T rounds. Under this law every forecaster's mean regret is at least the lower
 bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
 each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
-B. GAF plays with $\lambda = 2/B$ and cubature nodes, the others with their theorems' settings.
+B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
 """
 SEARCH = r"""## Worst labels searched
 
 A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
 divided by the forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of
-changes tried to the worst setting. A change is retained if the ratio rises.
+changes of the worst setting that the search tried. A change is retained if the ratio rises.
 """
 
 

@@ -211,7 +211,8 @@ labels). `searched`: hard games (one context, up to 24 rounds, a small B, $\lamb
 game, which change a label, a context, a round, B or $\lambda$ where the ratio rises. The regret is against a comparator found
 within the ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
 
-Two forecasters stay below one half. The bound of `ogd` assumes a path across the whole ball and the largest gradient in every round. The bound at `accuracy = 0.01` allows for a root that is off by .1 in
+Two forecasters stay below one half. The bound of `ogd` assumes a path across the whole ball and the largest gradient
+in every round. The bound at `accuracy = 0.01` allows for a root that is off by .1 in
 every round, which the guaranteed steps do not reach. [theory.md](theory.md) has the bounds of agents,
 [boosting-edges.md](boosting-edges.md) those of boosters.
 """

@@ -67,7 +67,7 @@ METHODS = {
 """Boosters by their names in the tables of online boosting."""
 FIGURE_2 = ("papers-001-figure-2.png", "Regret on the lower-bound data.", "results/papers-001.md")
 SYNSEP = ("synsep.png", "Mistakes on SynSep and SynNonSep against gamma.", "results/synsep.md")
-REAL_DATA = ("real-data.png", "Mistakes on eight sets of real data.", "results/real-data.md")
+REAL_DATA = ("real-data.png", "Mistakes on eight real data sets.", "results/real-data.md")
 PICTURES = {
     "banditlab/Digits-v0": (
         "quickstart.png",

@@ -259,7 +259,7 @@ def test_an_audit_that_was_cut_off_goes_on(tmp_path: Path, monkeypatch: pytest.M
     assert whole.startswith(first)
     assert whole.count("\n") == 6
     page = (tmp_path / "mutants.md").read_text()
-    assert "5 mutants were played: 3 are noticed or equivalent, 60.0%." in page
+    assert "5 mutants were tested: 3 are noticed or equivalent, 60.0%." in page
     assert page.count("| not noticed |") == 3
     assert "`python -m audits mutants --sample 5 --seed 3 --limit 600 --keep`" in page
     with pytest.raises(UsageError, match="of another draw"):

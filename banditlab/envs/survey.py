@@ -148,7 +148,9 @@ def _labels(
         if meant and "did you mean" not in hint:
             hint = f"; did you mean {meant!r}?{hint}"
         said = (
-            f"label (--label): there is no column {label!r}" if label else "set label (--label) to the column to predict"
+            f"label (--label): there is no column {label!r}"
+            if label
+            else "set label (--label) to the column to predict"
         )
         faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", meant) if meant else ())))
         return None, []

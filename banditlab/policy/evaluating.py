@@ -97,16 +97,21 @@ def evaluate_log(
     return Evaluated(made, source.names, stream.rewards / made.rounds, [*stream.notes(made)])
 
 
+def first_bytes(address: str) -> bytes:
+    """Return the first bytes of a log's file; those of SQLite stand for a database at a URL."""
+    if "://" in address:
+        return SQLITE
+    try:
+        with open(address, "rb") as file:
+            return file.read(2**10)
+    except OSError as error:
+        raise UsageError(f"{address} cannot be read ({error.strerror})") from None
+
+
 def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source:
-    begins = b""
-    if "://" not in address:
-        try:
-            with open(address, "rb") as file:
-                begins = file.read(2**10)
-        except OSError as error:
-            raise UsageError(f"{address} cannot be read ({error.strerror})") from None
+    begins = first_bytes(address)
     is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
-    if "://" not in address and not begins.startswith(SQLITE) and not is_dsjson:
+    if not begins.startswith(SQLITE) and not is_dsjson:
         return read_table(address, policy, columns)
     if columns:
         raise UsageError(f"{address}: --{next(iter(columns))} is of tables: this log has its columns; leave it out")

@@ -7,9 +7,10 @@ from collections.abc import Mapping
 from itertools import islice
 from typing import Any
 
+from banditlab.errors import UsageError
 from banditlab.players.saved import write_whole
-from banditlab.policy.container import Parts, packed
-from banditlab.policy.evaluating import Evaluated, evaluate_log
+from banditlab.policy.container import SQLITE, Parts, packed
+from banditlab.policy.evaluating import Evaluated, evaluate_log, first_bytes
 from banditlab.policy.log_events import AnsweredDecisions
 from banditlab.policy.training import AGENT, core_for, origin
 
@@ -53,6 +54,8 @@ def train_from_log(
     LogError
         The log cannot be read.
     """
+    if not first_bytes(os.fspath(log)).startswith(SQLITE):
+        raise UsageError(f"{log}: --from-log learns from the log of a policy, not from tables or dsjson")
     decisions = AnsweredDecisions(os.fspath(log))
     own = decisions.policy
     core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed)

@@ -61,8 +61,8 @@ wrapper, theory's $\\lambda$ |
 NOTES = r"""
 At the defaults ($\lambda = 2 R/B$, one pass) the curvature constant shrinks as $1/B$. So a B large enough to make
 $\lambda$ small also makes the quadratic surrogates of the loss flat. No theorem covers a smaller $\lambda$ or more
-passes. The wrapper is slower, as an update takes $K^3 d^2/2$ multiplications. It has `partial_fit`, which uses each
-example once, a regret certificate, and a bound on the expected excess risk of the sampled state."""
+passes. The wrapper is slower, because an update takes $K^3 d^2/2$ multiplications. It has `partial_fit`, which uses each
+example once. It also has a regret certificate, and a bound on the expected excess risk of the sampled state."""
 
 
 class Row(NamedTuple):

@@ -1,4 +1,4 @@
-"""docs/results/changes.md: agents after a change of the labels, and changes that were called where there was none."""
+"""docs/results/changes.md: agents after a change of the labels, and changes detected where there was none."""
 
 from __future__ import annotations
 

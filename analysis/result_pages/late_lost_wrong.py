@@ -52,7 +52,7 @@ SECTIONS = {
 }
 """The page's section on each kind: its title and what its settings mean."""
 FIRST = {"batch": "1", "answered": "1", "flip": "0", "change": "as they were"}
-"""What feedback at once is called in a kind; "timeout" has no such setting, as its answers are late."""
+"""The setting of each kind that is immediate feedback; "timeout" has none, because its feedback is late."""
 AT_ONCE = "at once"
 HITS = "hits only"
 COSTS = {

@@ -89,7 +89,7 @@ def made_table(lines: list[tuple[Any, ...]]) -> str:
                 f"{apart.mean():+.1f} ± {error:.1f}",
             )
         )
-    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "difference to the best other, pp"), rows)
+    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "difference from the best other, pp"), rows)
 
 
 def halves(line: Line) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def markdown(lines: list[Line], *, head: bool) -> str:
     row = f"| {name} | {own.rounds:,} | {own.n_classes} | {own.n_features} | {' | '.join(cells)} | {lead(lines):+.1f} |"
     if not head:
         return row
-    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | difference to the best other, pp |"
+    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | difference from the best other, pp |"
     return f"{title}\n|---|---:|---:|---:|{'---:|' * (len(PLAYERS) + 1)}\n{row}"
 
 
@@ -141,4 +141,4 @@ def summary(lines: list[Line]) -> str:
         "over 2 pp behind it",
         f"over {BEHIND} pp behind the best linear",
     ]
-    return markdown_table(["tables", *PLAYERS, *counted, "changes called in runs"], rows)
+    return markdown_table(["tables", *PLAYERS, *counted, "changes detected in runs"], rows)

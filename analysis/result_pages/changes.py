@@ -1,4 +1,4 @@
-"""docs/results/changes.md: agents after a change of the labels, and changes that were called where there was none."""
+"""docs/results/changes.md: agents after a change of the labels, and changes detected where there was none."""
 
 from __future__ import annotations
 
@@ -85,7 +85,13 @@ def means(lines: list[Line]) -> str:
                 f"{sum(count > 0 for count in runs)}",
             )
         )
-    head = ("labels", *PLAYERS, f"{PLAYERS[0]} less {PLAYERS[-1]}", "changes called in runs", "runs with one")
+    head = (
+        "labels",
+        *PLAYERS,
+        f"{PLAYERS[0]} minus {PLAYERS[-1]}",
+        "changes detected in runs",
+        "runs with a change detected",
+    )
     return markdown_table(head, rows)
 
 

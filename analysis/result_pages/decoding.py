@@ -8,7 +8,7 @@ import pandas as pd
 from banditlab.analysis.pages import markdown_table
 
 AT = 100_000
-"""The T of the page's tables: the last that is played."""
+"""The T of the page's tables: the largest that was run."""
 REDUCTION = ["exploration", "exploration half-log"]
 NAMES = {
     "exploration": "FOLKLORE reduction, a draw",
@@ -102,7 +102,7 @@ def searched_table(searched: pd.DataFrame) -> str:
 
 
 def speaks(thresholds: pd.DataFrame) -> dict[str, str]:
-    """Return from which T the reduction speaks at K = 10, B = 10 with half-log, and how much earlier that is."""
+    """Return after which T the reduction's bound is below T at K = B = 10, by decoding, and the difference."""
     rows = thresholds[(thresholds["K"] == 10) & (thresholds["B"] == 10)].set_index("agent")["bound below T from"]
     plain, half_log = (int(rows[name]) for name in REDUCTION)
     ratios = thresholds[thresholds["agent"].isin(REDUCTION)].pivot(
@@ -118,7 +118,7 @@ def speaks(thresholds: pd.DataFrame) -> dict[str, str]:
 
 
 def fewer(pairs: pd.DataFrame) -> dict[str, str]:
-    """Return by how much the reduction errs less with half-log, over the cells, and in how many of the streams."""
+    """Return how many percent fewer mistakes half-log makes, as a range over cells, and in how many cells and streams."""
     own = pairs[(pairs["plain"] == "exploration") & (pairs["decoded"] == "exploration half-log")]
     return {
         "fewer-cells": f"{(own['fewer'] > 0).sum()} of {len(own)}",

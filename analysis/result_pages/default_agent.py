@@ -17,14 +17,14 @@ LINEAR = 3
 """The first so many of the others are linear."""
 PLAYERS = (*OTHERS, "stackcb")
 MARGIN = 0.5
-"""Points within which stackcb counts as level."""
+"""Difference in pp within which stackcb counts as equal."""
 BEHIND = 0.7
-"""Points that it may be behind the best linear other."""
+"""Difference in pp above which it counts as worse than the best other linear agent."""
 
 
 MADE = "made-streams.csv"
 MADE_PLAYERS = ("fastcb", "fastcb 3e-4", "standardised", "linucb", "linucb 1", "stackcb")
-"""Who plays the made streams; "linucb 1" at a ridge of R^2, both `linucb` on standardised columns."""
+"""The agents on the synthetic streams; "linucb 1" at a ridge of R^2, both `linucb` on standardised columns."""
 
 
 class Line(NamedTuple):
@@ -67,7 +67,7 @@ def parts(results: Path) -> dict[str, str]:
 
 
 def made_table(lines: list[tuple[Any, ...]]) -> str:
-    """Return a row for every made stream: mistakes by player, and stackcb's less those of the best other, two standard errors.
+    """Return a row for every synthetic stream: mistakes by player, stackcb's minus the best other's, two standard errors.
 
     lines: stream, rounds, classes, features, player, mistakes of every stream as one text.
     """
@@ -89,7 +89,7 @@ def made_table(lines: list[tuple[Any, ...]]) -> str:
                 f"{apart.mean():+.1f} ± {error:.1f}",
             )
         )
-    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "difference to the best other, pp"), rows)
+    return markdown_table(("stream", "T", "K", "d", *MADE_PLAYERS, "difference from the best other, pp"), rows)
 
 
 def halves(line: Line) -> tuple[float, float]:
@@ -114,7 +114,7 @@ def markdown(lines: list[Line], *, head: bool) -> str:
     row = f"| {name} | {own.rounds:,} | {own.n_classes} | {own.n_features} | {' | '.join(cells)} | {lead(lines):+.1f} |"
     if not head:
         return row
-    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | difference to the best other, pp |"
+    title = f"| table | T | K | d | {' | '.join(PLAYERS)} | difference from the best other, pp |"
     return f"{title}\n|---|---:|---:|---:|{'---:|' * (len(PLAYERS) + 1)}\n{row}"
 
 
@@ -141,4 +141,4 @@ def summary(lines: list[Line]) -> str:
         "over 2 pp behind it",
         f"over {BEHIND} pp behind the best linear",
     ]
-    return markdown_table(["tables", *PLAYERS, *counted, "changes called in runs"], rows)
+    return markdown_table(["tables", *PLAYERS, *counted, "changes detected in runs"], rows)

@@ -17,7 +17,7 @@ DEFAULT = "default"
 STUCK = "one context"
 """The "table" whose lines count stuck runs: see `python -m benchmarks lockin`."""
 PLANTED, EMBEDDED = "planted", "embedding"
-"""What the names of made streams begin with: of planted logistic models, and like embeddings. They are no tables."""
+"""How the names of synthetic streams begin: planted logistic models, and clusters like embeddings."""
 
 
 class Line(NamedTuple):

@@ -16,39 +16,43 @@ from banditlab.analysis.pages import markdown_table
 FILE = "late-lost-wrong.csv"
 PLAIN = ("delay", "0")
 """The kind and setting of feedback at once, all of it and right."""
+MEANS = "The table shows the mistake rate in %, averaged over the data sets."
 KINDS = {
     "delay": "rounds of delay",
     "batch": "rounds of a batch",
     "answered": "share of answers that come",
     "timeout": "answers that come, and timeout in rounds",
     "flip": "share of wrong answers",
-    "change": "labels from half time on",
+    "change": "labels after the halfway point",
 }
 SECTIONS = {
     "delay": (
         "Late",
-        '"300 where wrong" means that bits of wrong actions come 300 rounds late and those of right actions at once.',
+        '"300 where wrong" means that bits for wrong actions arrive 300 rounds late, and bits for right actions at once.',
     ),
     "batch": ("In batches", "Bits arrive together at the end of a batch."),
-    "answered": ("Lost", '"Hits only" means that a wrong action is never answered and silence is ignored.'),
+    "answered": (
+        "Lost",
+        '"Hits only" means that feedback arrives only for right actions, and missing feedback is ignored.',
+    ),
     "timeout": (
         "Silence as a no",
-        "The delay of an answer is geometric with mean 100 rounds. Answers come for all actions or for right actions (hits) "
-        "only. After the timeout of 30 or 300 rounds, the agent receives a no.",
+        "The delay of a bit is geometric with mean 100 rounds. Bits arrive for all actions or for right actions (hits) only. "
+        "After a timeout of 30 or 300 rounds without a bit, the agent receives a no.",
     ),
     "flip": (
         "Wrong",
-        "In the stated share of rounds the agent's bit is wrong. Mistakes are counted with the true bit.",
+        "In the stated share of rounds the bit that the agent receives is flipped. Mistakes are counted with the true bit.",
     ),
     "change": (
         "Changed labels",
-        'Only the second half of the rounds counts. With "swap" the first two classes are exchanged, with '
-        '"rotate" every class becomes the next.',
+        'Only the second half of the rounds counts. "Swap" exchanges the first two classes. "Rotate" replaces every class '
+        "by the next.",
     ),
 }
 """The page's section on each kind: its title and what its settings mean."""
 FIRST = {"batch": "1", "answered": "1", "flip": "0", "change": "as they were"}
-"""What feedback at once is called in a kind; "timeout" has no such setting, as its answers are late."""
+"""The setting of each kind that is immediate feedback; "timeout" has none, because its feedback is late."""
 AT_ONCE = "at once"
 HITS = "hits only"
 COSTS = {
@@ -135,9 +139,7 @@ def section(means: Means, kind: str) -> str:
     """Return a kind's section of the page."""
     title, note = SECTIONS[kind]
     picture = f"![Mistakes in %, means over tables, by {KINDS[kind]}.](../images/late-lost-wrong-{kind}.png)"
-    return "\n\n".join(
-        [f"## {title}", picture, f"The table has mistakes in %, as means over tables. {note}", table(means, kind)]
-    )
+    return "\n\n".join([f"## {title}", picture, f"{MEANS} {note}", table(means, kind)])
 
 
 def costs(means: Means) -> str:

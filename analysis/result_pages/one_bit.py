@@ -133,7 +133,7 @@ def falls_with_rounds(prices: pd.DataFrame) -> tuple[str, bool]:
 
 
 def greedy_is_level(prices: pd.DataFrame) -> tuple[str, bool]:
-    """Judge greedy play with one bit."""
+    """Judge greedy actions with one bit."""
     ratio = mean_of(at_end(prices, TABLES)["greedy"])
     return ratio.text(), ratio.high <= 1.05
 

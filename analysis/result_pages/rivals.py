@@ -35,9 +35,9 @@ PEERS = (
 LABELS = ("logistic one pass", "boosting one pass", "logistic cross-validated", "boosting cross-validated")
 """Told every label: not players."""
 MARGIN, BEHIND, BEHIND_LINEAR = 0.5, 2.0, 0.7
-"""Points: within the first it is level; behind by more than the second, or than the third behind a linear one, it is beaten."""
+"""Differences in pp: equal within the first; worse above the second, or above the third against a linear agent."""
 LEAST = 4
-"""Streams that a player must have played to be the best other."""
+"""The number of streams that a player needs to count as the best other."""
 SHORT = 1000
 """Below so many rows the margin is one standard error wider."""
 LEVEL = 0.05

@@ -19,7 +19,7 @@ NAMES = {
 }
 BOUNDED = [agent for agent in NAMES if agent != "newtron"]
 AT = 100_000
-"""The T of the page's tables: the last that all agents play."""
+"""The T of the page's tables: the largest that was run with all agents."""
 
 
 def parts(results: Path) -> dict[str, str]:
@@ -91,7 +91,7 @@ def alpha_covered(mistakes: pd.DataFrame) -> str:
 
 
 def power(mistakes: pd.DataFrame) -> dict[str, str]:
-    """Return which promises uniform guessing would keep in the agent's place, and how the others are kept."""
+    """Return which bounds uniform exploration would satisfy, and the agents' mistakes relative to the others."""
     guess = mistakes[mistakes["agent"] == "uniform"].set_index(["K", "B", "T"])
     at = guess.xs(AT, level="T")
     told = mistakes.dropna(subset="bound").join(guess["mistakes"].rename("guessing"), on=["K", "B", "T"])
@@ -111,7 +111,7 @@ def power(mistakes: pd.DataFrame) -> dict[str, str]:
 
 
 def breaks_from(cell: pd.DataFrame) -> pd.Series:
-    """Return the T, of those measured, at which guessing would break the promise of a cell."""
+    """Return the measured T at which uniform exploration would violate the bound of a cell."""
     return pd.Series({"from": ", ".join(f"{T:,}" for T in sorted(cell.loc[~cell["kept by guessing"], "T"])) or "-"})
 
 

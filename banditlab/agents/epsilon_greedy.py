@@ -29,7 +29,7 @@ is the same."""
 class State(NamedTuple):
     r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are scratch.
+    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are work arrays.
     """
 
     V: NDArray[np.float64]

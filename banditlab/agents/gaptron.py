@@ -32,7 +32,7 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; z, r (K,), scratch; the other arrays have one number.
+    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one number.
 
     loss is the index in LOSSES; step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1; squares is
     :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is

@@ -35,7 +35,7 @@ KEYS = ["environment", "kind", "label", "settings"]
 
 @dataclass
 class Columns:
-    """The rows of a board as columns; repeated texts are stored as indices into `names`."""
+    """The rows of a board as columns; repeated strings are stored as indices into `names`."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
     numbers: dict[str, dict[str, int]] = field(default_factory=dict)

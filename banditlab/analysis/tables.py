@@ -183,7 +183,7 @@ def load(out: str | os.PathLike[str]) -> Results:
 
 
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with Python texts, because Arrow's texts are slow for the many small groups of a report."""
+    """Return a table with Python strings, because Arrow's strings are slow for the many small groups of a report."""
     texts = {name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)}
     return frame.astype(texts).copy()  # in few blocks: from a hundred on, each column that is added makes pandas warn
 

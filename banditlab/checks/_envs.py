@@ -73,7 +73,7 @@ def env_probe(subject: Callable[..., Any], checks: tuple[Callable[..., None], ..
 
 
 def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
-    """Play one episode of fixed actions."""
+    """Run one episode with fixed actions."""
     x, info = env.reset(seed=seed)
     contexts, labels, rewards, infos, ends = [], [], [], [info], []
     for action in actions:

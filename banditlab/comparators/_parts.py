@@ -44,7 +44,7 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
     It takes at most `max_iterations` rounds on all contexts. From :math:`W = 0` the parts are solved one after another,
-    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so that only the Hessian
+    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so only the Hessian
     comes from a part. A part that is unlike the others may lead far away; then all contexts are solved from the initial
     W.
     """

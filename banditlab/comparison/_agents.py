@@ -1,4 +1,4 @@
-"""The agents of a comparison: by default those of practice and one of theory as a reference, or a given selection."""
+"""The agents of a comparison: a given selection, or by default the practical ones and a theoretical one for reference."""
 
 from __future__ import annotations
 

@@ -119,7 +119,7 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
         The file and the column to predict ("" for a LIBSVM file, which has its own labels).
     passes
         Number of passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of
-        earlier passes, so that only the first pass is ranked.
+        earlier passes, so only the first pass is ranked.
     rounds
         Number of rounds per run instead of n times `passes`; fewer than n leave rows out.
     repetitions

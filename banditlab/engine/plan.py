@@ -85,7 +85,7 @@ class Run:
         """Hash of (base_seed, repetition, environment): all players have the same stream, and longer runs extend
         shorter ones.
 
-        An adaptive environment's labels depend on the actions, so that each run is a separate stream.
+        An adaptive environment's labels depend on the actions, so each run is a separate stream.
         """
         if self.adaptive:
             return self.run_id
@@ -356,7 +356,7 @@ def _is_foreign_player(run: Run) -> bool:
 
 
 def why_not(run: Run, env: Any) -> str:
-    """Return why no repetition of a run is possible, or "". The class is checked first, so that a skip allocates
+    """Return why no repetition of a run is possible, or "". The class is checked first, so a skip allocates
     nothing.
 
     Raises

@@ -1,6 +1,6 @@
 """Playing one run: the Gymnasium loop for everything, and compiled blocks if environment and player allow them.
 
-Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so that a run of any length
+Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so a run of any length
 needs the memory of one block.
 
 The engine counts mistakes itself, by the label or the bits, whatever reward a wrapper returns. It reads each decision
@@ -222,7 +222,7 @@ def play(
     blocks: Blocks | None = None,
     feedback: Mapping[str, Any] | None = None,
 ) -> Played:
-    """Play one run from the first round and return its results at the checkpoints.
+    """Execute one run from the first round and return its results at the checkpoints.
 
     Parameters
     ----------

@@ -101,7 +101,7 @@ class Sweep:
         patience: float = PATIENCE,
         shard: tuple[int, int] | None = None,
     ) -> Result:
-        """Play the missing runs of the sweep and store them in a results folder.
+        """Execute the missing runs of the sweep and store them in a results folder.
 
         Parameters
         ----------
@@ -208,7 +208,7 @@ class _Round:
         """The task of each run, or stream, that was submitted and has no outcome yet."""
 
     def play(self) -> None:
-        """Play all tasks."""
+        """Run all tasks."""
         self._feed()
         for outcomes, task in self.executor.completed():
             if task is not None:

@@ -123,7 +123,7 @@ class Encoder:
         scaling, missing, normalize, intercept, max_categories
             As for `Table`.
         roles
-            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 texts), "drop".
+            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 strings), "drop".
         source
             Name of the table in errors.
 

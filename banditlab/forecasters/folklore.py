@@ -35,7 +35,7 @@ class State(NamedTuple):
 
     spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error, longest (1,) the largest
     :math:`\|x\|^2` of an update. unsolved (1,) counts the updates whose root did not reach its tolerance. g, u (K,) and
-    root are scratch.
+    root are work arrays.
     """
 
     blocks: Blocks
@@ -56,7 +56,9 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At is in state.blocks; return the result of `root`."""
+    """Write the logits z (K,) at x that the minimiser of (3.3) gives. `state.blocks` has At for x. Return the result of
+    `root`.
+    """
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At

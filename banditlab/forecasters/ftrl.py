@@ -40,7 +40,7 @@ class State(NamedTuple):
 
     L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used while steps shrink. factored (1,)
     counts the factorisations. unsolved (1,) counts the leaders that Newton's method did not reach. g, trial (Kd,), z, s
-    (K,) are scratch.
+    (K,) are work arrays.
     """
 
     W: NDArray[np.float64]

@@ -31,13 +31,13 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so that :math:`\theta = -h/2`; nodes for
+    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for
     :math:`N(0, I)`.
 
     constants (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
     used, and :math:`\lambda`. spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error,
     longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,) counts the steps whose root did not reach its
-    tolerance. mean, g, u, step (K,), C (K, K) and root are scratch.
+    tolerance. mean, g, u, step (K,), C (K, K) and root are work arrays.
     """
 
     blocks: Blocks
@@ -174,7 +174,7 @@ class GAF(QuadraticForecaster):
     expectation that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))` with
     :math:`c = \beta/2`, for any :math:`\lambda > 0`, and :math:`\kappa \to 1` as :math:`\lambda` grows (below the
     constants of Theorem 1 and Corollary 2). Sampling adds `gaf_sampling`, in expectation, on streams that do not depend
-    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so that `bound` is None.
+    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
 
     Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials per forecast.
     Memory: :math:`K^2 d^2 / 2 + K m` numbers.

@@ -1,4 +1,4 @@
-"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm, so that no norm bound needs tuning."""
+"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm, so no norm bound needs tuning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _folklore_predict_many = folklore.predict_many_kernel
 class State(NamedTuple):
     """The state: w (N,), log weights; folklore and aioli, stacked states of the members, one of them a placeholder.
 
-    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
+    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are work arrays.
     """
 
     w: NDArray[np.float64]
@@ -102,7 +102,7 @@ class _Member(folklore.FOLKLORE):
 
 
 class BGrid(KernelForecaster):
-    r"""Mix learners that differ in their norm bound by the aggregating algorithm.
+    r"""Use the aggregating algorithm to mix learners that have different norm bounds.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream, with a comparator of unknown
     norm.

@@ -272,7 +272,7 @@ class QuadraticForecaster(KernelForecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Play a block in parts if the dual form has to grow; raise a UsageError if it may not."""
+        """Run a block in parts if the dual form has to grow; raise a UsageError if it may not."""
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):

@@ -6,8 +6,8 @@ r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and function
 * `residual_products` computes :math:`X v`.
 * `store` adds a row.
 
-All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a scratch array that is 0
-between calls. The context is written to v, so that its product with a stored row costs only that row's entries.
+All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a work array that is 0
+between calls. The context is written to v, so its product with a stored row costs only that row's entries.
 """
 
 from __future__ import annotations

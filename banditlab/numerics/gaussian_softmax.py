@@ -21,7 +21,7 @@ LEAST_MEAN = 1e-280
 class Nodes(NamedTuple):
     """Quadrature nodes for N(0, I): points (m, K) and weights (m,).
 
-    root (K, K), vectors (K, K), w (K,) and logs (m,) are scratch arrays.
+    root (K, K), vectors (K, K), w (K,) and logs (m,) are work arrays.
     """
 
     points: NDArray[np.float64]

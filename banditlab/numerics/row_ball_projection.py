@@ -53,7 +53,7 @@ BOUND, NEWTON, STALLS = range(3)
 
 
 class MetricBall(NamedTuple):
-    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; the others are scratch.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; others are work arrays.
 
     V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and free (K,) has the rows
     in F. norm, old, move, alone and pinned have the shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). scale (K,) is the
@@ -121,7 +121,7 @@ def cholesky(C, m):
 
 @njit(arrays="new")
 def cholesky_by_panels(C, m, left, product):
-    """Compute the result of `cholesky` mostly by matrix products; left (m m,) and product (m PANEL,) are scratch."""
+    """Compute the result of `cholesky` by matrix products; left (m m,) and product (m PANEL,) are work arrays."""
     for first in range(0, m, PANEL):
         last = min(first + PANEL, m)
         rows, width = m - first, last - first

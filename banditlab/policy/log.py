@@ -1,7 +1,7 @@
 """A policy's event log: tables in a SQLite file or a PostgreSQL database, one class for both, by SQLAlchemy Core.
 
 One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every writing
-transaction checks the token, so that a writer that lost its mark stores nothing more. Another process takes over a
+transaction checks the token, so a writer that lost its mark stores nothing more. Another process takes over a
 mark whose process has ended (on the same machine), or whose heartbeat is `SILENT` seconds old (from another machine,
 or if the system does not list processes).
 
@@ -451,7 +451,10 @@ class EventLog:
         if self._dialect == "sqlite":
             self._run("VACUUM")
             if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-                raise self._error("done, but a reader keeps a copy in the write-ahead file; do it again later")
+                raise self._error(
+                    "the data was removed, but another process that reads the log keeps a copy in SQLite's write-ahead file; "
+                    "run the command again after that process has closed the log"
+                )
 
     def _run(self, statement: str) -> list[Any]:
         """Return the rows of a SQLite statement that runs outside of transactions."""

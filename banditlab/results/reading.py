@@ -55,7 +55,8 @@ def check_format(folder: Path) -> None:
         read_spec(folder)
     elif files.damaged and files.data("runs.json") is None:
         raise UsageError(
-            f"{folder}: spec.toml and runs.json do not match {SUMS}, or are not results; choose another folder with -o"
+            f"{folder}: spec.toml and runs.json do not match {SUMS}, or the folder does not contain banditlab results; "
+            "choose another folder with -o"
         )
 
 

@@ -159,7 +159,7 @@ class Store:
         return {Path(name).stem for name in self.files.names("failed/*.json")}
 
     def comparator_files(self, stream_id: str) -> tuple[str, str]:
-        """Return the names of the files of a stream's weights and of its rows."""
+        """Return two file names: of a stream's comparator weights and of its rows."""
         return f"comparators/{stream_id}.npz", f"comparators/{stream_id}.parquet"
 
     def comparators(self, stream_id: str) -> tuple[Rows, dict[str, Any]]:

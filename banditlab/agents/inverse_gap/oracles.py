@@ -96,12 +96,12 @@ class Oracle(ABC):
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the resolved settings of a second state to duel with the first, or None."""
+        """Return the resolved settings of a second oracle that competes with the first, or None."""
         return None
 
     @staticmethod
     def shared(n_features: int, settings: dict[str, Any]) -> Any:
-        """Return the shared part of the two states of a duel, or None."""
+        """Return the part of the state that two competing oracles share, or None."""
         return None
 
     @staticmethod
@@ -225,7 +225,7 @@ AUTO_GRID_MARGIN = 4.0
 class GridState(NamedTuple):
     """The state: models, where class k has those from :math:`k N` to :math:`k N + N - 1`, and w (K, N), log weights.
 
-    Scratch arrays: z (K N,), Z (N, 2), both (2,).
+    Work arrays: z (K N,), Z (N, 2), both (2,).
     """
 
     models: Models

@@ -36,7 +36,7 @@ class VW(PickledBySettings, PeerAgent):
     r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, with linear models.
 
     Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. Alternatively
-    (`costs`) it is -1 or 0, so that every class begins at the cost of a wrong class; Bietti et al. compare and
+    (`costs`) it is -1 or 0, so every class begins at the cost of a wrong class; Bietti et al. compare and
     recommend this encoding.
 
     Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps in single
@@ -48,7 +48,7 @@ class VW(PickledBySettings, PeerAgent):
     Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. On
     Digits-v0 that leads to 80 % mistakes instead of 41 % in the first 5,000 rounds. Here feature j has the index
     :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The table is large
-    enough, so that no two indices collide.
+    enough, so no two indices collide.
 
     Guarantee: none is claimed here; `bound` returns None.
 

@@ -12,7 +12,7 @@ their hits. With a constant the regression would mainly fit the frequency of hit
 The margin of the ridge expert uses :math:`m = h'x`, :math:`q = x'A^{-1}x` and w virtual labels, which are positive with
 probability :math:`\pi` as for the other experts: :math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`. The factor 4 is the
 slope of the logit at 1/2. At :math:`x = 0`, z is 0. If one model serves two classes, r is 1/2 or -1/2 and
-:math:`z = 4 m / (1 + w q)`, so that exchanging the classes changes the sign.
+:math:`z = 4 m / (1 + w q)`, so exchanging the classes changes the sign.
 
 The type of `linear` determines at compile time which form `read_linear`, `update_linear` and `reset_linear` run.
 """

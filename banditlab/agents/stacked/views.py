@@ -1,4 +1,4 @@
-r"""Inputs of StackCB's experts: linear views and blocks of Fourier features of a context with scaled columns.
+r"""Inputs of StackCB's experts ("views"): the context with scaled columns, and blocks of its Fourier features.
 
 Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
 column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:
@@ -245,7 +245,9 @@ def ranged(scale, x, j):
 
 @inline
 def entries(scale, x, j):
-    """Return the inputs of Fourier blocks for entry x of column j: v and rank, in units of their median distances."""
+    """Return what entry x of column j contributes to Fourier blocks: v and its rank, each divided by its median
+    distance.
+    """
     return standardised(scale, x, j) * scale.whole[PER_MEDIAN], ranked(scale, x, j) * scale.whole[PER_MEDIAN_RANK]
 
 
@@ -284,7 +286,7 @@ def write_linear_views(scale, x, views):
 
 @njit
 def write_changes(scale, x):
-    """Write the nonzero positions of x and their changes of v and ranks into the scratch; return their number."""
+    """Write the nonzero positions of x, and their changes of v and ranks, into `scratch`. Return how many there are."""
     n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
     for j in range(x.shape[0]):
         if x[j] != 0.0:

@@ -4,7 +4,7 @@ Files are sent once to each worker. Failures have these consequences:
 
 * A run ends its process, hangs, or takes all memory: the processes beside the worker identify it (`remote`).
 * A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every
-  task of the worker, so that the runs of a task beyond the limit are played again, one at a time with nothing else in
+  task of the worker, so the runs of a task beyond the limit are played again, one at a time with nothing else in
   the cluster. If a run then loses as many workers again, it is recorded as failed.
 * A worker does not respond for `SILENT` seconds: its tasks are given to others.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
@@ -64,7 +64,7 @@ Arrived = tuple[list[Outcome], Task | None]
 
 @contextlib.contextmanager
 def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
-    """Play on a cluster until the end of the block; then cancel the remaining tasks.
+    """Connect to a cluster until the end of the `with` block; then cancel the remaining tasks.
 
     Parameters
     ----------
@@ -104,7 +104,7 @@ class Sent:
 
 
 class Cluster:
-    """An executor that plays tasks on the workers of a Dask cluster; see `on_cluster`."""
+    """An executor that runs tasks on the workers of a Dask cluster; see `on_cluster`."""
 
     def __init__(self, client: Any, name: str, store: Store, patience: float) -> None:
         self.client, self.name, self.store, self.patience = client, name, store, patience
@@ -136,7 +136,7 @@ class Cluster:
         return ClusterState(len(self.heartbeats.keys() - self.silent), len(self.sent))
 
     def completed(self) -> Iterator[Arrived]:
-        """Play the tasks and yield outcomes as they arrive.
+        """Run the tasks and yield outcomes as they arrive.
 
         Raises
         ------

@@ -43,7 +43,7 @@ class Files(WorkerPlugin):
 
 
 def played(expected: dict[str, str], parcel: bytes) -> Played:
-    """Play a task.
+    """Run a task.
 
     Parameters
     ----------

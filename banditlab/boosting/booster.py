@@ -118,7 +118,7 @@ class Booster(RoundLabelAgent):
 
     @abstractmethod
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
-        """Return the distribution (K,) to play from and the payload (payload_size,), both new arrays."""
+        """Return two new arrays: the distribution (K,) of the action, and the data for the update (payload_size,)."""
 
     @abstractmethod
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:

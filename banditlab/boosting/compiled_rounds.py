@@ -124,7 +124,8 @@ def draw_ties(forest, scratch):
 
 @njit
 def follow(scratch, mistakes):
-    r"""Write each expert's label :math:`\arg\max_l s^i_l` into the payload, and hedge's mix of them into p.
+    r"""Write each expert's label :math:`\arg\max_l s^i_l` into `payload`, and their mixture with Hedge's weights into
+    p.
 
     These are lines 8 and 10 of Algorithm 2.
     """
@@ -173,7 +174,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Write the input of `absorb` beside the payload: the terms of label y, and the rule's stored votes."""
+    """Restore the input of `absorb` that the payload does not store: the terms of label y, and the rule's votes."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain

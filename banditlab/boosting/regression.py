@@ -183,8 +183,8 @@ STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:
-    r"""Predict votes from votes s and a weak prediction l by Algorithm 3, which competes with the best :math:`s +
-    \alpha e_l`.
+    r"""Predict votes from votes s and a weak prediction l by Algorithm 3. It competes with the best
+    :math:`s + \alpha e_l`.
 
     An object has N copies of the algorithm.
 

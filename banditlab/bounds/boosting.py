@@ -91,8 +91,8 @@ def olm_plus_weak_learners(
     printed=r"a rate, $O((\ln T)^2)$; $\text{clip} = \ln T$, $e^2/T$ for the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
-    r"""Return the regret bound of the boosting regression over :math:`\alpha` in [-2, 2]. It is that of the forecaster
-    plus :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
+    r"""Return the boosting regression's regret bound over :math:`\alpha` in [-2, 2]. It is the forecaster's bound plus
+    :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
     """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 

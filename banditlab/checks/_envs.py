@@ -1,4 +1,4 @@
-"""Checks of an environment: Gymnasium's interface, the hidden label, and one stream for every way of playing."""
+"""Checks of an environment: Gymnasium's interface, the hidden label, and the same stream however it is run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The small problem on which players are checked, and the loops in which the checks play them."""
+"""The small problem on which players are checked, and the loops in which the checks run them."""
 
 from __future__ import annotations
 

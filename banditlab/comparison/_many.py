@@ -27,7 +27,7 @@ OF_ALL = ("passes", "rounds", "repetitions", "agents", "out", "feedback", "chang
 
 
 class Comparisons(NamedTuple):
-    """A comparison over many tables that is ready to be played."""
+    """A comparison over many tables that is ready to run."""
 
     spec: Spec
     faults: list[str]
@@ -148,8 +148,8 @@ def prepared_many(
 ) -> Comparisons:
     """Return the spec of a comparison over many tables, and lines about them.
 
-    An agent plays if it would play in the comparison of each table alone. There are no comparators, and a run takes
-    `passes` over the rows, at most `rounds`.
+    An agent takes part if it would take part in the comparison of each table alone. There are no comparators, and a run
+    takes `passes` over the rows, at most `rounds`.
 
     Parameters
     ----------

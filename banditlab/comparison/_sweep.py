@@ -1,4 +1,4 @@
-"""The sweep of a comparison, and `compare`, which plays it and reads the results."""
+"""The sweep of a comparison, and `compare`, which runs it and reads the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = "banditlab/Table-v0"
 
 
 class Comparison(NamedTuple):
-    """A comparison that is ready to be played, with lines about its table and its agents."""
+    """A comparison that is ready to run, with lines about its table and its agents."""
 
     spec: Spec
     survey: Survey | None

@@ -129,7 +129,7 @@ def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Wh
 
 
 def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
-    """Return the delays (n,) of a kind at the uniforms u (n,), or those of a given column."""
+    """Return the delays (n,) that a rule draws with the uniforms u (n,), or the given column of delays."""
     if isinstance(kind, int):
         return np.full(len(u), kind)
     if given is not None:

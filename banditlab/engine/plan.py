@@ -254,7 +254,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """The properties of an environment that a plan needs; those of labs and plug-ins are inspected in another process."""
+    """What a plan needs to know of an environment. For a lab or a plug-in it is found in another process."""
 
     problem: Problem
     sparse: bool

@@ -1,4 +1,4 @@
-"""Playing one run: the Gymnasium loop for everything, and compiled blocks if environment and player allow them.
+"""Execution of one run: by the Gymnasium loop, or in compiled blocks if the environment and the player allow them.
 
 Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so a run of any length
 needs the memory of one block.
@@ -382,7 +382,7 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 
 
 class _LateSteps:
-    """An agent played step by step: its rounds are stored in a queue, ordered by arrival and then by round."""
+    """An agent whose rounds are run one by one, with a queue of its rounds, ordered by arrival and then by round."""
 
     def __init__(self, agent: Any, schedule: Schedule) -> None:
         self.agent, self.schedule = agent, schedule

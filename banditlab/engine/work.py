@@ -1,4 +1,6 @@
-"""The work of a worker: build from descriptions, play, store results; a failure is recorded and does not end the sweep."""
+"""The work of a worker: build environments and players from descriptions, execute runs, store results; a failure is
+recorded and does not end the sweep.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A sweep's tasks in processes with one task each, so a run that kills or hangs its process can be identified.
 
-If a task of several runs is lost, its stored runs count, and each of the others is played again as a separate task.
+If a task of several runs is lost, its stored runs count, and each of the others is run again as a separate task.
 Only a run that was alone in its process is recorded as failed.
 """
 

@@ -52,7 +52,7 @@ def predict_kernel(state, x, z):
 
 @njit
 def note_doubt(state, x, shrink):
-    r"""Add a bound on the effect of rounding and of the projection's tolerance on the certificate in a round.
+    r"""Add a bound on how much a round's rounding, and its projection's tolerance, may change the certificate.
 
     g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
     `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by

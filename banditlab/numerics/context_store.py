@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
     @classmethod
     def of(cls, X: NDArray[np.float64]) -> Stored:
-        """Return the rows of X (capacity, d), as wide as the fullest."""
+        """Return the rows of X (capacity, d), each with room for as many entries as the row with most nonzero ones."""
         stored = cls.empty(len(X), int(np.count_nonzero(X, axis=1).max(initial=1)))
         for i, x in enumerate(X):
             places = np.flatnonzero(x)

@@ -84,7 +84,7 @@ far.
 
 
 class Scratch(NamedTuple):
-    r"""Work arrays of one solve; rows are padded as those of `Programme`.
+    r"""Work arrays of one solve; rows are padded as in `Programme`.
 
     V (STEPS + 1, K, d) is the Lanczos basis. alpha and beta (STEPS + 1,) are the diagonal and the side diagonal of T. y
     (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients. x,
@@ -194,8 +194,7 @@ def add(qp, i, x, weight, step):
 def add_to_class(qp, i, weight):
     r"""Add :math:`\text{weight}\, x x'` to :math:`C_i` for the x in `scratch.x`, and update :math:`N_i`.
 
-    The vector :math:`u = N_i x` is written to `scratch.mu`. Returns f, where the new :math:`N_i` is :math:`N_i - f u
-    u'`.
+    The vector :math:`u = N_i x` is written to `scratch.mu`. Returns f; the new :math:`N_i` is :math:`N_i - f u u'`.
     """
     own, u = qp.scratch.x, qp.scratch.mu
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)

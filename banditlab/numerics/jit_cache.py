@@ -56,7 +56,8 @@ class EntryFiles:
         return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Write an entry over a file with the same key, of other sources or of another numba, or into a free slot.
+        """Write an entry to a free slot, or over a file with the same key that other sources or another numba version
+        wrote.
 
         If no slot is free, the last slot is overwritten. On a full or read-only disk nothing is stored, which only
         costs time.

@@ -111,7 +111,7 @@ def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
 
 @inline
 def arrival(rules, draws, t, now, hit, action, too_late):
-    """Return the round at whose end the bit of round `now`, the t-th of the block, is learnt, and the bit.
+    """Return the round at whose end the agent updates on the bit of round `now` (the t-th of the block), and the bit.
 
     That round is beyond the run for a bit that never comes. An answer after the timeout adds to `too_late` (1,).
     """

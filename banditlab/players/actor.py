@@ -43,7 +43,7 @@ class Trace(NamedTuple):
         return cls(np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n), np.empty(n, np.bool_))
 
     def part(self, rounds: slice) -> Trace:
-        """Return the trace of some of the rounds, as views."""
+        """Return the trace of some of the rounds, without a copy."""
         return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
 
     def of_length(self, n: int) -> Trace:

@@ -355,7 +355,7 @@ class EventLog:
                     yield event, bool(bits[event.seq])
 
     def count(self) -> tuple[int, int]:
-        """Return the number of decisions, and of those that `answered` yields."""
+        """Return two counts: of all decisions, and of the decisions that `answered` yields."""
         kept = sa.func.count(ANSWERS.c.seq).filter(EVENTS.c.generation != ev.NEVER)
         pairs = EVENTS.outerjoin(ANSWERS, ANSWERS.c.decision == EVENTS.c.seq)
         query = sa.select(sa.func.count(), kept).select_from(pairs).where(EVENTS.c.kind == ev.DECIDED)

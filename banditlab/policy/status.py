@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Plays(NamedTuple):
-    """The number of times a class was played, and the sum of its probabilities."""
+    """How often a class was chosen, and the sum of its probabilities."""
 
     name: Name
     plays: int

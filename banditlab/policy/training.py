@@ -1,4 +1,4 @@
-"""Training of a policy: an agent plays the rows of a table once, as bandit rounds."""
+"""Training of a policy: an agent runs once over the rows of a table, as bandit rounds."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def effective_members(state: State) -> float:
 
 
 def resolution(state: State, deviation: float) -> float:
-    """Return the posterior's least standard deviation along an axis of the grid, in units of the spacing."""
+    """Return the posterior's standard deviation divided by the grid's spacing, for the axis where this is least."""
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
     # The posterior's variance along each coordinate.

@@ -233,10 +233,10 @@ class VW(PickledBySettings, PeerAgent):
 
 
 def _known(own: bytes, model: bytes) -> bytes:
-    """Return a model file whose head equals that of a new learner with these settings, or raise a UsageError.
+    """Return a model file whose header equals that of a new learner with these settings, or raise a UsageError.
 
     Vowpal Wabbit reads options (which may name other files) and indices of weights from the file without a check. After
-    the head the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.
+    the header the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.
     """
     if len(own) < PLACES or not own.startswith(b"\x07\x00\x00\x00"):
         raise UsageError("this version of Vowpal Wabbit writes model files that banditlab cannot check")

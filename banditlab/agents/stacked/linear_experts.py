@@ -1,4 +1,4 @@
-r"""The linear experts of StackCB: two AIOLI experts on each of two views, and a ridge expert.
+r"""The linear experts of StackCB: two AIOLI experts on each of two scalings of the context (views), and a ridge expert.
 
 The matrices are whole or diagonal. Whole matrices are an `experts.Bank`, whose fifth expert is the ridge expert on the
 centred view. Diagonals have no ridge expert. There the two experts of a view are one row of models: M models with
@@ -99,8 +99,8 @@ def _update_diagonals(linear, views, size, k, y, z, fresh, lifted, middle, penal
 
 @njit
 def update_view(inverses, x, k, y, z, fresh, lifted):
-    """Update model k of both experts of a view x with the outcome y; z (2,) has the margins, which are written if
-    fresh.
+    """Update model k of both experts whose input is x with the outcome y. z (2,) has the margins, written here if
+    `fresh`.
     """
     apart = inverses.H.shape[0] // 2
     for i in range(2):

@@ -314,7 +314,7 @@ def turns_of(scale, W, group, kind, n):
 
 @inline
 def put_features(turns, g, size, views, start):
-    """Write the cosines and sines of group g of a block, whose view begins at `start`."""
+    """Write the cosines and sines of group g of a Fourier block, whose features begin at index `start` of `views`."""
     views, norm, groups = borrow(views), 1.0 / math.sqrt(0.5 * size), size // (2 * WIDTH)
     t = turn_fraction(turns)
     put(views, start + WIDTH * g, cosine(t) * norm)

@@ -117,8 +117,8 @@ class Simulated(WeakLearner):
 
 
 def _normalized(y: int, K: int, costs: Floats | None) -> Floats:
-    """Return the cost (K,) of each prediction minus that of y, normalised to sum 1, or all 0 if no prediction costs
-    more.
+    """Return each prediction's cost minus the cost of y (K,), divided by the sum of these differences, or zeros if that
+    is 0.
     """
     row = np.ones(K) if costs is None else np.maximum(costs[y] - costs[y, y], 0.0)
     row[y] = 0.0

@@ -73,7 +73,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
     store
         The results folder, which only this process writes.
     patience
-        Seconds without a response of the scheduler, or without a worker that plays, after which the sweep ends.
+        Seconds without a response of the scheduler, or without a worker that runs tasks, after which the sweep ends.
 
     Raises
     ------
@@ -141,7 +141,7 @@ class Cluster:
         Raises
         ------
         ClusterError
-            The scheduler is lost, no worker plays, or a worker cannot play. Finished runs are stored.
+            The scheduler is lost, no worker runs tasks, or a worker cannot run them. Finished runs are stored.
         """
         try:
             while self.queue or self.sent or self.suspects:
@@ -303,7 +303,7 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------------------- receiving
 
     def _received(self, future: Any) -> Iterator[Arrived]:
-        """Store a task's results, or play the task again if there are none."""
+        """Store a task's results, or run the task again if there are none."""
         sent = self.sent.pop(future.key)
         if future.status not in ("error", "cancelled"):
             try:

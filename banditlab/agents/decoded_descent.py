@@ -29,7 +29,7 @@ class State(NamedTuple):
     r"""The state: V (K, d), which is W up to a scale, and the work arrays z, r (K,).
 
     step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. squares (1,) is :math:`\sum \|g\|_F^2`. W is
-    `norm.scale[0]` times V, in a ball of infinite radius. decoding is the index in DECODINGS.
+    `norm.scale[0]` times V, in a ball of infinite radius. `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -136,9 +136,9 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1]; norm_bound, step or step_scale is not above 0; the decoding is unknown; `gamma = 0`
-        with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or with a
-        delay; or a delay that is not a whole number from 0 on.
+        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown;
+        `gamma = 0` with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or
+        with a delay; or a delay that is not a whole number from 0 on.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

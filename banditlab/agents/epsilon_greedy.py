@@ -111,7 +111,7 @@ class EpsilonGreedy(KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], or learning_rate is not above 0.
+        `gamma` is outside [0, 1], or `learning_rate` is not above 0.
 
     References
     ----------

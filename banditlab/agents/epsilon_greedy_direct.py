@@ -99,7 +99,7 @@ class EpsilonGreedyDirect(KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1] or an unknown word, or learning_rate is not above 0.
+        `gamma` is outside [0, 1] or an unknown word, or `learning_rate` is not above 0.
 
     References
     ----------

@@ -26,7 +26,7 @@ from banditlab.validation import number, one_of, positive
 class State(NamedTuple):
     """The state: V (K, d), which is W up to a scale; work arrays z, r (K,); step (1,).
 
-    W is `norm.scale[0]` times V. decoding is the index in DECODINGS.
+    W is `norm.scale[0]` times V. `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -110,7 +110,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     Raises
     ------
     UsageError
-        norm_bound or step is not above 0, or the decoding is unknown.
+        `norm_bound` or `step` is not above 0, or the decoding is unknown.
 
     References
     ----------

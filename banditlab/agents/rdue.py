@@ -30,7 +30,7 @@ class State(NamedTuple):
 
     scale and floor determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where squares is
     :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
-    the index in DECODINGS.
+    the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -136,7 +136,8 @@ class RDUE(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], norm_bound or step_scale is not above 0, or decoding, step or project is unknown.
+        `gamma` is outside [0, 1], `norm_bound` or `step_scale` is not above 0, or `decoding`, `step` or `project` is
+        unknown.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

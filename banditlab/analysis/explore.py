@@ -68,7 +68,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve in the form that the script draws: its values divided by `per`, in percent if `per` is an array."""
+    """Return a curve in the form that the script draws: values divided by `per`, in percent if `per` is an array."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,

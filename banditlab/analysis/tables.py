@@ -75,7 +75,7 @@ class Results:
     out
         The folder.
     spec
-        The text of spec.toml.
+        The text of `spec.toml`.
     runs
         One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
         within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).

@@ -95,7 +95,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V in the form of trees, labels y, uniforms U (n, 2); action, correct, p_true (n,) are written."""
+    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); the other arrays are written."""
 
     V: Floats
     y: NDArray[np.int64]
@@ -240,12 +240,12 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 class Steps(NamedTuple):
     r"""A rule's kernels, and the class of its work arrays with the input of `adapt`.
 
-    begin(rule, scratch) writes the mass at :math:`s^0`, and the input of `adapt` there costs(rule, scratch, i, C)
-    writes learner i's costs into C (K, K) step(rule, scratch, i, l, S) writes :math:`s^{i+1}` into `S[i]`, and `mass`,
-    `before`, `after` into scratch adapt(rule, scratch, i, l, y, root, S) updates with the label y; root is
-    :math:`\sqrt{\text{rounds}}` recall(rule, scratch, i, l, s) restores the input of `adapt` in `scratch.own` from the
-    stored votes,
-                                           where s is :math:`s^i`
+    * `begin(rule, scratch)` writes the mass at :math:`s^0`, and the input of `adapt` there;
+    * `costs(rule, scratch, i, C)` writes learner i's costs into C (K, K);
+    * `step(rule, scratch, i, l, S)` writes :math:`s^{i+1}` into `S[i]`, and `mass`, `before`, `after` into `scratch`;
+    * `adapt(rule, scratch, i, l, y, root, S)` updates with the label y; root is :math:`\sqrt{\text{rounds}}`;
+    * `recall(rule, scratch, i, l, s)` restores the input of `adapt` in `scratch.own` from the stored votes, where s is
+      :math:`s^i`.
     """
 
     own: Any

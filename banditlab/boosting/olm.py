@@ -50,7 +50,7 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) has the decrease of the steps with i. loss and how are codes. in_odds says whether costs are stored as
+    falls (N,) has the decrease of the steps with i. loss and how are codes. `in_odds` says whether costs are stored as
     odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
     :math:`\pm \text{limit}`.
     """

@@ -183,8 +183,8 @@ class AdaOVA(AdaBoostOLM):
 
     Parameters
     ----------
-    See AdaBoost.OLM: n_learners (with K binary weak learners each, of equal tuning if there is a tuning_seed),
-    weak_learner, loss, derivative, weight_scale, tuning_seed and weak_settings.
+    See AdaBoost.OLM: `n_learners` (with K binary weak learners each, of equal tuning if there is a `tuning_seed`),
+    `weak_learner`, `loss`, `derivative`, `weight_scale`, `tuning_seed` and `weak_settings`.
 
     Raises
     ------

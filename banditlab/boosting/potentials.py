@@ -152,7 +152,7 @@ class Potentials(ABC):
     Raises
     ------
     UsageError
-        n_votes is below 0.
+        `n_votes` is below 0.
     """
 
     ahead: ClassVar[int] = 0
@@ -171,7 +171,7 @@ class Potentials(ABC):
         Raises
         ------
         UsageError
-            m is below 0 or above n_votes + ahead.
+            m is below 0 or above `n_votes + ahead`.
         """
 
     @abstractmethod
@@ -311,7 +311,7 @@ class DrawnPotentials(Potentials):
     Raises
     ------
     UsageError
-        n_votes is below 0, or draws is below 1.
+        `n_votes` is below 0, or draws is below 1.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:

@@ -210,7 +210,7 @@ class RememberedPotentials(DrawnPotentials):
     Raises
     ------
     UsageError
-        n_votes is below 0 or above 1,000, or draws is below 1.
+        `n_votes` is below 0 or above 1,000, or draws is below 1.
     """
 
     ahead: ClassVar[int] = 1

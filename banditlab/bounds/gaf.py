@@ -186,7 +186,7 @@ def gaf_theorem_1(
     r"""Return the regret bound of GAF for a mixable loss. It is
     :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2 \lambda))`.
 
-    margin_bound is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
+    `margin_bound` is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
     smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the smallest value that the
     theorem allows; NaN below it.
     """

@@ -102,7 +102,7 @@ def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pa
 
 
 def _seen(objective: Objective, model: Objective, W: Floats, B: float) -> Point:
-    """Return W with its loss, gradient and gap over all contexts, and its logits and softmax over the model's contexts."""
+    """Return W with its loss, gradient and gap over all contexts, and logits and softmax over the model's contexts."""
     loss, G = objective.evaluate(W)
     Z = model.logits(W)
     return Point(W, Z, model.forecast(Z)[1], loss, G, frank_wolfe_gap(W, G, B))

@@ -1,4 +1,4 @@
-"""The agents of a comparison: a given selection, or by default the practical ones and a theoretical one for reference."""
+"""The agents of a comparison: a given selection, or by default the practical agents and a theoretical one."""
 
 from __future__ import annotations
 

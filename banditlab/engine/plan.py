@@ -181,7 +181,7 @@ class Plan:
         return sorted({*map(float, self.spec.norm_bounds), *own})
 
     def record(self) -> dict[str, Any]:
-        """Return the content of runs.json."""
+        """Return the content of `runs.json`."""
         return {
             "runs": [run.run_id for run in self.runs],
             "streams": sorted({run.stream_id for run in self.runs}),

@@ -69,7 +69,7 @@ class Played:
     expected_mistakes
         Sum of :math:`1 - p_t(y_t)`, with :math:`p_t` the distribution from which the action was drawn.
     mistakes_variance
-        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus expected_mistakes if actions are drawn
+        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus `expected_mistakes` if actions are drawn
         from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
@@ -142,7 +142,7 @@ class _Score:
         self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
-        """Add rounds; `loss` is their log loss if it was computed without p_true, which underflows at 745 nats."""
+        """Add rounds; `loss` is their log loss if it was computed without `p_true`, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, trace.action, new)

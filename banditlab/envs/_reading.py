@@ -145,7 +145,7 @@ def is_one_of(value: object, na_values: tuple[str, ...]) -> bool:
 
 
 def without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
-    """Return a table in which entries equal to one of these strings, or to the number that it represents, are missing."""
+    """Return a table without the entries that equal one of these strings, or the number that it represents."""
     import pandas as pd
 
     frame = frame.copy(deep=False)

@@ -97,7 +97,7 @@ class Aggregating(Forecaster):
     :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
     * "quadrature", for :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform
-      on :math:`[-2 B, 2 B]` (AIOLI's margin_bound; two independent uniform rows would make it triangular) and is
+      on :math:`[-2 B, 2 B]` (AIOLI's `margin_bound`; two independent uniform rows would make it triangular) and is
       integrated by Gauss-Legendre nodes.
     * "net": N matrices are drawn once from :math:`P_1`, and their weights are exact from then on.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.

@@ -174,7 +174,9 @@ def farthest(step, X, d):
 
 @njit
 def damped_step(state, X, C, lam, value):
-    """Take the Newton step in state.g, cut and halved until F decreases enough; return (F, the step's largest entry)."""
+    """Take the Newton step in `state.g`, cut and halved until F decreases enough; return F and the step's largest
+    entry.
+    """
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0

@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 @njit
 def forecast_at(state, x, z):
-    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in state.blocks."""
+    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in `state.blocks`."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]
@@ -78,9 +78,9 @@ predict_kernel, predict_many_kernel = prediction_kernels(forecast_at, __name__)
 
 @njit
 def implicit_step(state, y):
-    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into state.step.
+    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into `state.step`.
 
-    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to state.u.
+    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to `state.u`.
     Returns the root's residual and :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, the increase of the
     minimum of the sum of surrogates.
     """

@@ -28,7 +28,9 @@ KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
 
 
 class State(NamedTuple):
-    """AIOLI's quadratic in the kernel's space; curvature is c, virtual_weight is w, spent (1,) the certificate's sum."""
+    """AIOLI's quadratic in the kernel's space. `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the
+    certificate's sum.
+    """
 
     dual: Dual
     curvature: float

@@ -22,7 +22,7 @@ from banditlab.validation import positive, resolve
 class State(NamedTuple):
     r"""The state: V (K, d), which is W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
 
-    t (1,) is the number of updates, norm_bound is B, step is :math:`\eta_1`, and spent (1,) is
+    t (1,) is the number of updates, `norm_bound` is B, `step` is :math:`\eta_1`, and `spent` (1,) is
     :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are work arrays.
     """
 
@@ -95,7 +95,7 @@ class OGD(KernelForecaster):
     Raises
     ------
     UsageError
-        norm_bound or step is not above 0.
+        `norm_bound` or `step` is not above 0.
 
     References
     ----------

@@ -144,7 +144,7 @@ class ONS(KernelForecaster):
         :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`, with
         :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
-        "ball", or "none" for the variant without projection, in which norm_bound matters only to the two "theory"
+        "ball", or "none" for the variant without projection, in which `norm_bound` matters only to the two "theory"
         words.
 
     Raises

@@ -81,7 +81,7 @@ def predict_many_at(state, X, Z):
 
 
 def prediction_kernels(forecast_at: Callable[..., Any], owner: str) -> list[Any]:
-    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in state.blocks."""
+    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in `state.blocks`."""
     return [bind(predict_at, owner, forecast_at=forecast_at), bind(predict_many_at, owner, forecast_at=forecast_at)]
 
 

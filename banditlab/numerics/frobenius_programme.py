@@ -216,7 +216,7 @@ def add_to_sum(qp, f):
 
 @njit
 def inverse(C, nu, A, N):
-    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is a work array. Zeros in front of C remain zero."""
+    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is a work array. Zeros before C stay zero."""
     D = A.shape[0]
     unpack(C, A)
     # A 1 on the diagonal of the padding, so that there is an inverse; 0 again in the end.

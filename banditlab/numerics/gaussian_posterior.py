@@ -281,7 +281,7 @@ def cross_covariance(post):
 @njit
 def implicit_logits(post, w, y):
     r"""Write the root z of :math:`z = z_0 - w \Sigma (s(z) - e_y)` into z, and :math:`\mathrm{softmax}(z)` into
-    root.s."""
+    `root.s`."""
     law, scratch = post.law, post.scratch
     g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]

@@ -259,7 +259,8 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""Add c H to A at the context and the root of At, V, root.s and root.a; leave the factor of the core in root.L.
+    r"""Add c H to A at the context and the root of At, V, `root.s` and `root.a`; leave the factor of the core in
+    `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
     This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with

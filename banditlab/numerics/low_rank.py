@@ -159,7 +159,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) in any form, and x (D,); `scratch` (D,) is a work array."""
+    """Add :math:`P_i x` to out (D,), with :math:`P_i` as P (S,) in any form. `scratch` (D,) is a work array."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -296,7 +296,9 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into low.gram, if some matrix needs them."""
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, if some matrix needs
+    them.
+    """
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE

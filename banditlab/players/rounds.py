@@ -106,7 +106,7 @@ def play_rounds_late(
 
 
 def forecast_rounds(state, X, y, z, logits):
-    """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
+    """Forecast one block with the labels revealed: `update_kernel` writes the logits it predicted with into z (K,)."""
     state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)

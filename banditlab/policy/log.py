@@ -452,8 +452,8 @@ class EventLog:
             self._run("VACUUM")
             if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
                 raise self._error(
-                    "the data was removed, but another process that reads the log keeps a copy in SQLite's write-ahead file; "
-                    "run the command again after that process has closed the log"
+                    "the data was removed, but another process that reads the log keeps a copy in SQLite's write-ahead "
+                    "file; run the command again after that process has closed the log"
                 )
 
     def _run(self, statement: str) -> list[Any]:

@@ -240,7 +240,7 @@ class Policy:
 
     @classmethod
     def resume(cls, log: str | os.PathLike[str]) -> Self:
-        """Restore a policy from its log alone, in its state after the last event. Raises the errors that `open` raises."""
+        """Restore a policy from its log alone, in its state after the last event; raise the errors of `open`."""
         from banditlab.policy.log import EventLog
 
         EventLog(os.fspath(log), write=False).close()  # none is made where there is none

@@ -173,7 +173,7 @@ class Store:
     # ----------------------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> None:
-        """Collect all shards in results.parquet and descriptions.parquet, where each run counts once."""
+        """Collect all shards in `results.parquet` and `descriptions.parquet`, where each run counts once."""
         with self.lock():
             shards = {name: data for name in self.files.names(SHARDS) if (data := self.files.data(name)) is not None}
             if shards:

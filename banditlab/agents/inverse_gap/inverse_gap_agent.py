@@ -182,18 +182,18 @@ class InverseGapAgent(KernelAgent):
       explores.
     * "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entry by entry, where :math:`G_i` is the sum
       of :math:`(g x)^2` (AdaGrad).
-    * "b-grid": each class has grid_size AIOLI models with
+    * "b-grid": each class has `grid_size` AIOLI models with
       :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}` and :math:`\lambda = 1 / B_j^2`. They are mixed
       with weights :math:`\exp(-\text{loss})`, where loss is a model's log loss so far.
 
     "aioli" has two sets of models that compete (a "duel"); the second has `challenger` times the :math:`\lambda` of the
     first. Both are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the
     best classes differ is a point for the set whose best class was right. A lead of more than
-    :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates the class j with the largest
-    :math:`z_j` except the played one with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no
-    half-space separates. It is biased, because the hits of j in such rounds are not observed, hence the duel.
+    :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates the class j with the
+    largest :math:`z_j`, except the chosen class, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes
+    that no half-space separates. It is biased, because the hits of j in such rounds are not observed, hence the duel.
 
-    second_order selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
+    `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
     :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update changes :math:`B_i` as
     it would change the block in Q of a full :math:`P_i`. It adds to :math:`1/p_i` the mean of the update of :math:`A_i`
@@ -209,7 +209,7 @@ class InverseGapAgent(KernelAgent):
     "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores :math:`K (d + m^2 / 2)`
     numbers per set and :math:`3 m d` for the sketch.
 
-    Cost of the other oracles: "b-grid" takes grid_size times a single set; "logistic" takes :math:`O(K d)`.
+    Cost of the other oracles: "b-grid" takes `grid_size` times a single set; "logistic" takes :math:`O(K d)`.
 
     Parameters
     ----------
@@ -388,7 +388,7 @@ class InverseGapAgent(KernelAgent):
 
 
 def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
-    """Return the oracle class for these two settings; second_order applies to "aioli"."""
+    """Return the oracle class for these two settings; `second_order` applies to "aioli"."""
     return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
 
 

@@ -276,7 +276,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound (:math:`B_1`), grid_size and grid_ratio as numbers; curvature may stay a word.
+        """Return `norm_bound` (:math:`B_1`), `grid_size` and `grid_ratio` as numbers; `curvature` may remain a word.
 
         Each model resolves the word with its own norm bound.
         """
@@ -297,7 +297,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return grid_size, or 1 if it is invalid; the constructor rejects it then."""
+        """Return `grid_size`, or 1 if it is invalid; the constructor rejects it then."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 

@@ -25,7 +25,7 @@ class State(NamedTuple):
     r"""The members M (N, K, d) and their log weights w (N,).
 
     :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,) is described in `tempered`. Z
-    (N, K) and qbar (K,) are work arrays. decoding is the index in DECODINGS.
+    (N, K) and qbar (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     M: Floats

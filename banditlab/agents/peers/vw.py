@@ -55,7 +55,7 @@ class VW(PickledBySettings, PeerAgent):
     Cost: :math:`O(K d)` per round, and parsing; 50 to 80 µs per round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, with 16 bytes per weight.
 
-    Saving: Vowpal Wabbit's model file stores the state. With cost_type "mtr" and an exploration other than "bag" and
+    Saving: Vowpal Wabbit's model file stores the state. With `cost_type` "mtr" and an exploration other than "bag" and
     "cover", a restored run continues exactly. With other settings it would not, and `save` and pickling raise an error.
 
     Parameters

@@ -57,16 +57,16 @@ class LinUCB(RidgeAgent):
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes
-        (`numerics.sketched_inverses`). While contexts span at most sketch_size directions, "sketch" equals "full" up to
-        rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
+        (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
+        to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
         m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 
     Raises
     ------
     UsageError
-        confidence is below 0, regularization is not above 0 or an unknown word, second_order is unknown, or sketch_size
-        is below 1 or given without a sketch.
+        `confidence` is below 0, `regularization` is not above 0 or an unknown word, `second_order` is unknown, or
+        `sketch_size` is below 1 or given without a sketch.
 
     References
     ----------

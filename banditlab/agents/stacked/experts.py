@@ -93,7 +93,7 @@ def reset_bank(bank):
 def read_expert(bank, e, view, m, q, share, shared_q):
     """Write :math:`m_k = h_k'x` of expert e at its view x into m (K,), and :math:`q_k` into q (K,).
 
-    :math:`q_k` is :math:`x'P_k x`, or shared_q (K,) if `share`.
+    :math:`q_k` is :math:`x'P_k x`, or `shared_q` (K,) if `share`.
     """
     if share:
         pad(view, bank.point.x)
@@ -109,8 +109,8 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
     r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
 
-    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses shared_q, or the expert's
-    own q if shared_q is negative.
+    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses `shared_q`, or the expert's
+    own q if `shared_q` is negative.
     """
     own, v = bank.point.x, bank.v
     pad(view, own)

@@ -105,7 +105,7 @@ class State(NamedTuple):
     """The state: `linear` and `fourier`, the experts, with M models each; W, the Fourier frequencies; and the arrays
     below.
 
-    by_rank (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
+    `by_rank` (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
     model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
     the memory, the rounds since G was 0, the rebuilds, and the changes. G (1,) is the detector's statistic. settings
     (2,) has :math:`g_n / n^{1/4}` and the G at which a change is detected. hits (1,) is the recent share of hits.
@@ -439,7 +439,7 @@ class StackCB(KernelAgent):
     Raises
     ------
     UsageError
-        A setting is out of its range, or second_order is unknown.
+        A setting is out of its range, or `second_order` is unknown.
 
     References
     ----------

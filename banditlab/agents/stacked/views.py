@@ -50,11 +50,12 @@ LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
 
 
 class Scale(NamedTuple):
-    """The scale: mean, per_sd, low and per_range (d,), which are centres and inverse spreads, 0 for constant columns.
+    """The scale of each column (d,): centres `mean` and `low`, and inverse spreads `per_sd` and `per_range`, 0 if
+    constant.
 
-    quantiles (d, QUANTILES) belong to every column; mean_rank and per_sd_rank (d,) to the ranks among them. whole (4,)
-    has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and of
-    r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
+    quantiles (d, QUANTILES) belong to every column; `mean_rank` and `per_sd_rank` (d,) to the ranks among them. whole
+    (4,) has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and
+    of r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
     Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v and ranks; column (N,) for a
     memory of N contexts; distances (PAIRS,).
     """

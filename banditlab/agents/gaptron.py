@@ -157,7 +157,8 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(InFrobeniusBall, KernelAgent):
-    r"""Randomise exactly as much as the gap between the surrogate loss and the mistake rate allows.
+    r"""Gradient descent on a surrogate loss, with actions as random as the gap between this loss and the mistake rate
+    allows.
 
     Problem: bandit multiclass, adversarial stream. The losses use the margin :math:`m = z_y - \max_{k \ne y} z_k` of
     the label at :math:`z = W x`:

@@ -68,7 +68,7 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Descend the logistic loss and play greedily, with the randomness that the surrogate gap allows.
+    r"""Gradient descent on the logistic loss, with actions as random as the surrogate gap allows.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
     a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under full

@@ -46,7 +46,7 @@ class Columns:
         self.data.setdefault(name, []).append(value)
 
     def add_name(self, name: str, text: str) -> None:
-        """Add a text to a column, as its index."""
+        """Add a string to a column, as its index in `names`."""
         numbers, names = self.numbers.setdefault(name, {}), self.names.setdefault(name, [])
         if text not in numbers:
             numbers[text] = len(names)

@@ -110,7 +110,7 @@ def _free_number(label: str, taken: Container[int]) -> int:
 
 
 def _style(number: int) -> Style:
-    """Return the style of a number: a colour, with another dash from the ninth on, and with another marker."""
+    """Return the style of the player with this number: the colours repeat after eight players, with another dash."""
     n, rows = len(COLOURS), number // len(COLOURS)
     marker = (number + 3 * rows + rows // len(DASHES)) % len(MARKERS)
     return Style(COLOURS[number % n], DASHES[rows % len(DASHES)], MARKERS[marker])

@@ -158,7 +158,9 @@ class EventLog:
             raise self._error(f"damaged ({damage[0][0]}){ev.RESTORE}")
 
     def _check_answers(self) -> None:
-        """Raise a LogError if the table of answers disagrees with the events: a decision might be answered twice."""
+        """Raise a LogError if the table of feedback disagrees with the events: a decision might then get feedback
+        twice.
+        """
         pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
         of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind.in_((ev.ANSWERED, ev.CLOSED))).subquery()
         counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
@@ -298,7 +300,7 @@ class EventLog:
         return None
 
     def first_open(self, after: int) -> Any:
-        """Return the first unanswered decision after a place, or None."""
+        """Return the first decision without feedback after a place, or None."""
         answered = sa.exists().where(ANSWERS.c.decision == EVENTS.c.seq)
         return next(iter(self._found((EVENTS.c.seq > after) & (EVENTS.c.kind == ev.DECIDED) & ~answered, 1)), None)
 

@@ -362,7 +362,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 
 
 def pair(one: Any) -> tuple[str, Any]:
-    """Return id and bit of one answer."""
+    """Return the decision's id and the bit of one feedback."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
         raise Refused(400, 'an answer must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):

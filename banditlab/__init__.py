@@ -1,6 +1,6 @@
 """banditlab: contextual bandits with one bit of feedback, compared with the best offline logistic model.
 
-Public names are imported on first use, so that `import banditlab` needs the standard library only.
+Public names are imported on first use, so `import banditlab` needs the standard library only.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Python processes that this process starts: their import path, and the process that imports a plug-in first.
 
 A child is started with `-P`, or with `PYTHONSAFEPATH` if a library starts it. Python then leaves the working folder out
-of the path, so that a file there called `json.py` is not run instead of the standard library's.
+of the path, so a file there called `json.py` is not run instead of the standard library's.
 """
 
 from __future__ import annotations

@@ -135,12 +135,12 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     new one.
 
     Predictor: the forecaster processes the examples one after another. The prediction for a new x is its forecast if x
-    were the next context. For FOLKLORE these are the logits of (3.3), whose regulariser depends on x, so that the
+    were the next context. For FOLKLORE these are the logits of (3.3), whose regulariser depends on x, so the
     prediction is not a linear function of x. `average` selects the state of the predictor:
 
     * "sample" is the predictor of the theorems: the state before round :math:`\tau`, with :math:`\tau` uniform on
       :math:`\{1, \dots, n\}`. It is drawn by reservoir sampling (round t replaces the stored state with probability
-      :math:`1/t`), so that :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m`
+      :math:`1/t`), so :math:`\tau` is uniform after every call of `partial_fit` too. With `samples` :math:`= m`
       the prediction is the mean probability of m independently drawn states.
     * "last" (default) is the state after the last round, which uses all examples. It is better in practice, without a
       theorem.
@@ -158,12 +158,13 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     the sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights are numbers of rounds: weights
     that sum to 1 give one round.
 
-    Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. The same sample and seed
-    therefore give the same model for any order, repetition or weighting of the rows, and for any units of the columns.
+    Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. For a given sample and
+    seed, the model therefore does not depend on the order of the rows, on whether a repeated row is listed several
+    times or has a weight, or on the units of the columns.
 
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything is divided by
-    :math:`\sqrt{2}`, so that :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
+    :math:`\sqrt{2}`, so :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
     comparator. The scale is estimated from the data of `fit`, or of the first call of `partial_fit`, and does not
     change afterwards. That first batch should be representative; otherwise use the scaling "none". Rows beyond R are
     shortened to it, in updates and predictions, because R determines the forecaster's constants and is a condition of
@@ -384,12 +385,12 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return contexts.toarray() if is_sparse(contexts) and not self.forecaster_.sparse else contexts
 
     def _run(self, contexts: Any, labels: NDArray[np.int64]) -> None:
-        """Play the rounds, block by block."""
+        """Run the rounds, block by block."""
         for start in range(0, len(labels), BLOCK):
             self._run_block(contexts[start : start + BLOCK], labels[start : start + BLOCK])
 
     def _run_block(self, contexts: Any, labels: NDArray[np.int64]) -> None:
-        """Play the rounds, and store the states that the reservoirs select."""
+        """Run the rounds, and store the states that the reservoirs select."""
         n = len(labels)
         rounds = self.n_rounds_ + 1 + np.arange(n)
         drawn = self._coins.random((n, len(self._kept))) < 1.0 / rounds[:, None]
@@ -423,7 +424,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
-        """Return the logarithms of the probabilities (n, K) of the classes, in the order of `classes_`."""
+        """Return the log-probabilities (n, K), with the classes in the order of `classes_`."""
         check_is_fitted(self)
         rows = once_each(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False))
         if not is_sparse(rows):

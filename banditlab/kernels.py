@@ -4,7 +4,7 @@ Compiled functions take float64 arrays in C order without checks; the caller mus
 scores, one per class; p (K,) are probabilities; u are numbers in [0, 1) (one, or the round's two); y is a label in
 :math:`0, \dots, K-1`, and a is an action. x (d,) is a context, X (n, d) are those of a block, dense or `CSR`, and U (n,
 2) its uniforms. state is the named tuple of the player's arrays, payload (m,) is the payload of a decision, and action,
-correct, p_true, explored (n,) are the columns of a `Trace`. best is the class that is played unless a coin flip of
+correct, `p_true`, explored (n,) are the columns of a `Trace`. best is the class that is played unless a coin flip of
 probability :math:`\gamma` selects exploration.
 
 The `as_` functions check values from a user and raise a UsageError that names the argument. Their arguments are value

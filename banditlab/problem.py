@@ -65,7 +65,7 @@ class Decision(NamedTuple):
     explored
         Whether the action came from forced exploration; None for agents without forced exploration.
     payload
-        The data that `learn` needs from `act`, opaque to other code. It is part of the decision, so that feedback may
+        The data that `learn` needs from `act`, opaque to other code. It is part of the decision, so feedback may
         be late or missing.
     """
 

@@ -1,4 +1,5 @@
-"""The registry from ids to classes: built-in players, installed plug-ins (entry points), and files of a lab folder.
+"""The registry from ids to classes: built-in players, installed plug-ins (entry points), and files of a lab (a user's
+project folder).
 
 Two classes with the same id are an error, and the error for an unknown id suggests the nearest one. A plug-in that
 cannot be imported is listed with the reason and does not affect the others; selecting it raises an error.

@@ -110,8 +110,8 @@ class AppleTasting(AroundForecaster, RoundAgent):
             self._inner.update(view, ACCEPT if outcome else REJECT)
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        """Return a bound on the expected mistakes beyond those of the best action, if a model of the ball generates the
-        labels.
+        """For labels that a model in the ball generates, return a bound on the expected mistakes in excess of the best
+        action's.
 
         Returns None if the forecaster has no proved bound in nats.
         """

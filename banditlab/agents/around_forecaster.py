@@ -49,7 +49,7 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """An agent that plays the forecasts of the forecaster named by its setting `forecaster`, decoded by `decoding`."""
+    """An agent around the forecaster that its setting `forecaster` names; `decoding` turns forecasts into actions."""
 
     rng: np.random.Generator
 

@@ -81,7 +81,7 @@ class BetaTS(KernelAgent):
 
     Guarantee: if the bits of action k are independent with mean :math:`\mu_k`, the expected regret against the action
     with the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). The theorem does not cover
-    bits that depend on the context, and its constants are not stated, so that `bound` returns None.
+    bits that depend on the context, and its constants are not stated, so `bound` returns None.
 
     The reported probabilities are conditional on the draws, hence one-hot. Expected mistakes therefore carry no more
     information than mistakes.

@@ -26,10 +26,10 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale, and the scratch arrays z, r (K,).
+    r"""The state: V (K, d), which is W up to a scale, and the work arrays z, r (K,).
 
     step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. squares (1,) is :math:`\sum \|g\|_F^2`. W is
-    `norm.scale[0]` times V, in a ball of infinite radius. decoding is the index in DECODINGS.
+    `norm.scale[0]` times V, in a ball of infinite radius. `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -103,7 +103,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     With `delay` :math:`= \tau` the guarantee holds if every bit arrives at most :math:`\tau` rounds late, in any order,
     for steps :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`. The delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes,
     whatever T. It may depend on the context, on the label and on whether the action is right, but on no other draw of
-    the agent. An update is a sum, so that a late update is only missing until it arrives; in expectation its gradient
+    the agent. An update is a sum, so a late update is only missing until it arrives; in expectation its gradient
     is missing, without the importance weight.
 
     The argument is that of Gaptron and RDUE, whose own rules are decodings here ("thresholded", "randomized"). The rule
@@ -136,9 +136,9 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1]; norm_bound, step or step_scale is not above 0; the decoding is unknown; `gamma = 0`
-        with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or with a
-        delay; or a delay that is not a whole number from 0 on.
+        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown;
+        `gamma = 0` with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or
+        with a delay; or a delay that is not a whole number from 0 on.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

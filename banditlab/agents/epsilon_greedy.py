@@ -29,7 +29,7 @@ is the same."""
 class State(NamedTuple):
     r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are scratch.
+    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are work arrays.
     """
 
     V: NDArray[np.float64]
@@ -111,7 +111,7 @@ class EpsilonGreedy(KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], or learning_rate is not above 0.
+        `gamma` is outside [0, 1], or `learning_rate` is not above 0.
 
     References
     ----------

@@ -26,7 +26,7 @@ class State(NamedTuple):
     r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
     rounds (1,) is the number of updates. settings (2,) has :math:`\gamma`, negative for "anytime", and the learning
-    rate. z (K,) is scratch.
+    rate. z (K,) is a work array.
     """
 
     V: NDArray[np.float64]
@@ -82,7 +82,7 @@ class EpsilonGreedyDirect(KernelAgent):
     Guarantee: assume that :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k, and let Reg be the
     models' regret in squared loss. The mistakes exceed the best class's expected ones by at most
     :math:`\gamma T + O(\sqrt{T K\, \mathrm{Reg} / \gamma})`, which is :math:`T^{2/3}` at best. Exactly one class is
-    right, so that the assumption needs :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`. That is possible only for
+    right, so the assumption needs :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`. That is possible only for
     :math:`K = 2` or one-hot contexts. `bound` returns None.
 
     Cost: :math:`O(K d)` to score and :math:`O(d)` to update, with :math:`\mathrm{nnz}(x)` instead of d for sparse
@@ -99,7 +99,7 @@ class EpsilonGreedyDirect(KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1] or an unknown word, or learning_rate is not above 0.
+        `gamma` is outside [0, 1] or an unknown word, or `learning_rate` is not above 0.
 
     References
     ----------

@@ -33,7 +33,8 @@ STRETCH = 128
 
 @njit
 def decide(z, u, gamma, rule, p):
-    r"""Play from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))` with the decoding h.
+    r"""Draw an action from the logits z (K,): :math:`p = \gamma/K + (1 - \gamma) h(\mathrm{softmax}(z))` with the
+    decoding h.
 
     Returns (action, explored).
     """
@@ -42,7 +43,7 @@ def decide(z, u, gamma, rule, p):
 
 
 def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_true, explored):
-    """Play one block, with the exploration rate `gammas[t]` in round t and forecasts decoded by the rule.
+    """Run one block of rounds, with the exploration rate `gammas[t]` in round t and forecasts decoded by the rule.
 
     At rate 1 no forecast is computed. Returns n, or the first round whose decision is invalid because its logits are
     not finite; the agent is not updated with that round.
@@ -65,10 +66,10 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
 
 
 def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, p_true, explored):
-    """Play one block, with forecasts computed in batches between two updates.
+    """Run one block of rounds, with forecasts computed in batches between two updates.
 
     Coin flips, rates (which do not increase) and uniform actions do not depend on the state. This loop is outside the
-    agent and has the labels or bits, so that it knows in advance which round will be explored and correct. The state
+    agent and has the labels or bits, so it knows in advance which round will be explored and correct. The state
     changes after that round only. Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
@@ -120,7 +121,7 @@ class Exploration(AroundForecaster, RoundAgent):
     decodings is new: see docs/theory/half-log.md.
 
     With `gamma = "anytime"` round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the
-    theorem's rate for the horizon t, so that no horizon is needed. If the labels are drawn from the comparator,
+    theorem's rate for the horizon t, so no horizon is needed. If the labels are drawn from the comparator,
     :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and any contexts,
 
     .. math::

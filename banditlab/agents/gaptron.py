@@ -32,11 +32,11 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; z, r (K,), scratch; the other arrays have one number.
+    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one number.
 
-    loss is the index in LOSSES; step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1; squares is
+    `loss` is the index in `LOSSES`; step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1; squares is
     :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
-    the index in DECODINGS.
+    the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -157,7 +157,8 @@ def hinge_slope(v, y, weight, K, loss, r):
 
 
 class Gaptron(InFrobeniusBall, KernelAgent):
-    r"""Randomise exactly as much as the gap between the surrogate loss and the mistake rate allows.
+    r"""Gradient descent on a surrogate loss, with actions as random as the gap between this loss and the mistake rate
+    allows.
 
     Problem: bandit multiclass, adversarial stream. The losses use the margin :math:`m = z_y - \max_{k \ne y} z_k` of
     the label at :math:`z = W x`:
@@ -231,8 +232,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     ------
     UsageError
         The loss or the decoding is unknown; a decoding other than "thresholded" is combined with a hinge loss or the
-        wide step; `gamma` is outside [0, 1]; norm_bound, step or step_scale is not above 0; or `gamma = 0` with the
-        theory's or the wide step, which would be 0.
+        wide step; `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; or `gamma = 0` with
+        the theory's or the wide step, which would be 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

@@ -20,7 +20,7 @@ from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    r"""The state: the quadratic programme with :math:`W'`, scratch arrays z, s (K,), and rates (3,).
+    r"""The state: the quadratic programme with :math:`W'`, work arrays z, s (K,), and rates (3,).
 
     The rates are :math:`\gamma`, :math:`\beta` and :math:`\alpha`.
     """
@@ -67,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    r"""Play by online Newton steps on gradient estimates from hits and from mistakes; our implementation.
+    r"""Newtron: online Newton steps on gradient estimates, after hits and after mistakes; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
@@ -90,7 +90,7 @@ class Newtron(KernelAgent):
         W'_{t+1} = \arg\min_{\|W\|_F \le D} \sum_{s \le t} f_s(W) + \|W\|_F^2/(2D)
 
     :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at :math:`W'_t`, whatever :math:`\gamma`. Every
-    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so that the rows of :math:`W'` add up to zero. On that subspace
+    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so the rows of :math:`W'` add up to zero. On that subspace
     the quadratic is block diagonal, with one :math:`d \times d` block per class. Rank-one updates cost :math:`O(K d^2)`
     and give the results of the :math:`Kd \times Kd` form. The ball constraint is active in nearly every round;
     `numerics.frobenius_programme` solves that case exactly, too.
@@ -99,7 +99,7 @@ class Newtron(KernelAgent):
     :math:`\alpha \le (\ln T)/(8 R D)`. The first bound needs :math:`\gamma = 0`, the others
     :math:`\gamma \sim T^{-1/3}` and :math:`T^{-1/2}`. `gamma = "theory"` has the last form; at the default
     :math:`\alpha = 1` the theorem covers it only from :math:`T = e^{8 R D}` on, which few runs reach. The constants are
-    not published, so that `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is
+    not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is
     ours. It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the Frobenius ball (for
     :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
 

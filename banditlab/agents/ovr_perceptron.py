@@ -19,7 +19,7 @@ from banditlab.validation import one_of
 
 
 class State(NamedTuple):
-    """The state: W (K, d), and the scores z (K,) as scratch.
+    """The state: W (K, d), and the scores z (K,), a work array.
 
     rules (2,) are two flags: the positive class with the largest score is played; a hit corrects every class.
     """
@@ -70,7 +70,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class OvRPerceptron(LinearScores, KernelAgent):
-    r"""Play K binary perceptrons, "class k or not", updated by the bit without importance weights.
+    r"""K binary perceptrons, "class k or not", updated by the observed bit without importance weights.
 
     Problem: bandit multiclass, adversarial stream, strongly separable: some U has
     :math:`\langle U_y, x \rangle \ge \gamma/2` for the label y and :math:`\langle U_i, x \rangle \le -\gamma/2` for
@@ -85,7 +85,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     loss L (margin 1, all classes and rounds) the same proof gives
     :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`. Noise therefore costs a factor :math:`K-1`, and the
     method suits streams without noise. Both bounds are in `banditlab.bounds` as `ovr_perceptron_mistakes`, and hold for
-    every setting below. The comparator's loss is not a logistic loss, so that `bound` returns None.
+    every setting below. The comparator's loss is not a logistic loss, so `bound` returns None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`K d` numbers.

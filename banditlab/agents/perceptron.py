@@ -16,7 +16,7 @@ from banditlab.problem import Problem
 
 
 class State(NamedTuple):
-    """The state: W (K, d), and the scores z (K,) as scratch."""
+    """The state: W (K, d), and the scores z (K,), a work array."""
 
     W: NDArray[np.float64]
     z: NDArray[np.float64]
@@ -41,19 +41,19 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class Perceptron(LinearScores, KernelLabelAgent):
-    r"""Play the multiclass perceptron with full information.
+    r"""The multiclass perceptron with full information.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
     a reference and is never ranked with agents that observe one bit.
 
     Update rule: :math:`\hat{y} = \arg\max_k (W x)_k`, the first of equals, is played. On a mistake
-    :math:`W_y \mathrel{+}= x` and :math:`W_{\hat{y}} \mathrel{-}= x`. The scale of W is irrelevant, so that there is no
+    :math:`W_y \mathrel{+}= x` and :math:`W_{\hat{y}} \mathrel{-}= x`. The scale of W is irrelevant, so there is no
     step size.
 
     Guarantee (adversarial, :math:`\|x\| \le R`): :math:`M \le L + D + \sqrt{L D}` for every U, with
     :math:`D = 2 R^2 \|U\|_F^2` and L the multiclass hinge loss
     :math:`\sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. The comparator's loss is the hinge loss, not the
-    logistic loss, so that `bound` returns None; `banditlab.bounds` has the formula as "perceptron".
+    logistic loss, so `bound` returns None; `banditlab.bounds` has the formula as "perceptron".
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`K d` numbers.

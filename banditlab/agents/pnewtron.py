@@ -28,7 +28,7 @@ LEAST_NORM, MOST_NORM = 1e-150, 1e150
 class State(NamedTuple):
     """The state: A, b and :math:`V = -b/A` (K, d), which is W before the rescaling, and the norm of V.
 
-    z and s (K,) are scratch. greedy says whether the exploitation draw is the argmax; the other numbers are the
+    z and s (K,) are work arrays. greedy says whether the exploitation draw is the argmax; the other numbers are the
     settings.
     """
 
@@ -101,7 +101,7 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    r"""Play the diagonal Newtron of the paper's experiments, updated by hits and by mistakes; our implementation.
+    r"""The diagonal Newtron of the paper's experiments, updated by hits and by mistakes; our implementation.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.
@@ -134,7 +134,7 @@ class PNewtron(KernelAgent):
 
     Guarantee: none. Newtron's theorem is about the full matrix and the exact projection. `bound` returns None. With the
     paper's :math:`\alpha` and a small :math:`\gamma`, the step of a round can be longer than the ball. Rounding then
-    changes actions within a thousand rounds, so that two correct implementations agree in distribution only.
+    changes actions within a thousand rounds, so two correct implementations agree in distribution only.
 
     Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and
     K exponentials. Memory: :math:`3 K d` numbers.

@@ -24,9 +24,9 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """The state: V (K, d), which is W up to a scale; z, r (K,), scratch; step (1,).
+    """The state: V (K, d), which is W up to a scale; work arrays z, r (K,); step (1,).
 
-    W is `norm.scale[0]` times V. decoding is the index in DECODINGS.
+    W is `norm.scale[0]` times V. `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -68,7 +68,7 @@ def learn_kernel(state, x, action, p, payload, label):
 
 
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
-    r"""Descend the logistic loss and play greedily, with the randomness that the surrogate gap allows.
+    r"""Gradient descent on the logistic loss, with actions as random as the surrogate gap allows.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
     a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under full
@@ -110,7 +110,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     Raises
     ------
     UsageError
-        norm_bound or step is not above 0, or the decoding is unknown.
+        `norm_bound` or `step` is not above 0, or the decoding is unknown.
 
     References
     ----------

@@ -26,11 +26,11 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; z, r (K,), scratch; the other arrays have one number.
+    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one number.
 
     scale and floor determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where squares is
     :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
-    the index in DECODINGS.
+    the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -97,7 +97,7 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`D = \sqrt{K} B / \ln 2`, which contains all of them. The paper's B is :math:`B' = 2 D`.
 
     Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the
-    decoding is wrong with probability at most :math:`(1 - a) S`, so that
+    decoding is wrong with probability at most :math:`(1 - a) S`, so
 
     .. math::
 
@@ -136,7 +136,8 @@ class RDUE(ScaledScores, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], norm_bound or step_scale is not above 0, or decoding, step or project is unknown.
+        `gamma` is outside [0, 1], `norm_bound` or `step_scale` is not above 0, or `decoding`, `step` or `project` is
+        unknown.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

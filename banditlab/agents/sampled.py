@@ -31,7 +31,7 @@ def decide(z, u, rule, p):
 
 
 def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true, explored):
-    """Play one block with labels queried at the rate.
+    """Run one block of rounds, in which labels are queried with probability `rate`.
 
     `update_kernel` writes into z the forecast before the update; actions do not change the state. Returns n, or the
     first round whose decision is invalid because its logits are not finite.

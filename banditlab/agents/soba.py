@@ -21,8 +21,8 @@ from banditlab.validation import number, positive, probability
 class State(NamedTuple):
     r"""The state: W (K, d); C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
 
-    z (K,) and v (Kd,) are scratch; :math:`\gamma` has the shape (1,). tally (4,) has S, :math:`\sum n z'A^{-1}z`, the
-    number of rounds with updates, and 1 if :math:`\gamma` is adaptive.
+    z (K,) and v (Kd,) are work arrays; :math:`\gamma` has the shape (1,). tally (4,) has S, :math:`\sum n z'A^{-1}z`,
+    the number of rounds with updates, and 1 if :math:`\gamma` is adaptive.
     """
 
     W: NDArray[np.float64]
@@ -100,7 +100,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBA(LinearScores, KernelAgent):
-    r"""Play the bandit perceptron with second-order steps and a budget for updates in correct rounds.
+    r"""The bandit perceptron with second-order steps and a budget for updates in correct rounds.
 
     Problem: bandit multiclass, adversarial stream.
 
@@ -126,7 +126,7 @@ class SOBA(LinearScores, KernelAgent):
     Guarantee, for the family of losses :math:`l_{\eta}(s) = 1 - 2 s/(2 - \eta) + \eta s^2/(2 - \eta)` at margins
     :math:`s \le 1`, else 0, for all :math:`\eta` at once (:math:`\eta = 0` hinge, :math:`\eta = 1` squared hinge):
     :math:`\mathbb{E}[M]` exceeds the comparator's loss by :math:`O((1/\eta) \sqrt{d K^2 T \ln T})` at
-    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. The constants are not known, so that `bound` returns None.
+    :math:`\gamma \sim \sqrt{d K^2 \ln T / T}`. The constants are not known, so `bound` returns None.
 
     Cost: :math:`O(d^2)` on a hit, :math:`O(K^2 d^2)` on an accepted hit, :math:`O(K d)` otherwise. Memory:
     :math:`(K d)^2` numbers. `soba-diag` is the :math:`O(K d)` form.

@@ -64,7 +64,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class SOBAdiag(LinearScores, KernelAgent):
-    r"""Play SOBA with the diagonal of its matrix, at the cost of a perceptron, as in its paper's experiments.
+    r"""SOBA with the diagonal of its matrix, at the cost of a perceptron, as in its paper's experiments.
 
     Problem: bandit multiclass, adversarial stream.
 
@@ -86,7 +86,7 @@ class SOBAdiag(LinearScores, KernelAgent):
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
     diff = 0). They affect its diagnostics only, because that branch always updates. They are not repeated here.
 
-    Guarantee: none for the diagonal, so that `bound` returns None; `soba` describes that of the full matrix. A very
+    Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very
     small :math:`\gamma` harms the agent, because exploration fills the budget S for updates in correct rounds. The
     first rounds depend on chance: on SynSep at :math:`\gamma = .014` and :math:`T = 10^6`, twenty runs made mistakes in
     1.4 % to 2.1 % of the rounds (1.77 % on average), and most of the difference arose in the first 200,000 rounds.

@@ -48,7 +48,7 @@ def _off_expectation(results: Results) -> list[str]:
 
     By Freedman's inequality :math:`|\text{mistakes} - \text{expected}|` exceeds :math:`6 + 6 \sqrt{1 + V}`, with V
     their variance, once in 3e7 correct runs. The limit is 6 standard deviations, and 12 mistakes more for small V. A
-    forecaster's action is not drawn, so that it has no such test.
+    forecaster's action is not drawn, so it has no such test.
     """
     last = results.final
     last = last[last["kind"].isin(["bit", "reference"])]

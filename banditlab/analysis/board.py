@@ -35,7 +35,7 @@ KEYS = ["environment", "kind", "label", "settings"]
 
 @dataclass
 class Columns:
-    """The rows of a board as columns; repeated texts are stored as indices into `names`."""
+    """The rows of a board as columns; repeated strings are stored as indices into `names`."""
 
     names: dict[str, list[str]] = field(default_factory=dict)
     numbers: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -46,7 +46,7 @@ class Columns:
         self.data.setdefault(name, []).append(value)
 
     def add_name(self, name: str, text: str) -> None:
-        """Add a text to a column, as its index."""
+        """Add a string to a column, as its index in `names`."""
         numbers, names = self.numbers.setdefault(name, {}), self.names.setdefault(name, [])
         if text not in numbers:
             numbers[text] = len(names)

@@ -13,7 +13,7 @@ STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
-    """Write a table without its index, with an apostrophe before texts that begin like a formula."""
+    """Write a table without its index, with an apostrophe before strings that begin like a formula."""
     safe = table.copy()
     for i in range(len(safe.columns)):
         if not pd.api.types.is_numeric_dtype(safe.iloc[:, i].dtype):

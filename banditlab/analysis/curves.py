@@ -59,7 +59,7 @@ class Grid:
 
     `gammas` and `norm_bounds` are those in the spec. `mistakes` has the ranked fractions, means over all repetitions of
     the setting of the cell, with `low` and `high`; `at` has the values of γ. These arrays have the shape (gammas,
-    norm_bounds), with NaN for missing runs.
+    `norm_bounds`), with NaN for missing runs.
     """
 
     label: str

@@ -1,4 +1,4 @@
-"""The data sets of the studies: their numbers at openml.org, and the name of the data set of a run."""
+"""The data sets of the studies: their ids at openml.org, and which data set a run used."""
 
 from __future__ import annotations
 

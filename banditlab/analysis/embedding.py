@@ -2,7 +2,7 @@
 
 Names of tables, agents and labs come from users. They enter a page in three ways, none of which can become code: as
 text that jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as
-HTML. The page's policy (`policy`) lists the script by its hash and forbids every request, so that a browser blocks
+HTML. The page's policy (`policy`) lists the script by its hash and forbids every request, so a browser blocks
 other scripts.
 """
 

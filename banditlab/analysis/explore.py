@@ -1,6 +1,6 @@
 """The data for a report's script: curves, every setting over gamma and B, differences of pairs.
 
-Numbers to read are texts, made by the functions of the page's tables; numbers to draw are arrays.
+Numbers to read are strings, formatted by the functions of the page's tables; numbers to draw are arrays.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve in the form that the script draws, with fractions in percent if `per` is the rounds."""
+    """Return a curve in the form that the script draws: values divided by `per`, in percent if `per` is an array."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,

@@ -87,7 +87,7 @@ class Facts:
 
     @property
     def widest(self) -> Standing | None:
-        """The row with the largest difference to the first row of its rank, among rows that share a rank."""
+        """Among rows that share a rank, the row that differs most from the first row of its rank."""
         tied = [row for row in self.rows if "=" in row.rank and not row.opens_rank]
         return max(tied, key=lambda row: row.behind_group.mean, default=None)
 

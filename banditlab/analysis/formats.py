@@ -14,7 +14,7 @@ MISSING = "–"
 
 
 def sign(name: str) -> str:
-    """Return a setting's name as in tables: γ for gamma, B for norm_bound, also for the settings of a wrapped player."""
+    """Return a setting's name as in tables: γ for gamma, B for `norm_bound`, also in settings of a wrapped player."""
     head, dot, tail = name.rpartition(".")
     return f"{head}{dot}{SYMBOLS.get(tail, tail)}"
 

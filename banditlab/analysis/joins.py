@@ -23,7 +23,7 @@ def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd
     Returns
     -------
     The rows of `results.runs`, where `norm_bound` is now the comparator's. The following columns are in nats for every
-    player: `loss`, and `loss_low`, which is `loss - gap`, so that the best loss in the ball lies between the two;
+    player: `loss`, and `loss_low`, which is `loss - gap`, so the best loss in the ball lies between the two;
     `relative_mistakes`, which is `mistakes - loss`, and `relative_mistakes_high`, which is `mistakes - loss_low`; the
     corresponding columns of `relative_expected`; `ratio`, which is `mistakes / loss`; and `comparator_mistakes`.
 

@@ -1,7 +1,7 @@
 """The style of figures: size, colours, dashes, markers, and file formats.
 
 matplotlib is imported only when a figure is drawn, because a report or a board needs the colours only. Figures are ten
-inches wide, so that one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every
+inches wide, so one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every
 figure. Ink, faint ink and grid have special colours, which the report replaces by those of the reader's theme.
 """
 
@@ -110,7 +110,7 @@ def _free_number(label: str, taken: Container[int]) -> int:
 
 
 def _style(number: int) -> Style:
-    """Return the style of a number: a colour, with another dash from the ninth on, and with another marker."""
+    """Return the style of the player with this number: the colours repeat after eight players, with another dash."""
     n, rows = len(COLOURS), number // len(COLOURS)
     marker = (number + 3 * rows + rows // len(DASHES)) % len(MARKERS)
     return Style(COLOURS[number % n], DASHES[rows % len(DASHES)], MARKERS[marker])

@@ -31,7 +31,7 @@ RULES = {"l": "---", "r": "---:", "c": ":---:"}
 def fill_page(path: str | os.PathLike[str], parts: Mapping[str, str]) -> bool:
     """Write tables and texts between the markers of a page, and return whether that changed the page.
 
-    Text between markers that `parts` does not name is not changed, so that several notebooks may fill one page.
+    Text between markers that `parts` does not name is not changed, so several notebooks may fill one page.
 
     Raises
     ------

@@ -106,7 +106,7 @@ def heat_maps(grids: Sequence[Grid]) -> Figure:
     """Draw the share of mistakes over γ and B in percent, one panel per grid, with one colour scale and the least
     framed.
 
-    Darker cells have fewer mistakes, so that colours can be compared within and between panels.
+    Darker cells have fewer mistakes, so colours can be compared within and between panels.
     """
     figure, axes = _panels(grids, 0.95 + 0.4 * max(len(grid.gammas) for grid in grids))
     every = np.concatenate([grid.mistakes.ravel() for grid in grids])

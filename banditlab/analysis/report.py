@@ -111,7 +111,7 @@ class Section:
 
 
 def write_report(out: str | os.PathLike[str] | Results) -> Path:
-    """Write the report of a results folder, finished or not, and return the path of its report.html.
+    """Write the report of a results folder, finished or not, and return the path of its `report.html`.
 
     Parameters
     ----------

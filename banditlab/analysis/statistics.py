@@ -18,7 +18,7 @@ for few repetitions, and compensates for the effect of a row on later rows by th
 (`moving_blocks`).
 
 Whole numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the
-rounds (`_binomial`), so that no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
+rounds (`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
 significant (`leads`).
 """
 
@@ -150,7 +150,7 @@ def _binomial(shares: Floats, rounds: float) -> float:
 def moving_blocks(deviations: Floats) -> Floats:
     """Return deviations (R, m) of ordered rows as blocks (R, b, -1) for `mean_interval`.
 
-    Neighbouring rows may depend on one another, so that blocks of l rows are the units that vary. The variance is the
+    Neighbouring rows may depend on one another, so blocks of l rows are the units that vary. The variance is the
     sum of squares of all m block sums over sqrt(l) (Kuensch: The jackknife and the bootstrap for general stationary
     observations, Annals of Statistics 17, 1989), with b - 1 degrees of freedom. The blocks of the last rows continue
     with the first rows. There are b = floor(sqrt(m)) blocks of length l = floor(m / b).

@@ -146,8 +146,7 @@ def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -
 
 @once
 def constant_share(arena: Arena) -> Interval:
-    """Return the share of mistakes of always playing the class most frequent in hindsight, on the streams of the ranked
-    runs.
+    """Return the mistake rate of the class that is most frequent in hindsight, on the streams of the ranked runs.
 
     NaN if the runs do not store it. There is no interval if the streams come from one table or depend on the player,
     because they are then not a sample of many streams.
@@ -236,7 +235,8 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
-    """Return the B of the least mean loss, and each label's expected mistakes minus that loss and divided by it (nats).
+    """Return the B whose comparator has the least mean loss, and two figures per label: its expected mistakes minus
+    that loss, with an interval, and its expected mistakes divided by that loss. The loss is in nats.
 
     Labels with their own streams have neither, because their losses differ and cannot be compared.
     """

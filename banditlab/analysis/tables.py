@@ -75,7 +75,7 @@ class Results:
     out
         The folder.
     spec
-        The text of spec.toml.
+        The text of `spec.toml`.
     runs
         One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
         within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).
@@ -183,7 +183,7 @@ def load(out: str | os.PathLike[str]) -> Results:
 
 
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
-    """Return a table with Python texts, because Arrow's texts are slow for the many small groups of a report."""
+    """Return a table with Python strings, because Arrow's strings are slow for the many small groups of a report."""
     texts = {name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)}
     return frame.astype(texts).copy()  # in few blocks: from a hundred on, each column that is added makes pandas warn
 

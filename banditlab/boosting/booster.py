@@ -94,7 +94,7 @@ class Booster(RoundLabelAgent):
         ]
 
     def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
-        """Return one of the learners, made of weak learners of class `cls` with these settings."""
+        """Return one of the learners. It consists of weak learners of class `cls` with these settings."""
         return cls(self.problem, stream, **settings)
 
     @property
@@ -118,7 +118,7 @@ class Booster(RoundLabelAgent):
 
     @abstractmethod
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
-        """Return the distribution (K,) to play from and the payload (payload_size,), both new arrays."""
+        """Return two new arrays: the distribution (K,) of the action, and the data for the update (payload_size,)."""
 
     @abstractmethod
     def _absorb(self, view: Any, payload: Floats, label: int) -> None:
@@ -142,7 +142,7 @@ class Booster(RoundLabelAgent):
         self._absorb(view, decision.payload, outcome)
 
     def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
-        """Play round t of a block. Learners that observe the label before they predict receive it here."""
+        """Run round t of a block. Learners that observe the label before they predict receive it here."""
         self.peek(int(y[t]))
         super()._play_round(t, x, y, u, trace)
 

@@ -1,12 +1,12 @@
 """Kernels for the rounds of an expert booster: whole rounds over compiled trees, from estimates, or learner by learner.
 
 AdaBoost.OLM and AdaBoost.OLM++ differ in a rule of seven kernels (`Steps`). The loops here are bound to a rule's
-kernels, so that each rule is written once for all learners, with the same results.
+kernels, so each rule is written once for all learners, with the same results.
 
-A learner's prediction determines the costs of the next learner, so that a round is a chain of N steps. Each step also
+A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also
 writes everything that the update needs for any label.
 
-In these kernels `scratch` has the scratch arrays of a round, and `state` and `rule` have the arrays that persist.
+In these kernels `scratch` has the work arrays of a round, and `state` and `rule` have the arrays that persist.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ NONE = -1
 
 
 class Scratch(NamedTuple):
-    r"""Scratch arrays of a round of N learners and K classes.
+    r"""Work arrays of a round of N learners and K classes.
 
     payload (N (K + 2),)    predictions (N,), experts' labels (N,), votes S (N, K): row i of S is :math:`s^{i+1}`
     mass (N + 1, K)         :math:`-C^i(r, r)` of every label r, at :math:`s^0, \dots, s^N`
@@ -45,7 +45,7 @@ class Scratch(NamedTuple):
     experts (N,)            hedge's weights
     fading (NEVER,)         a constant, see `hedge`
     p (K,)                  the distribution of the action
-    own                     the rule's own scratch arrays, with what `adapt` reads of :math:`s^i`
+    own                     the rule's own work arrays, with what `adapt` reads of :math:`s^i`
     """
 
     payload: Floats
@@ -64,7 +64,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, N: int, K: int, own: Any) -> Scratch:
-        """Return the scratch arrays of N learners and K classes; `own.of(N, K)` returns the rule's part."""
+        """Return the work arrays of N learners and K classes; `own.of(N, K)` returns the rule's part."""
         return cls(
             payload=np.zeros(N * (K + 2)),
             mass=np.zeros((N + 1, K)),
@@ -83,7 +83,7 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's own arrays (N,): sums of the edges and mistakes of the experts; tops and scales of weights are
+    """The booster's own arrays (N,): for each expert the sum of its edges and its mistakes; `tops` and `scales` are
     fixed.
     """
 
@@ -95,7 +95,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V in the form of trees, labels y, uniforms U (n, 2); action, correct, p_true (n,) are written."""
+    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); the other arrays are written."""
 
     V: Floats
     y: NDArray[np.int64]
@@ -107,7 +107,9 @@ class Block(NamedTuple):
 
 @inline(arrays="views")
 def parts(payload, K):
-    """Return predictions (N,), experts' labels (N,) and votes (N, K) of a payload, as views."""
+    """Return the predictions (N,), experts' labels (N,) and votes (N, K) that the flat array `payload` stores, without
+    a copy.
+    """
     payload, N = borrow(payload), payload.shape[0] // (K + 2)
     return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
 
@@ -122,7 +124,8 @@ def draw_ties(forest, scratch):
 
 @njit
 def follow(scratch, mistakes):
-    r"""Write each expert's label :math:`\arg\max_l s^i_l` into the payload, and hedge's mix of them into p.
+    r"""Write each expert's label :math:`\arg\max_l s^i_l` into `payload`, and their mixture with Hedge's weights into
+    p.
 
     These are lines 8 and 10 of Algorithm 2.
     """
@@ -137,7 +140,7 @@ def follow(scratch, mistakes):
 
 
 def respond_template(forest, rule, scratch, mistakes, x):
-    """Predict with every learner at x and fill the scratch arrays."""
+    """Predict with every learner at x and fill the work arrays."""
     forest, rule, scratch, mistakes, x = borrow(forest), borrow(rule), borrow(scratch), borrow(mistakes), borrow(x)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
     prepare(forest, x, scratch.estimates, scratch.uniforms)
@@ -171,7 +174,7 @@ def absorb_template(rule, scratch, state, y, rounds):
 
 
 def recall_template(rule, scratch, loss, zero, y):
-    """Write the input of `absorb` beside the payload: the terms of label y, and the rule's stored votes."""
+    """Restore the input of `absorb` that the payload does not store: the terms of label y, and the rule's votes."""
     rule, scratch, zero = borrow(rule), borrow(scratch), borrow(zero)
     votes, _, S = parts(scratch.payload, zero.shape[0])
     N, g = votes.shape[0], scratch.gain
@@ -209,10 +212,10 @@ def ask_template(rule, scratch, done, asked, costs):
 
 
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
-    """Play a block after `rounds` earlier rounds; the cursor is (0, NONE) at the start.
+    """Run a block of rounds after `rounds` earlier ones; the cursor is (0, NONE) at the start.
 
     Returns DONE, FULL or WRONG. With FULL, the arrays of the cursor's tree must be enlarged, and the next call
-    continues there. With WRONG, scratch.p of the cursor's round is not a distribution.
+    continues there. With WRONG, `scratch.p` of the cursor's round is not a distribution.
     """
     forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)
     for t in range(cursor[ROUND], block.y.shape[0]):
@@ -235,14 +238,14 @@ def play_template(forest, rule, scratch, state, block, rounds, cursor):
 
 
 class Steps(NamedTuple):
-    r"""A rule's kernels, and the class of its scratch arrays with the input of `adapt`.
+    r"""A rule's kernels, and the class of its work arrays with the input of `adapt`.
 
-    begin(rule, scratch) writes the mass at :math:`s^0`, and the input of `adapt` there costs(rule, scratch, i, C)
-    writes learner i's costs into C (K, K) step(rule, scratch, i, l, S) writes :math:`s^{i+1}` into `S[i]`, and `mass`,
-    `before`, `after` into scratch adapt(rule, scratch, i, l, y, root, S) updates with the label y; root is
-    :math:`\sqrt{\text{rounds}}` recall(rule, scratch, i, l, s) restores the input of `adapt` in `scratch.own` from the
-    stored votes,
-                                           where s is :math:`s^i`
+    * `begin(rule, scratch)` writes the mass at :math:`s^0`, and the input of `adapt` there;
+    * `costs(rule, scratch, i, C)` writes learner i's costs into C (K, K);
+    * `step(rule, scratch, i, l, S)` writes :math:`s^{i+1}` into `S[i]`, and `mass`, `before`, `after` into `scratch`;
+    * `adapt(rule, scratch, i, l, y, root, S)` updates with the label y; root is :math:`\sqrt{\text{rounds}}`;
+    * `recall(rule, scratch, i, l, s)` restores the input of `adapt` in `scratch.own` from the stored votes, where s is
+      :math:`s^i`.
     """
 
     own: Any
@@ -254,7 +257,7 @@ class Steps(NamedTuple):
 
 
 class Loops(NamedTuple):
-    """The compiled templates of one rule, and the class of its scratch arrays."""
+    """The compiled loops of one rule, and the class of its work arrays."""
 
     own: Any
     respond: Any
@@ -266,7 +269,7 @@ class Loops(NamedTuple):
 
 @cache
 def loops(owner: str, steps: Steps) -> Loops:
-    """Return the templates bound to a rule's kernels; `owner` names them."""
+    """Return the loops compiled with a rule's kernels; `owner` names them."""
     begin, costs, step = steps.begin, steps.costs, steps.step
     absorb = bind(absorb_template, owner, adapt_kernel=steps.adapt)
     respond = bind(respond_template, owner, begin_kernel=begin, costs_kernel=costs, step_kernel=step)

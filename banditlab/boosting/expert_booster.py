@@ -77,7 +77,7 @@ class ExpertBooster(Booster):
         """Return the rule's loops and the arrays of this booster that the loops read and write."""
 
     def _played(self) -> Played:
-        """Return the arguments of the loops that come from this booster, without the trees; scratch arrays are reused."""
+        """Return the arguments of the loops that come from this booster, without the trees; work arrays are reused."""
         loops, rule = self._rule()
         if self._grove.scratch is None:
             self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)
@@ -120,7 +120,7 @@ class ExpertBooster(Booster):
             learner.update(view, label, w)
 
     def _play(self, X: Floats, y: NDArray[np.int64], U: Floats, trace: Trace) -> None:
-        """Play a checked block, in one kernel if the learners are compiled trees."""
+        """Run a checked block of rounds, in one kernel if the learners are compiled trees."""
         forest = self._forest()
         as_here = _owners(type(self), "_respond", "_absorb") == {ExpertBooster}
         if forest is None or not len(forest.trees) or not as_here:

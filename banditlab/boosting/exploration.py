@@ -27,7 +27,7 @@ class BoostedExploration(RoundAgent):
     by default), without an update. The reported probabilities are :math:`\gamma/K + (1 - \gamma) h(p)`.
 
     Guarantee: none is proved. The booster is updated with a random share :math:`\gamma/K` of the rounds, whatever they
-    are, so that a property of the booster in every round holds on these rounds. `bound` returns None.
+    are, so a property of the booster in every round holds on these rounds. `bound` returns None.
 
     Cost: the booster's prediction in every round, and its update in a share :math:`\gamma/K` of the rounds.
 
@@ -39,7 +39,7 @@ class BoostedExploration(RoundAgent):
         Exploration rate in [0, 1].
     decoding
         How the booster's distribution is played: "sample" (unchanged), "half-log", "sparsemax", "randomized", "gap" or
-        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log loss, so that no
+        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log loss, so no
         decoding has a theorem here.
     inner_settings
         Settings of the booster and its weak learners, by name; a name that both have is written `booster.NAME`.

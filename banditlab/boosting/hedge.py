@@ -1,7 +1,7 @@
 r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
 Expert i has the weight :math:`\exp(-M_i)`, with :math:`M_i` its mistakes so far. The mistakes are stored, and weights
-are relative to the best expert's, so that only negligible weights underflow. :math:`e^{-M}` for a number of mistakes is
+are relative to the best expert's, so only negligible weights underflow. :math:`e^{-M}` for a number of mistakes is
 read from a table.
 """
 

@@ -20,7 +20,7 @@ SHARE, LEAST_WEIGHT = 0.1, 1e-10
 
 
 class OnlineMBBM(Booster):
-    r"""Play boost-by-majority for the multiclass 0-1 loss, whose costs are potentials.
+    r"""Online boost-by-majority for the multiclass 0-1 loss, with potentials as costs.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
     a reference and is never ranked with agents that observe one bit.
@@ -36,7 +36,7 @@ class OnlineMBBM(Booster):
     :math:`\gamma` and excess loss S, with probability :math:`1 - \delta` each. Then
     :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with probability :math:`1 - N \delta`, where ties count as mistakes. By
     Lemma 9, :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. The bound is "mbbm_mistakes" in `banditlab.bounds`. S
-    belongs to the learners and is unknown here, so that `bound` returns None. The theorem does not cover sampled and
+    belongs to the learners and is unknown here, so `bound` returns None. The theorem does not cover sampled and
     remembered potentials (whose costs may be negative) and raw costs.
 
     Cost: for one label, exact potentials take :math:`O(k N^4)` multiplications in the worst case: 18 ms per round at

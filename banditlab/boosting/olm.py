@@ -50,7 +50,7 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) has the decrease of the steps with i. loss and how are codes. in_odds says whether costs are stored as
+    falls (N,) has the decrease of the steps with i. loss and how are codes. `in_odds` says whether costs are stored as
     odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
     :math:`\pm \text{limit}`.
     """
@@ -65,7 +65,7 @@ class Rule(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    """Scratch for :math:`s^i` in a round: the votes (K,), and their costs in one of two forms.
+    """Work arrays for :math:`s^i` in a round: the votes (K,), and their costs in one of two forms.
 
     The first form is odds (K,), :math:`e^{s_l}`, and pairs (K, K), :math:`1 / (e^{s_r} + e^{s_l})`, or 0 for
     :math:`r = l`. The second form is costs (K, K), including their diagonal.
@@ -213,14 +213,14 @@ def descend_kernel(rule, scratch, i, l, y, root, S):
 
 @njit
 def recall_kernel(rule, scratch, i, l, s):
-    """Do nothing, because `descend_kernel` does not read the scratch."""
+    """Do nothing, because `descend_kernel` does not read these arrays."""
 
 
 STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kernel, recall_kernel)
 
 
 class AdaBoostOLM(ExpertBooster):
-    r"""Play adaptive online multiclass boosting: votes weighted by gradient descent, an expert per number of learners.
+    r"""Adaptive online multiclass boosting: votes weighted by gradient descent, an expert per number of learners.
 
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
@@ -246,8 +246,8 @@ class AdaBoostOLM(ExpertBooster):
 
     and the expected mistakes of the booster over the draws of the expert are at most
     :math:`(e/(e-1)) (\min_i M_i + \ln N)`. `diagnostics` returns both sides of the first bound. There is no comparator,
-    so that `bound` returns None. For the square hinge, Theorem 13 holds with the correction above. For the exponential
-    loss, Theorem 12's remainder uses :math:`|f'| \le (k-1) e^i`, which is false at :math:`\alpha = -2`, so that there
+    so `bound` returns None. For the square hinge, Theorem 13 holds with the correction above. For the exponential
+    loss, Theorem 12's remainder uses :math:`|f'| \le (k-1) e^i`, which is false at :math:`\alpha = -2`, so there
     is no bound.
 
     With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.

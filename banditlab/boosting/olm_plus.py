@@ -17,7 +17,7 @@ from banditlab.validation import nonnegative, number, one_of, positive
 
 
 class AdaBoostOLMPlus(ExpertBooster):
-    r"""Play AdaBoost.OLM with votes from improper logistic regression instead of gradient descent.
+    r"""AdaBoost.OLM with votes from improper logistic regression instead of gradient descent.
 
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
@@ -33,7 +33,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     :math:`R(T) = O(\ln(T)^2)` (`BoostingRegression.bound`). Expected mistakes are at most
     :math:`(e/(e-1)) (\min_i M_i + \ln N)`. In `banditlab.bounds`, "hedge_mistakes_with_confidence" bounds the mistakes
     with probability :math:`1 - \delta`, and "olm_plus_weak_learners" those under the weak learning condition.
-    `diagnostics` returns both sides. There is no comparator, so that `bound` returns None.
+    `diagnostics` returns both sides. There is no comparator, so `bound` returns None.
 
     Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown. Memory: :math:`9 N` numbers besides the
     learners.

@@ -19,7 +19,7 @@ MINE, OTHER = 0, 1
 
 
 class AdaBoostOLOneVsAll(Booster):
-    r"""Play one binary AdaBoost.OL per class: the class whose booster has the highest confidence is played.
+    r"""One binary AdaBoost.OL per class: the class whose booster has the highest confidence is chosen.
 
     Problem: online multiclass classification with binary weak learners; the label is revealed.
 
@@ -170,7 +170,7 @@ class OneVsAllLearner(ProbableLearner):
 
 
 class AdaOVA(AdaBoostOLM):
-    """Play AdaBoost.OLM with weak learners that each consist of one binary learner per class.
+    """AdaBoost.OLM with weak learners that each consist of one binary learner per class.
 
     Problem: online multiclass classification with binary weak learners; the label is revealed.
 
@@ -183,8 +183,8 @@ class AdaOVA(AdaBoostOLM):
 
     Parameters
     ----------
-    See AdaBoost.OLM: n_learners (with K binary weak learners each, of equal tuning if there is a tuning_seed),
-    weak_learner, loss, derivative, weight_scale, tuning_seed and weak_settings.
+    See AdaBoost.OLM: `n_learners` (with K binary weak learners each, of equal tuning if there is a `tuning_seed`),
+    `weak_learner`, `loss`, `derivative`, `weight_scale`, `tuning_seed` and `weak_settings`.
 
     Raises
     ------

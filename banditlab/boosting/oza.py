@@ -15,7 +15,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class Oza(Booster):
-    r"""Play AdaBoost's reweighting with one example at a time.
+    r"""Online AdaBoost: its reweighting, with one example at a time.
 
     Problem: online multiclass classification with weak learners; the label is revealed.
 
@@ -43,7 +43,7 @@ class Oza(Booster):
         Upper limit of :math:`\lambda`. Without it, a learner that is rarely wrong would give one example the weight of
         n.
     least_error
-        Lower limit of :math:`\epsilon`, in (0, 1/2), so that no vote is infinite. A learner with :math:`\epsilon` above
+        Lower limit of :math:`\epsilon`, in (0, 1/2), so no vote is infinite. A learner with :math:`\epsilon` above
         1/2 has no vote.
     tuning_seed
         Seed of the trees' tuning, which is then the same in every run; 1 gives the tuning in the code of Jung, Goetz

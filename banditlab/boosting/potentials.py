@@ -15,7 +15,7 @@ polynomials, divided by :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a pr
 probabilities below 1e-300 underflow.
 
 The booster needs differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are sums of probabilities of events and never
-subtractions, so that they have a small relative error and are never negative.
+subtractions, so they have a small relative error and are never negative.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def row_kernel(tables, m, lead, row, degrees):
 
     `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie for the
     most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability of a win by a single vote over l.
-    degrees (3, k) is scratch.
+    degrees (3, k) is a work array.
     """
     n = lead.shape[0]
     before, after, loose = tables.scratch[BEFORE], tables.scratch[AFTER], tables.scratch[LOOSE]
@@ -152,7 +152,7 @@ class Potentials(ABC):
     Raises
     ------
     UsageError
-        n_votes is below 0.
+        `n_votes` is below 0.
     """
 
     ahead: ClassVar[int] = 0
@@ -171,7 +171,7 @@ class Potentials(ABC):
         Raises
         ------
         UsageError
-            m is below 0 or above n_votes + ahead.
+            m is below 0 or above `n_votes + ahead`.
         """
 
     @abstractmethod
@@ -256,7 +256,8 @@ class ExactPotentials(Potentials):
 
 @njit
 def count_kernel(uniforms, favoured, counts):
-    """Write the counts of each class in the first m votes of each row of uniforms (draws, N) into counts[m] (draws, k).
+    """Convert each row of uniforms (draws, N) to N votes; write how often each class is in the first m into counts[m]
+    (draws, k).
 
     Column 0 is the class with probability `favoured`; the other classes share the rest evenly.
     """
@@ -275,7 +276,7 @@ def count_kernel(uniforms, favoured, counts):
 def sampled_row_kernel(counts, votes, label, costs):
     r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,).
 
-    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l share every draw, so that
+    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l share every draw, so
     no estimated cost is negative.
     """
     draws, k = counts.shape
@@ -310,7 +311,7 @@ class DrawnPotentials(Potentials):
     Raises
     ------
     UsageError
-        n_votes is below 0, or draws is below 1.
+        `n_votes` is below 0, or draws is below 1.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:

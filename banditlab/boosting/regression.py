@@ -56,7 +56,7 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    r"""Scratch for :math:`s^i` in a round: its softmax, the shares (K,), and the data of each regression (N, 8).
+    r"""Work arrays for :math:`s^i` in a round: its softmax, the shares (K,), and the data of each regression (N, 8).
 
     The data `seen` are the clipped half-margin, where :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
     :math:`q = x'A^{-1}x` and :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`.
@@ -183,7 +183,8 @@ STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:
-    r"""Predict votes from votes s and a weak prediction l, as well as the best :math:`s + \alpha e_l`, by Algorithm 3.
+    r"""Predict votes from votes s and a weak prediction l by Algorithm 3. It competes with the best
+    :math:`s + \alpha e_l`.
 
     An object has N copies of the algorithm.
 

@@ -36,7 +36,7 @@ def _mixed(h):
 
 @inline
 def _of_count(votes):
-    """Return a class's part of a state's key; the parts of the wrong classes are added, so that their order is
+    """Return a class's part of a state's key; the parts of the wrong classes are added, so their order is
     irrelevant.
     """
     return _mixed(np.uint64(votes) * _FOUR + _ONE)
@@ -210,7 +210,7 @@ class RememberedPotentials(DrawnPotentials):
     Raises
     ------
     UsageError
-        n_votes is below 0 or above 1,000, or draws is below 1.
+        `n_votes` is below 0 or above 1,000, or draws is below 1.
     """
 
     ahead: ClassVar[int] = 1

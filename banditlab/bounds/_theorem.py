@@ -140,7 +140,7 @@ def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) 
     """Make a function NaN if an argument is NaN, infinite or outside its range, and `beyond` if it overflows.
 
     `ranges` adds to `RANGES`, by the arguments' names. None as an argument stands for a default and is not checked. A
-    bound is an upper bound, so that infinity remains valid after an overflow; other numbers would not.
+    bound is an upper bound, so infinity remains valid after an overflow; other numbers would not.
     """
     known = RANGES | (ranges or {})
 

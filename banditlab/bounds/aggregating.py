@@ -41,8 +41,8 @@ def aggregating(
 def aggregating_quadrature(
     rounds: float, norm_bound: float, radius: float, heaviest: float, smoothing: float = 0.0
 ) -> float:
-    r"""Return the regret bound of the mixture over nodes of weight at most w. It is the minimum over h of
-    :math:`-\ln(h - 2 w) + 4 B R T h`, plus :math:`-T \ln(1 - \mu)`.
+    r"""Return the regret bound of a mixture over quadrature nodes whose weights are at most w. It is the minimum over h
+    of :math:`-\ln(h - 2 w) + 4 B R T h`, plus :math:`-T \ln(1 - \mu)`.
 
     The argument: the nodes' weights below a point and the length below it separate each other (Chebyshev, Markov,
     Stieltjes). The nodes inside the interval :math:`[-2 B, 2 B]` shrunk by h towards :math:`\theta^*` therefore have at

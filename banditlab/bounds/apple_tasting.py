@@ -28,7 +28,7 @@ def apple_tasting(rounds: float, sharpness: float, regret: float) -> float:
       - (1 - p) g`, and the last two terms cancel;
     * :math:`g \le 0`: they are 0 or :math:`1 - 2 f^* \le 2 |f - f^*| \le 1/\gamma + \gamma (f - f^*)^2`.
 
-    Accepted rounds reveal the label, so that
+    Accepted rounds reveal the label, so
     :math:`\mathbb{E} \sum_t p_t\, \mathrm{KL}(f^*_t, f_t) \le \mathrm{Reg}(T)`, and
     :math:`2 (f - f^*)^2 \le \mathrm{KL}`. At :math:`\gamma = \sqrt{2 T/\mathrm{Reg}(T)}` the bound is
     :math:`\sqrt{2 T\, \mathrm{Reg}(T)}`.

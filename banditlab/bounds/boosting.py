@@ -75,7 +75,7 @@ def olm_plus_weak_learners(
     r"""Return a bound on the mistakes of AdaBoost.OLM++'s best expert under the weak learning condition. It is
     :math:`4 [(T \ln K + N R(T))/(N \gamma^2) + K S/\gamma]`, at most T.
 
-    The argument: :math:`\gamma_i \ge \gamma - K S/w_i` with :math:`w_i \ge M_{i-1}/2` in (C.5), so that
+    The argument: :math:`\gamma_i \ge \gamma - K S/w_i` with :math:`w_i \ge M_{i-1}/2` in (C.5), so
     :math:`w_i \gamma_i^2 \ge w_i \gamma^2 - 2 \gamma K S`.
     """
     N = n_learners
@@ -91,8 +91,8 @@ def olm_plus_weak_learners(
     printed=r"a rate, $O((\ln T)^2)$; $\text{clip} = \ln T$, $e^2/T$ for the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
-    r"""Return the regret bound of the boosting regression over :math:`\alpha` in [-2, 2]. It is that of the forecaster
-    plus :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
+    r"""Return the boosting regression's regret bound over :math:`\alpha` in [-2, 2]. It is the forecaster's bound plus
+    :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
     """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 
@@ -122,7 +122,7 @@ def hedge_mistakes_with_confidence(best_expert: float, n_learners: int, delta: f
     :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
 
     The argument: let p be the weight of the experts that are wrong. The weights' sum shrinks by
-    :math:`1 - (1 - 1/e) p`, so that :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p
+    :math:`1 - (1 - 1/e) p`, so :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p
     and :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality the mistakes
     exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
     """

@@ -37,7 +37,7 @@ def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
 
 
 def is_admissible(curvature: float, margin: float) -> bool:
-    r"""Return whether a constant is at most `tight_curvature`, up to rounding, so that the surrogate is a lower bound.
+    r"""Return whether a constant is at most `tight_curvature`, up to rounding. The surrogate is then a lower bound.
 
     :math:`1/(2 + L)` is always admissible, because :math:`\cosh b \le 1 + b + \sinh b`. It is tested first, because it
     needs no root.

@@ -29,7 +29,7 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     explored round is wrong with probability :math:`1 - 1/K`; in the others :math:`1 - p_y \le -\ln p_y`. The coin flip
     and the uniform action are independent of the forecast. The forecaster's expected loss over all rounds is therefore
     :math:`K/\gamma` times that over its updates, and the same holds for the comparator. The number of updates is
-    Binomial(T, :math:`\gamma/K`), so that :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
+    Binomial(T, :math:`\gamma/K`), so :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. Infinite at
     :math:`\gamma = 0`.
     """
     if gamma == 1.0:  # nothing but exploration, whatever the forecaster

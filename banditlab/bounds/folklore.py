@@ -2,7 +2,7 @@ r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the correct 
 
 Both functions start from Lemmas 6 to 8:
 :math:`\mathrm{Regret} \le \lambda K B^2 + (1/4) \sum_t \mathrm{tr}(A_{t-1}^{-1} H_t)`, with the factor 1/4 that the
-paper omits. :math:`H_t` vanishes on matrices with equal rows and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so that
+paper omits. :math:`H_t` vanishes on matrices with equal rows and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so
 the log-determinant has :math:`(K - 1) d` dimensions; :math:`H_t \le (R^2/2) I`.
 """
 
@@ -68,7 +68,7 @@ def folklore_any_regularization(
     r"""Return the regret bound of FOLKLORE at any :math:`\lambda`, with :math:`r = c R^2 / (2 \lambda)`. It is
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    The argument: :math:`A_t \le (1 + r) A_{t-1}`, so that
+    The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
     :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. NaN if c is not known to be
     admissible.
     """
@@ -126,7 +126,7 @@ def folklore_inexact(
     r"""Return the regret bound of FOLKLORE solved to an accuracy. It is Theorem 3's plus
     :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` times the error.
 
-    The surrogate is expanded at the forecast logits z, so that Lemma 6 holds at them. Let
+    The surrogate is expanded at the forecast logits z, so Lemma 6 holds at them. Let
     :math:`\rho = z - g + \tilde A\, \mathrm{softmax}(z)` be the residual of the root's equation. Lemma 7 at z gives the
     round's term without :math:`\rho`, and :math:`\rho` adds :math:`u'\rho - \rho'Q_c \rho \le |u| |\rho|` with
     :math:`u = s - e_y + Q_c (2 \tilde A e_y - \mathrm{diag}(\tilde A))`. Three facts bound this product:
@@ -203,7 +203,7 @@ def folklore_kernel(
     r"""Return the regret bound of kernel FOLKLORE, with :math:`r = c R^2/(2 \lambda)`. It is
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + r T))`.
 
-    :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so that
+    :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so
     :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))` with the Gram matrix G. Each of its
     terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. NaN if c
     is not known to be admissible.

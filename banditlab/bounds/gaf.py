@@ -156,7 +156,7 @@ def gaf_kernel(
 
     The argument of `gaf` bounds the regret by :math:`\lambda K B^2 + (\kappa/(4c)) \ln \det(I + (c/\lambda) \sum H)`,
     and that of `folklore_kernel` bounds the determinant. A round uses the density in :math:`K - 1` dimensions, whatever
-    the dimension of the space, so that :math:`\kappa` does not depend on it. NaN if c is not known to be admissible.
+    the dimension of the space, so :math:`\kappa` does not depend on it. NaN if c is not known to be admissible.
     """
     n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -186,7 +186,7 @@ def gaf_theorem_1(
     r"""Return the regret bound of GAF for a mixable loss. It is
     :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2 \lambda))`.
 
-    margin_bound is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
+    `margin_bound` is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
     smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the smallest value that the
     theorem allows; NaN below it.
     """
@@ -209,7 +209,7 @@ def vovk_azoury_warmuth(
 ) -> float:
     r"""Return the regret bound of Vovk, Azoury and Warmuth: :math:`\lambda B^2 + Y^2 d \ln(1 + n R^2/(d \lambda))`.
 
-    B is the bound of :math:`\|\theta\|`. The argument: surrogates are exact, so that a round costs
+    B is the bound of :math:`\|\theta\|`. The argument: surrogates are exact, so a round costs
     :math:`(\text{prediction} - y)^2 - (m - y)^2/(1 + q)` with :math:`\text{prediction} = m/(1 + q)` and
     :math:`q = x'A_{t-1}^{-1}x`. This is
     :math:`(q/(1 + q)) (y^2 - \text{prediction}^2 (1 + q)) \le Y^2 \ln(1 + q)`, and the logarithms add up to

@@ -14,8 +14,8 @@ from banditlab.bounds._theorem import theorem
     adversary="adaptive: an identity in the labels, whatever they are, and the member's theorem",
 )
 def grid(member_regret: float, size: int) -> float:
-    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of the mixture over the ball of one of `size`
-    members.
+    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of the mixture, against the ball of one of
+    `size` members.
 
     Reg is that member's bound.
     """

@@ -25,7 +25,7 @@ _theorem = partial(theorem, adversary=_ADVERSARY)
 def label_efficient(regret: float, query_rate: float) -> float:
     r"""Return :math:`\mathrm{Reg}(\epsilon T)/\epsilon`, a bound on the expected regret over all T rounds.
 
-    The coin flip of a round is independent of its forecast, so that the expected regret over queried rounds is
+    The coin flip of a round is independent of its forecast, so the expected regret over queried rounds is
     :math:`\epsilon` times that over all rounds. It is at most
     :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, with N the number of queries.
     """

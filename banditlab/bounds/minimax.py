@@ -54,7 +54,7 @@ def minimax_regret(rounds: float, n_features: int, n_classes: int) -> float:
 
 @within({"rounds": (0.0, 1e5)})
 def minimax_regret_on_ball(rounds: float, n_features: int, norm_bound: float, radius: float) -> float:
-    r"""Return a lower bound on the worst-case regret of every forecaster against the ball of rows of norm B.
+    r"""Return a lower bound on the worst-case regret that any forecaster has against all W with :math:`\|W_k\| \le B`.
 
     There are two classes and d orthogonal contexts of norm R; the bound is exact at :math:`d = 1`. It is
     :math:`\sum_j \ln \sum_k \binom{n_j}{k} p_k^k (1 - p_k)^{n_j - k}`, where :math:`p_k` is the number nearest to
@@ -72,7 +72,7 @@ def shamir_theorem_3(
     r"""Return the asymptotic lower bound :math:`(q/2)\, m \ln(e D/m)` with :math:`m = \min(d, D)`.
 
     It holds for two classes, :math:`\|x\|_\infty \le 1`, and a difference :math:`\theta` of the rows of at most
-    `margin_bound` in the norm. A factor :math:`1 - o(1)` is omitted, so that this is not a bound at a given T. D is the
+    `margin_bound` in the norm. A factor :math:`1 - o(1)` is omitted, so this is not a bound at a given T. D is the
     dimension above which the paper's bound does not grow. Let :math:`s = \gamma T^{1 - \epsilon}`,
     :math:`\gamma = \min(B/\ln T, \max(1, T^{1-\epsilon}/d))` and any :math:`\epsilon` in (0, 1). D is :math:`4 s/e` for
     "sup", :math:`(2 \pi s/e)^{1/2}` for "l2" and :math:`(4 s/e)^{1/3}` for "l1", with :math:`q = 1, 2, 3`.
@@ -102,7 +102,7 @@ def shamir_theorem_7(rounds: float, n_features: int, n_classes: int, epsilon: fl
     r"""Return the asymptotic lower bound :math:`(d (K - 1)/2) \ln(T/(K d))`.
 
     It holds for K classes, :math:`\|x\|_\infty \le 1` and rows with bounded entries. A factor :math:`1 - o(1)` is
-    omitted, so that this is not a bound at a given T. The theorem assumes :math:`K = o((T/d)^{1-\epsilon})`; the result
+    omitted, so this is not a bound at a given T. The theorem assumes :math:`K = o((T/d)^{1-\epsilon})`; the result
     is NaN if K is not below :math:`(T/d)^{1-\epsilon}`.
     """
     each = rounds / n_features

@@ -61,7 +61,7 @@ def obama_gaussian_prior(
     r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - \sum_t\, \mathrm{loss}(U)`. It is
     :math:`(K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so that :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
+    Each weight is :math:`\eta/q_t(y_t)` on a hit and 0 otherwise, so :math:`\mathbb{E}[T_w] = \gamma T/K` (Jensen
     inside the logarithm), and
 
     .. math::
@@ -113,7 +113,7 @@ def decoded_obama(
     :math:`0.7213 (K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
     OBAMA plays :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`. Every class has
-    at least :math:`\gamma/K`, so that weights are at most 1 and their mean is :math:`\gamma/K`. Moreover
+    at least :math:`\gamma/K`, so weights are at most 1 and their mean is :math:`\gamma/K`. Moreover
     :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`. Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:

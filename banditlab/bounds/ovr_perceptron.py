@@ -23,7 +23,7 @@ def ovr_perceptron_mistakes(n_classes: int, radius: float, frobenius_norm: float
     :math:`(K-1)\, \mathrm{floor}(R^2 F^2)` at :math:`L = 0`.
 
     Let :math:`n_i` be the number of corrections of perceptron i and N their sum. In each correction the sign was wrong,
-    so that :math:`\|w_i\|^2 \le n_i R^2` and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`.
+    so :math:`\|w_i\|^2 \le n_i R^2` and :math:`n_i - L_i \le \langle U_i, w_i \rangle \le \|U_i\| R \sqrt{n_i}`.
     Summing with Cauchy-Schwarz, :math:`N \le L + R F \sqrt{N}`, hence N is at most the argument of the floor. A mistake
     on a class that its perceptron accepted is a correction. If all perceptrons reject, a uniform guess is right, and
     then a correction, with probability :math:`1/K` whatever the past. In expectation there are :math:`K-1` such

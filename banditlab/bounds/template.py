@@ -1,6 +1,6 @@
 r"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
 
-:math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so that
+:math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so
 :math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. Consider gradient descent from :math:`W_1 = 0` with
 constant step :math:`\eta`, projected onto a Frobenius ball that contains U, or not projected. For estimates g of the
 gradient with :math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,

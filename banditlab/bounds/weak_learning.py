@@ -32,7 +32,7 @@ def expert_advice(rounds: float, size: int, delta: float) -> float:
     assumes=r"hypotheses of Littlestone dimension d, weighted costs in [0, 1]; with probability $1 - \delta$",
 )
 def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, delta: float) -> float:
-    r"""Return a bound on the cost of the best online learner minus that of the best hypothesis. It is
+    r"""Return a bound on how much more the best online learner costs than the best hypothesis. It is
     :math:`R_\delta(T) = \sqrt{T d \ln(T k)/2} + \sqrt{T \ln(1/\delta)/2}`: `expert_advice` over :math:`(T k)^d`
     experts, one of which predicts as the best hypothesis does.
     """
@@ -50,7 +50,7 @@ def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_di
     r"""Return the excess loss S with which Definition 1 holds at the edge :math:`\gamma`. It is
     :math:`S = \max_{T \ge 1} (R_\delta(T) - \gamma m T/k)`.
 
-    :math:`R_\delta` is `online_agnostic`, which is concave in T, so that its slope has one root.
+    :math:`R_\delta` is `online_agnostic`, which is concave in T, so its slope has one root.
     """
     k, d, rest, price = n_classes, littlestone_dimension, math.sqrt(-math.log(delta)), edge * least_weight / n_classes
 

@@ -165,7 +165,7 @@ def late_feedback(probe: PlayerProbe) -> None:
 
 
 def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]]:
-    """Play with one more act, at another context, between each act and its learn; return the decisions."""
+    """Run rounds with one more `act`, at another context, between each `act` and its `learn`; return the decisions."""
     played = []
     for x, label, another in zip(X, y, others):
         decision = agent.act(read_only(x))
@@ -176,7 +176,7 @@ def _in_between(agent: Any, X: Any, y: Any, others: Any) -> list[tuple[Any, Any]
 
 
 def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
-    """Play with feedback that arrives DELAY rounds late, and for every third round never."""
+    """Run rounds whose feedback arrives `DELAY` rounds late, and for every third round never."""
     waiting: list[tuple[int, Decision]] = []
     for t in range(len(X)):
         try:

@@ -1,4 +1,4 @@
-"""Checks of an environment: Gymnasium's interface, the hidden label, and one stream for every way of playing."""
+"""Checks of an environment: Gymnasium's interface, the hidden label, and the same stream however it is run."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def env_probe(subject: Callable[..., Any], checks: tuple[Callable[..., None], ..
 
 
 def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
-    """Play one episode of fixed actions."""
+    """Run one episode with fixed actions."""
     x, info = env.reset(seed=seed)
     contexts, labels, rewards, infos, ends = [], [], [], [info], []
     for action in actions:

@@ -1,4 +1,4 @@
-"""The small problem on which players are checked, and the loops in which the checks play them."""
+"""The small problem on which players are checked, and the loops in which the checks run them."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
 
 
 def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
-    """Return the exclusions of a wrapped player for the checks of its wrapper, because its memory is part of the
+    """Return the exclusions of a wrapped player, which also apply to its wrapper, because its memory is part of the
     wrapper's.
     """
     if player.wraps is None:
@@ -111,7 +111,7 @@ def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:
 
 
 def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
-    """Play the bandit loop: an agent observes only whether each action was right, a label agent the label."""
+    """Run the bandit loop: an agent observes only whether each action was right, a label agent the label."""
     decisions = []
     for x, y in zip(contexts, labels, strict=True):
         decision = agent.act(read_only(x))
@@ -133,7 +133,7 @@ def forecast(forecaster: Any, contexts: Floats, labels: Iterable[int]) -> Floats
 
 
 def run(player: Any, contexts: Floats, labels: Any) -> list[tuple[Any, Floats]]:
-    """Play or forecast; return per round (the action, the probabilities) or (None, the logits)."""
+    """Run an agent or a forecaster. Return for each round (the action, the probabilities) or (None, the logits)."""
     if hasattr(player, "act"):
         return [(decision.action, decision.probabilities) for decision in play(player, contexts, labels)]
     return [(None, logits) for logits in forecast(player, contexts, labels)]

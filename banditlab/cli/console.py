@@ -248,7 +248,9 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
 
 
 def _estimated(sweep: Sweep, play: float, jobs: int, whole: bool) -> str:
-    """Return the remaining core-seconds of runs and of comparators, and the time of both with `jobs` processes."""
+    """Return the core-seconds that runs still need, those that comparators need, and the time of both with `jobs`
+    processes.
+    """
     n = sum(len(run.checkpoints) for run in sweep.plan.streams().values()) * len(sweep.balls)
     compared = sweep.estimate_comparators() if n else 0.0
     parts = [f"{_long(play)} of play"]

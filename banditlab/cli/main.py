@@ -198,7 +198,7 @@ def _run_or_estimate(
     part: tuple[int, int] | None = None,
     notes: Any = (),
 ) -> int:
-    """Play a sweep, or print its estimate, with the options `SWEEP`; return the exit code."""
+    """Run a sweep, or print its estimate, with the options `SWEEP`; return the exit code."""
     from banditlab.cli.console import Console, print_dry_run
     from banditlab.comparison import default_folder
     from banditlab.engine import Sweep
@@ -389,8 +389,9 @@ def forget(
 ) -> None:
     """Remove the contexts of one person's decisions from a log. Actions, distributions and feedback remain.
 
-    Past updates with these decisions remain in the policy's state. The decisions cannot be replayed, so that a snapshot
-    that covers all events is written first. Later feedback on them is counted without an update. Stop the server first.
+    Past updates with these decisions remain in the policy's state. The decisions cannot be replayed, so the command
+    first writes a snapshot that covers all events. Later feedback on them is counted without an update. Stop the server
+    first.
     """
     from banditlab.policy.policy import Policy
 

@@ -1,4 +1,4 @@
-"""The output of `banditlab compare` on a table before it plays: columns and roles, agents left out, all faults."""
+"""The output of `banditlab compare` on a table before the runs: columns and roles, agents left out, all faults."""
 
 from __future__ import annotations
 

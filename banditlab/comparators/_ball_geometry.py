@@ -36,7 +36,7 @@ def feasible(W: Floats, B: float) -> Floats:
 def frank_wolfe_gap(W: Floats, G: Floats, B: float) -> float:
     r"""Return :math:`\langle G, W \rangle + B \sum_k \|G_k\|`, an upper bound on :math:`L(W) - \min L` by convexity.
 
-    The minimum is over the product of balls. Each row's term is at least 0 for feasible W, so that a negative term is a
+    The minimum is over the product of balls. Each row's term is at least 0 for feasible W, so a negative term is a
     rounding error and counts as 0.
     """
     return float(np.maximum(row_dots(G, W) + B * row_norms(G), 0.0).sum())

@@ -105,7 +105,7 @@ def interior(objective: Objective, start: Floats, B: float, goal: float, max_ite
 
 
 def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
-    r"""Return the size of the residual of (KKT), with G compared to :math:`\nu W` in units of :math:`1/B`."""
+    r"""Return the norm of the residual in (KKT), with G compared to :math:`\nu W` in units of :math:`1/B`."""
     centring = 0.5 * nu * (B**2 - row_dots(p.W, p.W)) - mu
     return float(np.sqrt(B**2 * np.square(p.G + nu[:, None] * p.W).sum() + np.square(centring).sum()))
 

@@ -64,7 +64,7 @@ def newton_direction(objective: Objective, p: Point, B: float, goal: float, limi
     Parameters
     ----------
     goal
-        The required gap; rows' residuals below :math:`\text{goal}/B` change the gap by less, so that a more accurate
+        The required gap; rows' residuals below :math:`\text{goal}/B` change the gap by less, so a more accurate
         solution does not help.
     limit
         Largest number of Hessian products of a solve.

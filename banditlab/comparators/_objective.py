@@ -20,7 +20,7 @@ class Objective:
     r"""The loss :math:`L(W) = \sum_i \sum_k c_{ik} (\mathrm{lse}(W u_i) - (W u_i)_k)` of W (K, d), with its
     derivatives.
 
-    Logits are stored as Z (K, m), so that reductions over classes run along contiguous memory. A move of W along a
+    Logits are stored as Z (K, m), so reductions over classes run along contiguous memory. A move of W along a
     line, or a scaling of its rows, changes Z linearly. A line search therefore needs no matrix product.
 
     Parameters

@@ -44,7 +44,7 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
     It takes at most `max_iterations` rounds on all contexts. From :math:`W = 0` the parts are solved one after another,
-    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so that only the Hessian
+    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so only the Hessian
     comes from a part. A part that is unlike the others may lead far away; then all contexts are solved from the initial
     W.
     """
@@ -102,7 +102,7 @@ def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pa
 
 
 def _seen(objective: Objective, model: Objective, W: Floats, B: float) -> Point:
-    """Return the point of W: loss, gradient and gap from all contexts, logits and softmax from those of the model."""
+    """Return W with its loss, gradient and gap over all contexts, and logits and softmax over the model's contexts."""
     loss, G = objective.evaluate(W)
     Z = model.logits(W)
     return Point(W, Z, model.forecast(Z)[1], loss, G, frank_wolfe_gap(W, G, B))

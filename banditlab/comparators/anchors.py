@@ -87,7 +87,7 @@ def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float 
 
     :math:`s_{tk}` is 1 if k was right in round t, and -1 if not.
 
-    It is the softmax of two classes with weights :math:`\pm w_k/2`, so that `best_in_ball` with the norm bound :math:`B/2`
+    It is the softmax of two classes with weights :math:`\pm w_k/2`, so `best_in_ball` with the norm bound :math:`B/2`
     solves and certifies it.
 
     Parameters

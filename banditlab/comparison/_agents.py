@@ -1,4 +1,4 @@
-"""The agents of a comparison: by default those of practice and one of theory as a reference, or a given selection."""
+"""The agents of a comparison: a given selection, or by default the practical agents and a theoretical one."""
 
 from __future__ import annotations
 

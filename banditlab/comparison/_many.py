@@ -27,7 +27,7 @@ OF_ALL = ("passes", "rounds", "repetitions", "agents", "out", "feedback", "chang
 
 
 class Comparisons(NamedTuple):
-    """A comparison over many tables that is ready to be played."""
+    """A comparison over many tables that is ready to run."""
 
     spec: Spec
     faults: list[str]
@@ -85,7 +85,8 @@ def tables_of(data: Sequence[Any]) -> list[str]:
             here = sorted(filter(_is_table, glob.glob(each, recursive=True)))
         if not here:
             raise UsageError(
-                f"{each}: no table found, that is, a file with the extension {', '.join(files.SUFFIXES)}, each also with .gz"
+                f"{each}: no table found (a table is a file ending in {', '.join(files.SUFFIXES)}, "
+                "optionally followed by .gz)"
             )
         found |= dict.fromkeys(here)
     return list(found)
@@ -129,7 +130,7 @@ def read_exceptions(path: Path | None) -> dict[str, Any]:
                 f"--exceptions {path}: table.{name} must be settings, such as {{ skip = true }}, got {value!r}"
             )
         for key in (key for key in value if key in OF_ALL):
-            raise UsageError(f"--exceptions {path}: table.{name}: {key} is the same for all tables; give --{key}")
+            raise UsageError(f"--exceptions {path}: table.{name}: {key} cannot be set per table; use --{key}")
     return made
 
 
@@ -147,8 +148,8 @@ def prepared_many(
 ) -> Comparisons:
     """Return the spec of a comparison over many tables, and lines about them.
 
-    An agent plays if it would play in the comparison of each table alone. There are no comparators, and a run takes
-    `passes` over the rows, at most `rounds`.
+    An agent takes part if it would take part in the comparison of each table alone. There are no comparators, and a run
+    takes `passes` over the rows, at most `rounds`.
 
     Parameters
     ----------

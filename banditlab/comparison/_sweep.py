@@ -1,4 +1,4 @@
-"""The sweep of a comparison, and `compare`, which plays it and reads the results."""
+"""The sweep of a comparison, and `compare`, which runs it and reads the results."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ TABLE = "banditlab/Table-v0"
 
 
 class Comparison(NamedTuple):
-    """A comparison that is ready to be played, with lines about its table and its agents."""
+    """A comparison that is ready to run, with lines about its table and its agents."""
 
     spec: Spec
     survey: Survey | None
@@ -119,7 +119,7 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
         The file and the column to predict ("" for a LIBSVM file, which has its own labels).
     passes
         Number of passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of
-        earlier passes, so that only the first pass is ranked.
+        earlier passes, so only the first pass is ranked.
     rounds
         Number of rounds per run instead of n times `passes`; fewer than n leave rows out.
     repetitions

@@ -1,4 +1,6 @@
-"""Playing in blocks: which streams and players allow it, and the loops, in which only the package's code receives labels."""
+"""Runs in blocks of rounds: which streams and players allow it, and the loops, in which only package code receives
+labels.
+"""
 
 from __future__ import annotations
 
@@ -63,7 +65,7 @@ def steps_equal_blocks(env: Any, rounds: int) -> bool:
 
 
 def block_loop(player: Any) -> Loop | None:
-    """Return the loop for a player's blocks, None where it is played step by step.
+    """Return the loop that runs a player's blocks, or None if its rounds are run one by one.
 
     A block contains its labels before the actions are taken, so only the package's code receives it. The package's players
     play their own blocks. Kernels of a plug-in's `KernelAgent` or `KernelLabelAgent` are compiled into the package's loop,
@@ -79,7 +81,7 @@ def block_loop(player: Any) -> Loop | None:
 
 
 def late_loop(player: Any, schedule: Schedule) -> Loop | None:
-    """Return the loop for a player's blocks whose bits arrive by a schedule, None where it is played step by step.
+    """Return the loop for a player's blocks whose bits arrive by a schedule, or None if its rounds are run one by one.
 
     Kernels of a `KernelAgent` are compiled into the package's loop; every other agent is played step by step.
     """
@@ -91,7 +93,7 @@ def late_loop(player: Any, schedule: Schedule) -> Loop | None:
 
 
 class _LateLoop:
-    """Plays blocks by `play_rounds_late`; pending rounds go from block to block."""
+    """Runs blocks by `play_rounds_late`, and carries pending rounds over to the next block."""
 
     def __init__(self, player: Any, loop: Any, schedule: Schedule) -> None:
         self.player, self.loop, self.schedule = player, loop, schedule
@@ -109,7 +111,7 @@ class _LateLoop:
 
 
 def is_from_package(player: Player) -> bool:
-    """Return whether the classes of a player and of those it wraps are the package's, with no method replaced on the object."""
+    """Return whether a player and all players that it wraps are of the package's classes, with no method replaced."""
     cls = type(player)
     found = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
     if found is not cls or cls.__module__.partition(".")[0] != "banditlab":  # `__module__` can be forged

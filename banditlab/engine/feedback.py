@@ -97,7 +97,7 @@ def _sides(feedback: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
-    """Return the rules of a run, or raise a UsageError if `answered` has shares for another number of actions."""
+    """Return the feedback rules of a run; raise a UsageError if `answered` has shares for another number of actions."""
     delays, shares = _sides(feedback, "delay"), _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
@@ -129,7 +129,7 @@ def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Wh
 
 
 def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
-    """Return the delays (n,) of a kind at the uniforms u (n,), or those of a given column."""
+    """Return the delays (n,) that a rule draws with the uniforms u (n,), or the given column of delays."""
     if isinstance(kind, int):
         return np.full(len(u), kind)
     if given is not None:
@@ -194,7 +194,7 @@ class Schedule:
         return math.inf if lost else self.window - 1
 
     def diagnostics(self) -> dict[str, int]:
-        """Return the number of answers that came after the timeout and were dropped."""
+        """Return how many bits arrived after the timeout and were dropped."""
         return {"feedback_too_late": int(self.too_late[0])} if "timeout" in self.feedback else {}
 
 

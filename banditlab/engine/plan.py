@@ -85,7 +85,7 @@ class Run:
         """Hash of (base_seed, repetition, environment): all players have the same stream, and longer runs extend
         shorter ones.
 
-        An adaptive environment's labels depend on the actions, so that each run is a separate stream.
+        An adaptive environment's labels depend on the actions, so each run is a separate stream.
         """
         if self.adaptive:
             return self.run_id
@@ -181,7 +181,7 @@ class Plan:
         return sorted({*map(float, self.spec.norm_bounds), *own})
 
     def record(self) -> dict[str, Any]:
-        """Return the content of runs.json."""
+        """Return the content of `runs.json`."""
         return {
             "runs": [run.run_id for run in self.runs],
             "streams": sorted({run.stream_id for run in self.runs}),
@@ -254,7 +254,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """The properties of an environment that a plan needs; those of labs and plug-ins are inspected in another process."""
+    """What a plan needs to know of an environment. For a lab or a plug-in it is found in another process."""
 
     problem: Problem
     sparse: bool
@@ -356,7 +356,7 @@ def _is_foreign_player(run: Run) -> bool:
 
 
 def why_not(run: Run, env: Any) -> str:
-    """Return why no repetition of a run is possible, or "". The class is checked first, so that a skip allocates
+    """Return why no repetition of a run is possible, or "". The class is checked first, so a skip allocates
     nothing.
 
     Raises

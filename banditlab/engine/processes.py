@@ -1,6 +1,6 @@
 """Worker processes, each with one task at a time: start, call, interrupt, end.
 
-A worker is a loky executor (part of joblib) with one process, so that the task in which it died or hung is known.
+A worker is a loky executor (part of joblib) with one process, so the task in which it died or hung is known.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Functions that run code of a lab or a plug-in in a worker process before a sweep begins."""
+"""Functions that run code of a lab (a user's project folder) or a plug-in in a worker process before a sweep begins."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Playing one run: the Gymnasium loop for everything, and compiled blocks if environment and player allow them.
+"""Execution of one run: by the Gymnasium loop, or in compiled blocks if the environment and the player allow them.
 
-Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so that a run of any length
+Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so a run of any length
 needs the memory of one block.
 
 The engine counts mistakes itself, by the label or the bits, whatever reward a wrapper returns. It reads each decision
@@ -69,7 +69,7 @@ class Played:
     expected_mistakes
         Sum of :math:`1 - p_t(y_t)`, with :math:`p_t` the distribution from which the action was drawn.
     mistakes_variance
-        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus expected_mistakes if actions are drawn
+        Sum of :math:`p_t(y_t) (1 - p_t(y_t))`, the variance of mistakes minus `expected_mistakes` if actions are drawn
         from :math:`p_t`.
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
@@ -142,7 +142,7 @@ class _Score:
         self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
-        """Add rounds; `loss` is their log loss if it was computed without p_true, which underflows at 745 nats."""
+        """Add rounds; `loss` is their log loss if it was computed without `p_true`, which underflows at 745 nats."""
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, trace.action, new)
@@ -222,7 +222,7 @@ def play(
     blocks: Blocks | None = None,
     feedback: Mapping[str, Any] | None = None,
 ) -> Played:
-    """Play one run from the first round and return its results at the checkpoints.
+    """Execute one run from the first round and return its results at the checkpoints.
 
     Parameters
     ----------
@@ -382,7 +382,7 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 
 
 class _LateSteps:
-    """An agent played step by step: its rounds are stored in a queue, ordered by arrival and then by round."""
+    """An agent whose rounds are run one by one, with a queue of its rounds, ordered by arrival and then by round."""
 
     def __init__(self, agent: Any, schedule: Schedule) -> None:
         self.agent, self.schedule = agent, schedule

@@ -1,8 +1,8 @@
 """The order of a sweep's tasks: missing runs and comparators, in tasks of about two seconds.
 
-The time of a kind of run is known after the first run of the kind. The first run of each kind is therefore a separate
-task, so that workers compile different players in parallel. Tasks become shorter towards the end, so that workers
-finish together.
+How long a kind of run takes is known after the first run of that kind. The first run of each kind is therefore a
+separate task, so that workers compile different players in parallel. Tasks become shorter towards the end, so that
+workers finish together.
 """
 
 from __future__ import annotations

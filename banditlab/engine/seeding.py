@@ -1,4 +1,4 @@
-"""Seeds as hashes of names, so that they do not depend on the order of the runs.
+"""Seeds as hashes of names, so they do not depend on the order of the runs.
 
 An additional player changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
 """

@@ -61,7 +61,7 @@ class Spec(BaseModel):
     Attributes are the keys of a spec file. `name` names the results folder, and all seeds are derived from `base_seed`.
     `environment`, `agent`, `forecaster` and `booster` are lists of blocks, each an id with settings. `checkpoints` is
     "log" (1, 2, 5 times powers of ten, plus the last round) or a list of rounds. `norm_bounds` are the norm bounds of
-    the comparators. `horizon_known = false` hides the number of rounds from the players, so that "theory" settings that
+    the comparators. `horizon_known = false` hides the number of rounds from the players, so "theory" settings that
     need it are skipped with the reason.
 
     `run_timeout` is the number of seconds after which a run is ended as a failure, 0 for none. The default is an hour
@@ -115,7 +115,7 @@ class Spec(BaseModel):
         return sorted({r for r in scale if r < rounds} | {rounds})
 
     def size(self) -> int:
-        """Return the number of runs of the sweep, with all points of the grids."""
+        """Return how many runs the sweep has, counting every point of its grids."""
         environments = sum(block.points() for block in self.environment) * self.feedback.points() * self.change.points()
         return environments * sum(block.points() for _, block in self.players()) * self.repetitions
 
@@ -135,7 +135,8 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
     path
         A TOML file; paths in its environments are relative to its folder.
     overrides
-        Texts "key=value" that replace values of the file, with dotted keys ("agent.0.gamma=0.1"); the value is read as TOML.
+        Strings "key=value" that replace values of the file, with dotted keys ("agent.0.gamma=0.1"); the value is read
+        as TOML.
 
     Raises
     ------

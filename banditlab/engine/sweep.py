@@ -1,4 +1,4 @@
-"""The sweep: missing runs are played in parallel, stored as they finish, and collected at the end."""
+"""The sweep: it executes missing runs in parallel, stores each as it finishes, and collects all at the end."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ IN_FLIGHT = 2
 
 @dataclass
 class Result:
-    """The result of a sweep: the numbers of runs that existed, were played, and failed (with their records)."""
+    """The result of a sweep: how many runs existed already, were executed now, and failed (with their records)."""
 
     folder: Path
     """The results folder."""
@@ -61,7 +61,7 @@ class Result:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Measured seconds of one run of an (environment, player) pair, from a short play after compilation."""
+    """Seconds of one run of an (environment, player) pair, measured over a short run after compilation."""
 
     environment: str
     """Its label in the table of results."""
@@ -101,7 +101,7 @@ class Sweep:
         patience: float = PATIENCE,
         shard: tuple[int, int] | None = None,
     ) -> Result:
-        """Play the missing runs of the sweep and store them in a results folder.
+        """Execute the missing runs of the sweep and store them in a results folder.
 
         Parameters
         ----------
@@ -156,7 +156,7 @@ class Sweep:
     def estimate(self) -> list[Estimate]:
         """Return measured costs: each (environment, player) plays for a short time after its kernels are compiled.
 
-        A run shorter than about 0.15 s is played completely. The overhead of a run is measured as well.
+        A run shorter than about 0.15 s is executed completely. The overhead of a run is measured as well.
         """
         pairs: dict[tuple[str, str], list[Run]] = {}
         for run in self.plan.runs:
@@ -208,7 +208,7 @@ class _Round:
         """The task of each run, or stream, that was submitted and has no outcome yet."""
 
     def play(self) -> None:
-        """Play all tasks."""
+        """Run all tasks."""
         self._feed()
         for outcomes, task in self.executor.completed():
             if task is not None:
@@ -243,7 +243,7 @@ class _Round:
 
 
 def _record_lost(store: Store, missing: list[Run]) -> None:
-    """Record as failed the runs that were played but are not in the folder, so that they do not count as done."""
+    """Record as failed the runs that were executed but are not in the folder, so that they do not count as done."""
     finished, failed = finished_runs(store.folder), store.failed()
     for run in missing:
         if run.run_id not in finished and run.run_id not in failed:

@@ -1,4 +1,6 @@
-"""The work of a worker: build from descriptions, play, store results; a failure is recorded and does not end the sweep."""
+"""The work of a worker: build environments and players from descriptions, execute runs, store results; a failure is
+recorded and does not end the sweep.
+"""
 
 from __future__ import annotations
 
@@ -39,7 +41,7 @@ STREAM_BYTES = 128 * 2**20
 
 @dataclass(frozen=True)
 class Task:
-    """A unit of work for a worker: a few runs, with runs of one stream together, or the comparators of their streams."""
+    """Work for one worker: a few runs (runs on the same stream stay together), or the comparators of their streams."""
 
     folder: str
     labs: tuple[str, ...]
@@ -52,7 +54,7 @@ class Task:
     """Longest time of a run in seconds, 0 for no limit."""
 
     def id_of(self, run: Run) -> str:
-        """Return the id of the outcome of a run, or of its stream's comparators."""
+        """Return the run's id, or its stream's id if the task computes comparators."""
         return run.stream_id if self.comparators else run.run_id
 
 
@@ -99,7 +101,7 @@ def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None,
     folder.
 
     All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that
-    the code forked ends here, so that only this process stores results.
+    the code forked ends here, so only this process stores results.
     """
     process, here = os.getpid(), _working_folder()
     try:
@@ -128,7 +130,7 @@ def _working_folder() -> str | None:
 class _Buffer:
     """Finished runs that are not stored yet.
 
-    A file costs as much time as ten thousand rounds, so that short runs share one. A crash may lose the runs of the
+    A file costs as much time as ten thousand rounds, so short runs share one. A crash may lose the runs of the
     last STORE_SECONDS.
     """
 
@@ -256,7 +258,7 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
 
 
 def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded: list[_Recorder]) -> tuple[Rows, float]:
-    """Play a run on its stream, which is drawn once for successive runs on it; return rows and seconds."""
+    """Execute a run on its stream and return rows and seconds. Successive runs on a stream draw it once."""
     begin = time.perf_counter()
     if run.stream_id not in streams:
         streams.clear()
@@ -274,7 +276,7 @@ def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded:
 
 
 def _compare_adaptive(store: Store, run: Run, balls: Sequence[float]) -> None:
-    """Play a finished run of an adaptive environment again for its stream, and compute its missing comparators."""
+    """Repeat a finished run of an adaptive environment to obtain its stream, and compute its missing comparators."""
     env = _Recorder(run.build_environment())
     play(env, run.build_player(env), seed=run.environment_seed(), feedback=run.feedback)
     env.compare(store, run, balls)
@@ -285,7 +287,7 @@ _loaded: set[str] = set()
 
 
 def _load_kernels(run: Run, env: Any) -> float:
-    """Play two rounds of a kind of player once per process, on `env` or a new environment; return the seconds it took.
+    """Run two rounds of a kind of player once per process, on `env` or a new environment; return the seconds it took.
 
     The compilation or loading of kernels is not part of a run's time.
     """

@@ -1,6 +1,6 @@
-"""A sweep's tasks in processes with one task each, so that a run that kills or hangs its process can be identified.
+"""A sweep's tasks in processes with one task each, so a run that kills or hangs its process can be identified.
 
-If a task of several runs is lost, its stored runs count, and each of the others is played again as a separate task.
+If a task of several runs is lost, its stored runs count, and each of the others is run again as a separate task.
 Only a run that was alone in its process is recorded as failed.
 """
 
@@ -39,7 +39,7 @@ def dispatch(
     Raises
     ------
     UsageError
-        One process after another ends before it has started, or a lab cannot be opened.
+        Several processes in a row ended while they started, or a lab (a user's project folder) cannot be opened.
     """
     queue = tasks if isinstance(tasks, deque) else deque(tasks)
     before, tries, starts = store.failed(), Counter[str](), 0
@@ -98,7 +98,7 @@ def _lost(
     alone.
 
     Its comparators are computed again. `before` has ids that had failed before the sweep began: these are tried again,
-    so that their records do not count.
+    so their records do not count.
     """
     task = worker.task
     assert task is not None

@@ -22,7 +22,7 @@ Truth = Labels | NDArray[np.bool_]
 
 
 class Streams(NamedTuple):
-    """The child generators of one episode, one per use, so that a change of one use does not change other draws."""
+    """The child generators of one episode, one per use, so a change of one use does not change other draws."""
 
     contexts: np.random.Generator
     """The contexts, or the order of a data set's rows."""
@@ -106,7 +106,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
         """Return the settings that enter a run's identity: by default all of them.
 
-        Override it for a setting that is a location. `Table` replaces its path by the file's content hash, so that an
+        Override it for a setting that is a location. `Table` replaces its path by the file's content hash, so an
         edited file is another environment and a moved file is the same one. The result must be convertible to JSON.
         """
         return dict(settings)

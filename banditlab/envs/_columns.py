@@ -198,7 +198,7 @@ def check_nominal(
 
 
 def are_dates(known: pd.Series) -> bool:
-    """Return whether all texts are dates in ISO 8601."""
+    """Return whether all strings are dates in ISO 8601."""
     import pandas as pd
 
     if not len(known) or not ISO.match(str(known.iloc[0])):
@@ -207,7 +207,9 @@ def are_dates(known: pd.Series) -> bool:
 
 
 def _numbers(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of texts or objects as numbers (N,), or raise an error for the first entry that is not a number."""
+    """Return a column of strings or objects as numbers (N,), or raise an error for the first entry that is not a
+    number.
+    """
     import pandas as pd
 
     numbers = pd.to_numeric(series.astype("str"), errors="coerce")
@@ -222,7 +224,7 @@ def _numbers(series: pd.Series, source: str) -> np.ndarray:
 
 
 def _days(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of dates, or texts in ISO 8601, as days since 1970 (N,); raise an error for the first invalid
+    """Return a column of dates, or strings in ISO 8601, as days since 1970 (N,); raise an error for the first invalid
     entry.
     """
     import pandas as pd
@@ -261,7 +263,7 @@ def is_gap(value: object) -> bool:
 
 
 def number_of(key: str, value: object, role: str) -> float:
-    """Return a row's value as a number, with times as days since 1970; texts are parsed.
+    """Return a row's value as a number, with times as days since 1970; strings are parsed.
 
     Raises
     ------

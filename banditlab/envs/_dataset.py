@@ -66,8 +66,8 @@ class DataSetEnv(StreamEnv):
         return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
 
     def _pass(self, orders: np.random.Generator) -> Labels:
-        """Return the order of one pass, (N,): the table's, a permutation of the rows, or one of the units and of their
-        rows.
+        """Return the order of the rows in one pass, (N,): the order of the table, a random permutation of the rows, or
+        a random permutation of the groups of dependent rows and of the rows in each.
         """
         if self.in_order:
             return np.arange(self.n_rows)

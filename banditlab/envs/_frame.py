@@ -162,7 +162,7 @@ def classes_of(labels: pd.Series, source: str, drop_missing: bool) -> tuple[Labe
 
 
 def refuse_gaps_of(column: pd.Series, source: str) -> None:
-    """Raise a UsageError if entries of a column of labels, or of bits, are missing."""
+    """Raise a UsageError if a column of labels or of bits has missing entries."""
     missing = column.isna().to_numpy()
     if missing.any():
         first = column.index[int(np.argmax(missing))]

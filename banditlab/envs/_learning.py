@@ -30,7 +30,7 @@ def known_mean(known: np.ndarray) -> float:
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
     """Return the steps with their estimates from columns (n,): numbers with NaN for gaps, or category codes with -1.
 
-    A scaler is fitted to the known entries. The scaler of "minmax" is fitted to imputed entries, too, so that they lie
+    A scaler is fitted to the known entries. The scaler of "minmax" is fitted to imputed entries, too, so they lie
     in [0, 1].
     """
     found = list(steps)

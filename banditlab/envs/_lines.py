@@ -42,7 +42,7 @@ def sniff_separator(path: str, data: bytes) -> str:
 
 
 def records(path: str, data: bytes, separator: str) -> Iterator[tuple[list[str], int]]:
-    """Yield the fields of each row that is not blank, and the number of lines up to the end of the row."""
+    """Yield each nonblank row as its fields, with the number of its last line."""
     text = io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="replace", newline="")
     reader = csv.reader(text, delimiter=separator)
     try:

@@ -36,7 +36,7 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
     """Return a column mapped to [0, 1] with the knots of the map, or the column itself if it has no outliers.
 
     With few outliers the map's knots are the least and the largest of the other numbers, and the map is linear between
-    them. With more outliers, and `ranks`, the knots are the different quantiles, so that the map is the rank except for
+    them. With more outliers, and `ranks`, the knots are the different quantiles, so the map is the rank except for
     ties. Beyond the knots it is 0 or 1.
     """
     known = column.values[~column.gaps]

@@ -39,7 +39,9 @@ class Reading(NamedTuple):
     na_values: tuple[str, ...] = ()
 
     def plain(self, text: pd.Series) -> pd.Series:
-        """Return texts with a decimal point and without thousands separators; NaN if these do not group three digits."""
+        """Rewrite strings with a decimal point and no thousands separators; NaN if separators do not group three
+        digits.
+        """
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
             grouped = text.str.fullmatch(rf"[+-]?[1-9]\d{{0,2}}({sign}\d{{3}})+({point}\d*)?")
@@ -61,14 +63,14 @@ READINGS = [Reading(decimal, sign) for decimal in ".," for sign in ("", ",", "."
 
 
 def numbers_in(text: pd.Series) -> pd.Series:
-    """Return texts as floats, with NaN for texts that are not numbers."""
+    """Return strings as floats, with NaN for strings that are not numbers."""
     import pandas as pd
 
     return pd.to_numeric(text, errors="coerce").astype(np.float64)
 
 
 def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return a table of texts with numeric columns as floats, and a fault for each column in another notation.
+    """Return a table of strings with its numeric columns as floats, and a fault for each column in another notation.
 
     Columns with a fault are parsed in the notation that they have.
     """
@@ -119,7 +121,7 @@ def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
 
 
 def exact(text: pd.Series, numbers: pd.Series) -> bool:
-    """Return whether numbers (n,) represent their texts: no leading zero is lost, and no two large numbers become
+    """Return whether numbers (n,) represent their strings: no leading zero is lost, and no two large numbers become
     equal.
     """
     is_code = text.str.fullmatch(WHOLE).all() and text.str.fullmatch(CODE).any()
@@ -138,12 +140,12 @@ def _numbers(na_values: tuple[str, ...]) -> list[float]:
 
 
 def is_one_of(value: object, na_values: tuple[str, ...]) -> bool:
-    """Return whether a value equals one of these texts, or its number."""
+    """Return whether a value equals one of these strings, or the number that it represents."""
     return str(value) in na_values or (isinstance(value, Real) and float(value) in _numbers(na_values))
 
 
 def without(frame: pd.DataFrame, na_values: Sequence[str]) -> pd.DataFrame:
-    """Return a table in which entries equal to one of these texts, or to its number, are missing."""
+    """Return a table without the entries that equal one of these strings, or the number that it represents."""
     import pandas as pd
 
     frame = frame.copy(deep=False)

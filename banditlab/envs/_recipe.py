@@ -44,11 +44,11 @@ class Rows(NamedTuple):
 
     @property
     def first(self) -> Any:
-        """The positions of the first row of each unit."""
+        """The positions of the first row of each group of dependent rows (unit)."""
         return slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
 
     def alone(self) -> tuple[Any, Truth]:
-        """Return contexts and labels of the first row of each unit."""
+        """Return the contexts and labels of the rows at `first`."""
         return self.X[self.first], self.y[self.first]
 
 

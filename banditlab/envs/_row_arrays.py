@@ -1,4 +1,4 @@
-"""A fitted encoder as arrays: the features of a table's columns, and of single rows of plain values."""
+"""A fitted encoder as arrays, which computes the features of a table, or of one row of plain values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Scaling for rows that are played in order: no context depends on a later row.
+"""Scaling for rows in a fixed order: no context depends on a later row.
 
 Columns, roles, categories, and which columns have gaps are known in advance.
 """

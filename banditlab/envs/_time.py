@@ -1,4 +1,4 @@
-"""Tests of whether rows follow time, and of whether labels depend on features beyond the effect of time.
+"""Tests: are the rows in the order of time, and do labels depend on the features beyond the effect of time?
 
 If both labels and features change slowly along a file, features reveal when a row was written. An agent that plays the
 rows in shuffled order then predicts labels from that time, without a rule that connects labels and features. The second

@@ -52,7 +52,7 @@ def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
 
 
 def _exact(X: Floats) -> tuple[Labels, Labels]:
-    """Return the number of each row (N,) among the U distinct rows, and the position of the first of each, (U,)."""
+    """Number the U distinct rows. Return the number of each row (N,), and where each distinct row first occurs (U,)."""
     import pandas as pd
 
     distinct = pd.factorize(np.array([(row + 0.0).tobytes() for row in X], dtype=object))[0]

@@ -123,7 +123,7 @@ class Encoder:
         scaling, missing, normalize, intercept, max_categories
             As for `Table`.
         roles
-            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 texts), "drop".
+            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 strings), "drop".
         source
             Name of the table in errors.
 
@@ -193,7 +193,9 @@ class Encoder:
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
-        """Return contexts (n, d) from those of the other columns and the texts (n,) of each text column."""
+        """Return contexts (n, d): the features of the other columns, and those computed from each text column's entries
+        (n,).
+        """
         if not self.texts:
             return X
         parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]

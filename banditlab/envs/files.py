@@ -124,7 +124,7 @@ def read_csv(
     """Return the table with numeric columns as floats and other columns as text, and faults (see
     `_reading.with_numbers`).
 
-    All entries are first read as text, so that a dropped malformed row does not determine a column's type. Without a
+    All entries are first read as text, so a dropped malformed row does not determine a column's type. Without a
     header columns are called "0", "1", ...
     """
     import pandas as pd

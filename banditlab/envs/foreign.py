@@ -1,4 +1,4 @@
-"""Play any Gymnasium environment with one bit of feedback."""
+"""Use any Gymnasium environment with one bit of feedback."""
 
 from __future__ import annotations
 
@@ -342,7 +342,7 @@ def _told(answer: Any) -> str:
 
 
 def _as_number(value: Any) -> float | None:
-    """Return a reward or a label as a finite number, or None if it is not one; texts are not numbers."""
+    """Return a reward or a label as a finite number, or None if it is not one. Strings are not numbers."""
     try:
         told = np.asarray(value)
         number = float(told.reshape(())) if told.dtype.kind in "biuf" else math.nan

@@ -16,7 +16,7 @@ class Logistic(StreamEnv):
     r"""Labels drawn from :math:`\mathrm{softmax}(W x)` with a planted W (K, d), every row of norm exactly B.
 
     Once per episode the K rows of W are drawn, B times independent uniform directions. They come from the child stream
-    "model", so that every seed has its own W; `weights()` returns it. Each round draws x, then
+    "model", so every seed has its own W; `weights()` returns it. Each round draws x, then
     :math:`y \sim \mathrm{softmax}(W x)`. With probability `noise` the label is then replaced by one of the :math:`K-1`
     others, uniformly.
 

@@ -73,7 +73,7 @@ class Sparse(StreamEnv):
     Raises
     ------
     UsageError
-        A parameter is outside its range, or n_features is below K times nonzeros.
+        A parameter is outside its range, or `n_features` is below K times nonzeros.
     """
 
     id: ClassVar[str] = "banditlab/Sparse-v0"

@@ -167,7 +167,7 @@ def _labels(
 
 
 def about_classes(counts: Mapping[Any, int]) -> list[str]:
-    """Return remarks on the classes of a table, given the number of rows of each class."""
+    """Return remarks on the classes of a table, given how many rows each class has."""
     said, alike = [], defaultdict(list)
     for name in counts:
         alike[" ".join(str(name).casefold().split())].append(repr(name))

@@ -96,7 +96,7 @@ class SynNonSep(SynBase):
     noise_rate
         Probability in [0, 1] that a label is replaced.
     noise
-        "other": by one of the other 8 classes, uniformly. "any": by any of the 9 classes, so that the effective rate is
+        "other": by one of the other 8 classes, uniformly. "any": by any of the 9 classes, so the effective rate is
         8/9 of it.
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it. The paper's is 1,000,000.

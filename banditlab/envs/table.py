@@ -347,7 +347,7 @@ class Table(DataSetEnv):
         return numbers_of(given, self.path, "a number of at least 0", is_cost, True)[:, 0]
 
     def _column(self, key: str, name: str, frame: pd.DataFrame) -> pd.Series:
-        """Return the column of the order (as numbers or dates) or of the groups of the rows, or raise a UsageError."""
+        """Return the column that orders the rows (as numbers or dates) or groups them, or raise a UsageError."""
         import pandas as pd
 
         where = f"{self.path}: {key} (--{key})"

@@ -35,7 +35,7 @@ class Net(NamedTuple):
     """The members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
 
     slope (N, K, d) has the gradients of the members' summed losses. rounds (1,) is the number of updates; smoothed (1,)
-    is the cost of smoothing so far. Z (N, K) is scratch.
+    is the cost of smoothing so far. Z (N, K) is a work array.
     """
 
     M: NDArray[np.float64]
@@ -97,7 +97,7 @@ class Aggregating(Forecaster):
     :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
     * "quadrature", for :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform
-      on :math:`[-2 B, 2 B]` (AIOLI's margin_bound; two independent uniform rows would make it triangular) and is
+      on :math:`[-2 B, 2 B]` (AIOLI's `margin_bound`; two independent uniform rows would make it triangular) and is
       integrated by Gauss-Legendre nodes.
     * "net": N matrices are drawn once from :math:`P_1`, and their weights are exact from then on.
     * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.
@@ -108,7 +108,7 @@ class Aggregating(Forecaster):
     provably integrate every posterior up to the horizon to 1e-6. Otherwise `bound` is :math:`-\ln(h - 2 w) + 4 B R T h`
     at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus the least
     value that convexity allows between nodes, given their losses and slopes. The net's regret is at most :math:`\ln N`
-    against the best of its members (`regret_to_net`). That does not extend to the ball, so that the net has no bound
+    against the best of its members (`regret_to_net`). That does not extend to the ball, so the net has no bound
     and no certificate; "mala" has none either.
 
     Cost of "quadrature" and "net": :math:`O(N K d)` per round, and :math:`2 N K d` numbers. Cost of "mala", with m

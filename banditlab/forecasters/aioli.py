@@ -31,9 +31,9 @@ r""":math:`R^2/\lambda` above which C has lost too much, too, for a certificate.
 
 class State(NamedTuple):
     """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature and
-    virtual_weight.
+    `virtual_weight`.
 
-    curvature is c and virtual_weight is w. spent (1,) is the sum of the certificate. Scratch arrays of shape (d,):
+    `curvature` is c and `virtual_weight` is w. spent (1,) is the sum of the certificate. Work arrays of shape (d,):
     :math:`u = C'x`, :math:`v = A^{-1} x`, and nonzero, the positions of the context's nonzero entries.
     """
 

@@ -29,7 +29,8 @@ class State(NamedTuple):
 
 
 class AIOLIDirect(Forecaster):
-    r"""Play AIOLI by Algorithm 2: L with :math:`A = L L'`, and Lemma 3's gradient steps for Lemma 2's problem.
+    r"""AIOLI by Algorithm 2: it stores L with :math:`A = L L'` and solves Lemma 2's problem by Lemma 3's gradient
+    steps.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the forecast logits are :math:`(z, 0)`.

@@ -35,7 +35,7 @@ class State(NamedTuple):
 
     spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error, longest (1,) the largest
     :math:`\|x\|^2` of an update. unsolved (1,) counts the updates whose root did not reach its tolerance. g, u (K,) and
-    root are scratch.
+    root are work arrays.
     """
 
     blocks: Blocks
@@ -56,7 +56,9 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) of the minimiser of (3.3) at x, whose At is in state.blocks; return the result of `root`."""
+    """Write the logits z (K,) at x that the minimiser of (3.3) gives. `state.blocks` has At for x. Return the result of
+    `root`.
+    """
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
@@ -68,7 +70,7 @@ predict_kernel, predict_many_kernel = prediction_kernels(solve_at, __name__)
 
 @njit
 def learn_coefficients(state, y, z):
-    r"""Write :math:`(s - e_y) + Q_c u` into state.u, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`.
+    r"""Write :math:`(s - e_y) + Q_c u` into `state.u`, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`.
 
     With the printed linear term, u has the additional term :math:`2 z`. Returns
     :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, the round's term of the certificate (for the corrected linear term), and

@@ -52,8 +52,8 @@ class State(NamedTuple):
 
 
 class FolkloreDirect(Forecaster):
-    r"""Play FOLKLORE with :math:`A^{-1}` as one matrix, gradient descent for its root, soft labels, and Lemma 7 at
-    :math:`A_t`.
+    r"""FOLKLORE with :math:`A^{-1}` stored as one matrix and labels that may be distributions. Options are the paper's
+    gradient descent for the forecast, and Lemma 7 applied with :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.

@@ -21,8 +21,8 @@ from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    r"""The state: :math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (scratch);
-    inner.
+    r"""The state: :math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (a work
+    array); inner.
 
     inner is the state of the inner forecaster.
     """
@@ -127,7 +127,7 @@ class FourierForecaster(KernelForecaster):
 
 
 class FourierAIOLI(FourierForecaster):
-    r"""Play AIOLI on D random features whose inner products approximate the Gaussian kernel.
+    r"""AIOLI on D random features whose inner products approximate the Gaussian kernel.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the forecast logits are :math:`(z, 0)`.
@@ -138,7 +138,7 @@ class FourierAIOLI(FourierForecaster):
     to :math:`\phi(x)` instead of x.
 
     Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)` with
-    :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so that `bound` is None and `certificate` NaN.
+    :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
     `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
     from the kernel's own space is not bounded here.
 
@@ -198,7 +198,7 @@ class FourierAIOLI(FourierForecaster):
 
 
 class FourierFOLKLORE(FourierForecaster):
-    r"""Play FOLKLORE on D random features whose inner products approximate the Gaussian kernel.
+    r"""FOLKLORE on D random features whose inner products approximate the Gaussian kernel.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -208,7 +208,7 @@ class FourierFOLKLORE(FourierForecaster):
     applied to :math:`\phi(x)` instead of x.
 
     Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)` with
-    :math:`\|W_k\| \le B`. Linear functions are not among them, so that `bound` is None and `certificate` NaN.
+    :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
     `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
     from the kernel's own space is not bounded here.
 

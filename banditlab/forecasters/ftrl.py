@@ -40,7 +40,7 @@ class State(NamedTuple):
 
     L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used while steps shrink. factored (1,)
     counts the factorisations. unsolved (1,) counts the leaders that Newton's method did not reach. g, trial (Kd,), z, s
-    (K,) are scratch.
+    (K,) are work arrays.
     """
 
     W: NDArray[np.float64]
@@ -174,7 +174,9 @@ def farthest(step, X, d):
 
 @njit
 def damped_step(state, X, C, lam, value):
-    """Take the Newton step in state.g, cut and halved until F decreases enough; return (F, the step's largest entry)."""
+    """Take the Newton step in `state.g`, cut and halved until F decreases enough; return F and the step's largest
+    entry.
+    """
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0

@@ -31,13 +31,13 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so that :math:`\theta = -h/2`; nodes for
+    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for
     :math:`N(0, I)`.
 
     constants (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
     used, and :math:`\lambda`. spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error,
     longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,) counts the steps whose root did not reach its
-    tolerance. mean, g, u, step (K,), C (K, K) and root are scratch.
+    tolerance. mean, g, u, step (K,), C (K, K) and root are work arrays.
     """
 
     blocks: Blocks
@@ -62,7 +62,7 @@ class State(NamedTuple):
 
 @njit
 def forecast_at(state, x, z):
-    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in state.blocks."""
+    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in `state.blocks`."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]
@@ -78,9 +78,9 @@ predict_kernel, predict_many_kernel = prediction_kernels(forecast_at, __name__)
 
 @njit
 def implicit_step(state, y):
-    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into state.step.
+    r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into `state.step`.
 
-    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to state.u.
+    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to `state.u`.
     Returns the root's residual and :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, the increase of the
     minimum of the sum of surrogates.
     """
@@ -174,7 +174,7 @@ class GAF(QuadraticForecaster):
     expectation that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))` with
     :math:`c = \beta/2`, for any :math:`\lambda > 0`, and :math:`\kappa \to 1` as :math:`\lambda` grows (below the
     constants of Theorem 1 and Corollary 2). Sampling adds `gaf_sampling`, in expectation, on streams that do not depend
-    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so that `bound` is None.
+    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
 
     Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials per forecast.
     Memory: :math:`K^2 d^2 / 2 + K m` numbers.

@@ -23,10 +23,10 @@ r""":math:`\delta` of `samples = "theory"`."""
 
 
 class GAFFresh(Forecaster):
-    r"""Play GAF with m independent samples of the logits, drawn anew for every round as in Algorithm 1.
+    r"""GAF with m independent samples of the logits, drawn anew for every round as in Algorithm 1.
 
     Problem, update rule, errata and certificate are those of `gaf`. An update draws the samples for the next forecast,
-    so that forecasts do not change the state. Forecasts between two updates share their samples.
+    so forecasts do not change the state. Forecasts between two updates share their samples.
 
     Guarantee: as for `gaf`, in expectation against any adversary that does not see a round's samples before choosing
     its label.

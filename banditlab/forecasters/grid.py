@@ -1,4 +1,4 @@
-"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm, so that no norm bound needs tuning."""
+"""FOLKLORE or AIOLI on a grid of norm bounds, mixed by the aggregating algorithm, so no norm bound needs tuning."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _folklore_predict_many = folklore.predict_many_kernel
 class State(NamedTuple):
     """The state: w (N,), log weights; folklore and aioli, stacked states of the members, one of them a placeholder.
 
-    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are scratch.
+    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are work arrays.
     """
 
     w: NDArray[np.float64]
@@ -102,7 +102,7 @@ class _Member(folklore.FOLKLORE):
 
 
 class BGrid(KernelForecaster):
-    r"""Mix learners that differ in their norm bound by the aggregating algorithm.
+    r"""Use the aggregating algorithm to mix learners that have different norm bounds.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream, with a comparator of unknown
     norm.
@@ -136,7 +136,7 @@ class BGrid(KernelForecaster):
     Raises
     ------
     UsageError
-        A setting is outside its range, or norm_bound is above the grid's largest.
+        A setting is outside its range, or `norm_bound` is above the grid's largest.
     IncompatibleError
         member = "aioli" with more than two classes, or members that take more than 4 GiB together.
 
@@ -246,15 +246,15 @@ class BGrid(KernelForecaster):
         return np.exp(self.state.w)
 
     def _members_of_ball(self) -> range:
-        """The members whose ball contains the ball of norm_bound."""
+        """The members whose ball contains the ball of `norm_bound`."""
         return range(sum(self.norm_bound > B * (1.0 + 1e-12) for B in self.norm_bounds), self.size)
 
     def bound(self, rounds: int) -> float:
-        """Return the regret bound over the ball of norm_bound after `rounds` rounds, in nats."""
+        """Return the regret bound over the ball of `norm_bound` after `rounds` rounds, in nats."""
         return min(grid(self._members[i].bound(rounds), self.size) for i in self._members_of_ball())
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the ball of norm_bound, in nats, or NaN.
+        """Return the data-dependent bound on the regret so far over the ball of `norm_bound`, in nats, or NaN.
 
         A member whose own certificate is NaN is left out, and the other members' bounds hold without it.
         """

@@ -28,7 +28,9 @@ KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
 
 
 class State(NamedTuple):
-    """AIOLI's quadratic in the kernel's space; curvature is c, virtual_weight is w, spent (1,) the certificate's sum."""
+    """AIOLI's quadratic in the kernel's space. `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the
+    certificate's sum.
+    """
 
     dual: Dual
     curvature: float
@@ -63,7 +65,7 @@ def update_kernel(state, x, y):
 
 
 class KernelAIOLI(Forecaster):
-    r"""Play AIOLI on the features of a kernel, in the dual form, which stores the context of every update.
+    r"""AIOLI on the features of a kernel, in the dual form, which stores the context of every update.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the forecast logits are :math:`(z, 0)`.
@@ -77,12 +79,12 @@ class KernelAIOLI(Forecaster):
     comparators are the functions of norm at most :math:`2 B` in the kernel's space. For the linear kernel they include
     the linear functions of the ball. For the polynomial kernel they include these functions scaled down by
     :math:`\sqrt{\text{degree}}`. For both kernels `bound` is Theorem 1 in the number of features, or of rounds if that
-    is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear function, so that `bound` is None
+    is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear function, so `bound` is None
     and `certificate` NaN. `space_certificate` bounds the regret against the ball of that space.
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an update
     costs two solves). Memory: :math:`n^2 / 2` numbers. The arrays grow by doubling, which compiled loops cannot do, so
-    that rounds are played one at a time. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
+    rounds are played one at a time. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
 
     Parameters
     ----------

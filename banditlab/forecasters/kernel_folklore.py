@@ -13,13 +13,13 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    r"""Play FOLKLORE on the features of a kernel, in the coordinates of the span of its updates' contexts.
+    r"""FOLKLORE on the features of a kernel, in coordinates of the space that the contexts of its updates span.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
     Update rule: that of `folklore` with :math:`\phi(x)` instead of x, in the coordinates of the span of the features of
     updates. With the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts outside the span are
-    stored, and others are replaced by their projection onto the span (Nystroem), so that the cost per round stays
+    stored, and others are replaced by their projection onto the span (Nystroem), so the cost per round stays
     constant.
 
     Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` in
@@ -28,10 +28,10 @@ class KernelFOLKLORE(KernelSpanForecaster):
     outside the span. For the linear kernel the f include the linear functions of the row ball, and for the polynomial
     kernel these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both kernels `certificate` is that number, and
     `bound` is Theorem 3 in the dimension of the space, or the number of rounds if that is smaller. A Gaussian kernel's
-    space has no linear function, so that `bound` is None and `certificate` NaN.
+    space has no linear function, so `bound` is None and `certificate` NaN.
 
     Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, :math:`K^3 r^2 / 2`,
-    with r the number of stored contexts. The arrays grow by doubling, so that rounds are played one at a time.
+    with r the number of stored contexts. The arrays grow by doubling, so rounds are played one at a time.
 
     Parameters
     ----------

@@ -12,7 +12,7 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    r"""Play GAF on the features of a kernel, in the coordinates of the span of its updates' contexts.
+    r"""GAF on the features of a kernel, in coordinates of the space that the contexts of its updates span.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -23,7 +23,7 @@ class KernelGAF(KernelSpanForecaster):
 
     Guarantee: that of `gaf`'s certificate with the effective dimension for d (`gaf_kernel` in `banditlab.bounds`, for
     the exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. The
-    theory's :math:`\lambda` of `gaf` is :math:`32 K d R^2`. A kernel's space has no d, so that :math:`\lambda` must be
+    theory's :math:`\lambda` of `gaf` is :math:`32 K d R^2`. A kernel's space has no d, so :math:`\lambda` must be
     given.
 
     Cost: as for `kernel-folklore`, with GAF's round instead of FOLKLORE's.

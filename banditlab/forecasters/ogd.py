@@ -22,8 +22,8 @@ from banditlab.validation import positive, resolve
 class State(NamedTuple):
     r"""The state: V (K, d), which is W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
 
-    t (1,) is the number of updates, norm_bound is B, step is :math:`\eta_1`, and spent (1,) is
-    :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are scratch.
+    t (1,) is the number of updates, `norm_bound` is B, `step` is :math:`\eta_1`, and `spent` (1,) is
+    :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are work arrays.
     """
 
     V: NDArray[np.float64]
@@ -69,7 +69,7 @@ def update_kernel(state, x, y, z):
 
 
 class OGD(KernelForecaster):
-    r"""Play projected online gradient descent with steps proportional to :math:`1/\sqrt{t}`.
+    r"""Projected online gradient descent with steps proportional to :math:`1/\sqrt{t}`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -95,7 +95,7 @@ class OGD(KernelForecaster):
     Raises
     ------
     UsageError
-        norm_bound or step is not above 0.
+        `norm_bound` or `step` is not above 0.
 
     References
     ----------

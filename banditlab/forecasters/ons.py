@@ -30,7 +30,7 @@ class State(NamedTuple):
 
     doubt (3,) has three entries: `DOUBT`, a bound on the certificate's rounding error; `METRIC`,
     :math:`\epsilon + \sum_t \|g_t\|^2`, a bound on A's eigenvalues; `LONGEST`, the largest :math:`\|x\|^2` of an
-    update. constants (3,) has B, the step, and 1 if projected. g, v (Kd,), s (K,) are scratch.
+    update. constants (3,) has B, the step, and 1 if projected. g, v (Kd,), s (K,) are work arrays.
     """
 
     W: NDArray[np.float64]
@@ -52,7 +52,7 @@ def predict_kernel(state, x, z):
 
 @njit
 def note_doubt(state, x, shrink):
-    r"""Add a bound on the effect of rounding and of the projection's tolerance on the certificate in a round.
+    r"""Add a bound on how much a round's rounding, and its projection's tolerance, may change the certificate.
 
     g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
     `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
@@ -105,7 +105,7 @@ def update_kernel(state, x, y, z):
 
 
 class ONS(KernelForecaster):
-    r"""Play Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
+    r"""Online Newton Step: gradient steps in the metric of the summed outer products of the gradients.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -144,7 +144,7 @@ class ONS(KernelForecaster):
         :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`, with
         :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
-        "ball", or "none" for the variant without projection, in which norm_bound matters only to the two "theory"
+        "ball", or "none" for the variant without projection, in which `norm_bound` matters only to the two "theory"
         words.
 
     Raises
@@ -203,7 +203,7 @@ class ONS(KernelForecaster):
 
     @property
     def projections(self) -> dict[str, int]:
-        """The number of projected updates, of their factorisations, and of solves that ended above 1e-9."""
+        """Three counts: projected updates, factorisations in them, and solves that ended with a residual above 1e-9."""
         tally = self.state.ball.tally
         return {"bound": int(tally[BOUND]), "factorisations": int(tally[NEWTON]), "stalled": int(tally[STALLS])}
 

@@ -81,7 +81,7 @@ def predict_many_at(state, X, Z):
 
 
 def prediction_kernels(forecast_at: Callable[..., Any], owner: str) -> list[Any]:
-    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in state.blocks."""
+    """Return `predict_kernel` and `predict_many_kernel` of a learner; `forecast_at` needs At in `state.blocks`."""
     return [bind(predict_at, owner, forecast_at=forecast_at), bind(predict_many_at, owner, forecast_at=forecast_at)]
 
 
@@ -272,7 +272,7 @@ class QuadraticForecaster(KernelForecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Play a block in parts if the dual form has to grow; raise a UsageError if it may not."""
+        """Run a block in parts if the dual form has to grow; raise a UsageError if it may not."""
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):

@@ -7,7 +7,7 @@ from banditlab.numerics.jit import inline
 
 @inline
 def argmax(z, K):
-    r"""Return the index of the first of the largest of :math:`z_0, \dots, z_{K-1}`.
+    r"""Return the index of the largest of :math:`z_0, \dots, z_{K-1}`, the first one if tied.
 
     A NaN is never larger than another entry. If :math:`z_0` is NaN, the result is 0.
     """
@@ -22,7 +22,7 @@ def argmax(z, K):
 
 @inline
 def runner_up(v, y, K):
-    r"""Return the index of the first of the largest of :math:`v_0, \dots, v_{K-1}`, with :math:`v_y` left out."""
+    r"""Return the index of the largest of :math:`v_0, \dots, v_{K-1}` without :math:`v_y`, the first one if tied."""
     best = 1 if y == 0 else 0
     top = v[best]
     for k in range(best + 1, K):

@@ -62,7 +62,7 @@ class Inverses(NamedTuple):
     """The models' arrays: P (M, S), packed, or a low-rank form where `low` is set; H (M, D), the rows :math:`h_i`,
     padded.
 
-    `ahead` and `low` are None for small models. Scratch arrays: `point`, the current context; v (D,), :math:`P_i x`.
+    `ahead` and `low` are None for small models. Work arrays: `point`, the current context; v (D,), :math:`P_i x`.
     """
 
     P: Floats
@@ -165,7 +165,7 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
 
 @njit
 def entries(X):
-    """Return the average number of nonzero entries of a context of X (n, d)."""
+    """Return how many nonzero entries a row of X (n, d) has on average."""
     found = 0
     for t in range(X.shape[0]):
         for j in range(X.shape[1]):

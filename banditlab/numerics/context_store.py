@@ -6,8 +6,8 @@ r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and function
 * `residual_products` computes :math:`X v`.
 * `store` adds a row.
 
-All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a scratch array that is 0
-between calls. The context is written to v, so that its product with a stored row costs only that row's entries.
+All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a work array that is 0
+between calls. The context is written to v, so its product with a stored row costs only that row's entries.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
     @classmethod
     def of(cls, X: NDArray[np.float64]) -> Stored:
-        """Return the rows of X (capacity, d), as wide as the fullest."""
+        """Return the rows of X (capacity, d), each with room for as many entries as the row with most nonzero ones."""
         stored = cls.empty(len(X), int(np.count_nonzero(X, axis=1).max(initial=1)))
         for i, x in enumerate(X):
             places = np.flatnonzero(x)

@@ -1,7 +1,7 @@
 """Contexts in kernels: read-only arrays of one type, and functions with one form per type of context.
 
 `by_context` chooses between two functions by the type of a context (an array or a `SparseRow`). `by_type` chooses among
-any number of functions by the class of a named tuple. The choice is made when a kernel is compiled, so that it costs
+any number of functions by the class of a named tuple. The choice is made when a kernel is compiled, so it costs
 nothing at run time.
 """
 

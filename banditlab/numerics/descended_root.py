@@ -5,7 +5,7 @@ The method is that of Agarwal, Kale and Zimmert (ALT 2022, Theorem 4, Appendix E
 \tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`. This function is 1-strongly convex. It is
 :math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, because the Hessian of its last term is
 :math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. The code writes :math:`\tilde{z}` as
-:math:`\tilde{A}^{-1/2} g - v`, so that it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It begins at v = 0.
+:math:`\tilde{A}^{-1/2} g - v`, so it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It begins at v = 0.
 """
 
 from __future__ import annotations

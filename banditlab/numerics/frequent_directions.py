@@ -1,4 +1,4 @@
-r"""Frequent directions (Liberty, 2013): a sketch of m rows of the contexts of all updates.
+r"""Frequent directions (Liberty, 2013): an m-row sketch of the matrix whose rows are the contexts of all updates.
 
 Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch replaces their :math:`d \times d` matrix of
 second moments. It is an orthonormal basis Q (r, d), :math:`r \le m`, of their main directions, and a matrix M (r, r).
@@ -10,7 +10,7 @@ Update. A context is represented by its coordinates and its squared residual,
 
     a = Q x, \qquad \text{rest} = \|x\|^2 - \|a\|^2. \tag{1}
 
-While :math:`r < m` a context outside the span adds its own direction to Q (`widen`), so that M is exact up to m
+While :math:`r < m` a context outside the span adds its own direction to Q (`widen`), so M is exact up to m
 dimensions. From then on a context with a residual is buffered. Other contexts are added to M,
 :math:`M \mathrel{+}= a a'`. A full buffer has m contexts :math:`x_i = Q'a_i + E'l_i`. Here E is orthonormal and
 orthogonal to Q, and L has the rows :math:`l_i`:
@@ -28,7 +28,7 @@ and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
     Q \leftarrow R Q + S E = (R - W A) Q + W X, \quad W L = S; \qquad M \leftarrow \mathrm{diag}(w_i - w_{m+1}). \tag{3}
 
 :math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates. Numbers that are stored in these coordinates are rotated
-between `shrink` and `replace_basis`. The buffer has :math:`2 m` rows, so that a shrink occurs at most every m rounds
+between `shrink` and `replace_basis`. The buffer has :math:`2 m` rows, so a shrink occurs at most every m rounds
 (E. Liberty's fast form). It costs :math:`O(m d + m^2)` per round.
 
 Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`. The accumulated error is counted (DRIFT), and Q is
@@ -79,7 +79,7 @@ contexts of all updates.
 
 
 class Scratch(NamedTuple):
-    """Scratch of a shrink, :math:`N = 2 m_p`: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
+    """Work arrays of a shrink, :math:`N = 2 m_p`: T, C (N, N); v (N,); L, R, W, lost (mp, mp); U (mp, D)."""
 
     T: Floats
     C: Floats
@@ -214,7 +214,7 @@ def widen(sketch):
 
 @njit
 def count_context(sketch):
-    """Update with the current context; return whether m contexts are buffered, so that `shrink` must follow."""
+    """Update with the current context; return whether m contexts are buffered, in which case `shrink` must follow."""
     numbers, counts = sketch.numbers, sketch.counts
     numbers[OUTSIDE] += numbers[REST]
     numbers[WHOLE] += numbers[SQUARE]

@@ -84,7 +84,7 @@ far.
 
 
 class Scratch(NamedTuple):
-    r"""Scratch arrays of one solve; rows are padded as those of `Programme`.
+    r"""Work arrays of one solve; rows are padded as in `Programme`.
 
     V (STEPS + 1, K, d) is the Lanczos basis. alpha and beta (STEPS + 1,) are the diagonal and the side diagonal of T. y
     (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients. x,
@@ -104,7 +104,7 @@ class Scratch(NamedTuple):
 
 
 class Programme(NamedTuple):
-    r"""The programme's data, its solution, its inverses, and scratch arrays.
+    r"""The programme's data, its solution, its inverses, and work arrays.
 
     C (K, S), packed, and b (K, d) are the quadratics. W (K, d) is the solution. N (K, S) and M (S,), packed, and h (K,
     d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius is
@@ -192,9 +192,9 @@ def add(qp, i, x, weight, step):
 
 @inline
 def add_to_class(qp, i, weight):
-    r"""Add :math:`\text{weight}\, x x'` to :math:`C_i` for the x in scratch.x, and update :math:`N_i`.
+    r"""Add :math:`\text{weight}\, x x'` to :math:`C_i` for the x in `scratch.x`, and update :math:`N_i`.
 
-    The vector :math:`u = N_i x` is written to scratch.mu. Returns f, where the new :math:`N_i` is :math:`N_i - f u u'`.
+    The vector :math:`u = N_i x` is written to `scratch.mu`. Returns f; the new :math:`N_i` is :math:`N_i - f u u'`.
     """
     own, u = qp.scratch.x, qp.scratch.mu
     any_downdate(qp.C[i], qp.low_C, i, own, -weight)
@@ -205,7 +205,7 @@ def add_to_class(qp, i, weight):
 
 @inline
 def add_to_sum(qp, f):
-    """Update M for the new :math:`N_i - f u u'`, u in scratch.mu. Writes the old M u to scratch.g and returns u'M u."""
+    """Update M for the new :math:`N_i - f u u'`, u in `scratch.mu`. Write the old M u to `scratch.g`; return u'M u."""
     M, u, Mu = qp.M, qp.scratch.mu, qp.scratch.g
     # M' = (sum N - f u u')^{-1}; f u'Mu <= w q/(1 + w q) < 1
     any_product(M, qp.low_M, 0, u, Mu)
@@ -216,7 +216,7 @@ def add_to_sum(qp, f):
 
 @njit
 def inverse(C, nu, A, N):
-    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is scratch. The zeros in front of C remain zero."""
+    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is a work array. Zeros before C stay zero."""
     D = A.shape[0]
     unpack(C, A)
     # A 1 on the diagonal of the padding, so that there is an inverse; 0 again in the end.
@@ -347,7 +347,7 @@ def secular(qp, m, norm, shift):
     :math:`y = \text{norm}\, (I + \text{shift}\, T)^{-1} e_1`.
 
     If :math:`\|y\| \le D` at :math:`-\nu_0`, return :math:`-\nu_0`. The function :math:`1/\|y\|` is concave and
-    increasing in the shift, so that Newton's method on :math:`1/\|y\| = 1/D` increases to the root from its left.
+    increasing in the shift, so Newton's method on :math:`1/\|y\| = 1/D` increases to the root from its left.
     """
     D, y, s, rhs = qp.radius, qp.scratch.y, qp.scratch.s, qp.scratch.s
     a, e = qp.scratch.alpha, qp.scratch.beta

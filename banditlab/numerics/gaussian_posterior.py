@@ -27,7 +27,7 @@ The covariance follows from :math:`S = G G'`, where G (K, K-1) has a closed form
 
 with Y (Kd, K-1). Such an update is known as an extended Kalman filter (EKF).
 
-Storage. :math:`S \mathbf{1} = 0`, so that sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I` and
+Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\sum_l C_{kl} = \sigma^2 I` and
 :math:`\sum_k M_k = 0`. The last class is therefore not stored. For the other :math:`n = K - 1` classes, C is stored as
 a base minus :math:`Y Y'` of the last few steps. The base consists of its upper block rows: row k has the blocks
 :math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps are subtracted together as
@@ -78,7 +78,7 @@ class LogitLaw(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Scratch arrays of one step, with :math:`n = K - 1`.
+    r"""Work arrays of one step, with :math:`n = K - 1`.
 
     z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and root belong to the equation of the implicit
     step. G, SG (K, n) and L (n, n) belong to the Laplace step. Ft (n, K) and VF (n, nd) are :math:`F'` and
@@ -281,7 +281,7 @@ def cross_covariance(post):
 @njit
 def implicit_logits(post, w, y):
     r"""Write the root z of :math:`z = z_0 - w \Sigma (s(z) - e_y)` into z, and :math:`\mathrm{softmax}(z)` into
-    root.s."""
+    `root.s`."""
     law, scratch = post.law, post.scratch
     g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]
@@ -302,7 +302,7 @@ def implicit_logits(post, w, y):
 def multinomial_factor(s, G):
     r"""Write a lower trapezoidal G (K, K-1) with :math:`G G' = \mathrm{diag}(s) - s s'`.
 
-    It uses products and quotients only, so that nothing cancels.
+    It uses products and quotients only, so nothing cancels.
     """
     K = s.shape[0]
     tail = s[K - 1]

@@ -21,7 +21,7 @@ LEAST_MEAN = 1e-280
 class Nodes(NamedTuple):
     """Quadrature nodes for N(0, I): points (m, K) and weights (m,).
 
-    root (K, K), vectors (K, K), w (K,) and logs (m,) are scratch arrays.
+    root (K, K), vectors (K, K), w (K,) and logs (m,) are work arrays.
     """
 
     points: NDArray[np.float64]
@@ -160,7 +160,7 @@ def _shifted(mean, root, point, w):
 
 @njit
 def _log_mean(mean, nodes, k):
-    """Return ln E softmax_k relative to its largest term; nodes.logs has the log-sum-exp of each node."""
+    """Return ln E softmax_k relative to its largest term; `nodes.logs` has the log-sum-exp of each node."""
     points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
     m = points.shape[0]
     # ln sum_i weights_i e^{a_i}, its largest term taken out

@@ -1,4 +1,4 @@
-r"""Coordinates of a learner in the span of the contexts of its updates, from the contexts' Gram matrix.
+r"""Coordinates in the space that the contexts of a learner's updates span, computed from their Gram matrix.
 
 Some learners depend on the contexts through inner products only, and their A is :math:`\lambda I` outside the span of
 their updates. Such a learner makes the same predictions in any orthonormal coordinates. Let X (r, d) be independent
@@ -11,7 +11,7 @@ coordinates
     \text{ orthogonal to the span.}
 
 The quadratic then has :math:`K (r + 1)` coordinates instead of :math:`K d`. Nothing is approximated. Q itself is never
-formed, so that X may be sparse. A factor of :math:`X X'` alone would square the condition number of X. The coordinates
+formed, so X may be sparse. A factor of :math:`X X'` alone would square the condition number of X. The coordinates
 of contexts in updates, and with them the rows of L, are therefore corrected once by the residual (the corrected
 seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). The inner products then have an error of
 about 1e-11 for contexts that differ by a relative 1e-6. The error is about 1e-8 where such a difference is too small to
@@ -52,7 +52,7 @@ class Span(NamedTuple):
     """The span of r contexts: rank (1,) is r, at most `capacity`; X has the contexts, (capacity, d) or `Stored`.
 
     L has the shape (capacity, capacity), and its first r rows are used. lost (1,) is the sum of the residual norms of
-    contexts in updates that were left out. The other arrays are scratch: xi (capacity,), the last context's
+    contexts in updates that were left out. The other arrays are work arrays: xi (capacity,), the last context's
     coordinates; w (capacity,); v (d,); and for a batch W (capacity BATCH,), rest (BATCH,), Xi (BATCH, capacity).
     """
 

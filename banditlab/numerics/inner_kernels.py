@@ -167,7 +167,7 @@ def _holds_arrays(kind: Any) -> bool:
 
 
 def _called(kind: Any, args: Any) -> Any:
-    """Return the dispatcher of a call with arguments of these types, or None for functions of other packages."""
+    """Return the dispatcher that a call with these argument types uses, or None for another package's function."""
     if isinstance(kind, types.Dispatcher):
         return kind.dispatcher
     choice: Any = getattr(kind, "typing_key", None)  # of `by_context`

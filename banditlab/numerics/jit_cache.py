@@ -38,7 +38,7 @@ SLOTS = 8  # entries whose keys have the same text; a script's own classes are n
 class EntryFiles:
     """The compiled versions of one function, each in `NAME.HASH.SLOT.nbe`; HASH is a hash of the signature's text.
 
-    Two signatures may share a text (named tuples of one name in two modules), so that a file contains the key and a
+    Two signatures may share a text (named tuples of one name in two modules), so a file contains the key and a
     hash has several slots.
     """
 
@@ -56,7 +56,8 @@ class EntryFiles:
         return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Write an entry over a file with the same key, of other sources or of another numba, or into a free slot.
+        """Write an entry to a free slot, or over a file with the same key that other sources or another numba version
+        wrote.
 
         If no slot is free, the last slot is overwritten. On a full or read-only disk nothing is stored, which only
         costs time.
@@ -147,7 +148,7 @@ class SharedCache(FunctionCache):
     """numba's cache of one function, with its entries in `EntryFiles`; disabled if no folder can be written.
 
     numba treats an entry as stale when the function's own file has changed. A kernel contains the code of other
-    functions, so that here an entry is stale when `sources`, the digest of all sources, differs. A child process
+    functions, so here an entry is stale when `sources`, the digest of all sources, differs. A child process
     inherits the folder of its parent, which may belong to other sources.
     """
 

@@ -33,7 +33,7 @@ ERROR_FACTOR = 4.0
 
 
 class Blocks(NamedTuple):
-    """The inverse: M, F and rows are the state, the other arrays are scratch.
+    """The inverse: M, F and rows are the state, the other arrays are work arrays.
 
     M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
     :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
@@ -236,7 +236,7 @@ def form_many(blocks, X):
 def add_products(A, B, factor, sums):
     r"""Add :math:`\text{factor} \sum_i A_{it} B_{it}` to `sums[t]`.
 
-    The innermost loop is over contexts, whose sums are independent, so that it vectorises.
+    The innermost loop is over contexts, whose sums are independent, so it vectorises.
     """
     for i in range(A.shape[0]):
         a, b = A[i], B[i]
@@ -259,7 +259,8 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""Add c H to A at the context and the root of At, V, root.s and root.a; leave the factor of the core in root.L.
+    r"""Add c H to A at the context and the root of At, V, `root.s` and `root.a`; leave the factor of the core in
+    `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
     This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
@@ -281,7 +282,7 @@ def rounding_doubt(At, x, lam, centre, u, residual, terms):
     r"""Return a bound on the rounding error of a round's term T of a certificate
     (`forecasters.soft_labels.surrogate_term`).
 
-    In the direction common to all classes A is always :math:`\lambda I`, so that
+    In the direction common to all classes A is always :math:`\lambda I`, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
     identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
     `ERROR_FACTOR` times as large. T changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`,

@@ -37,7 +37,7 @@ class Dual(NamedTuple):
 
     n (1,) is the number of rounds. X (capacity, d) has their contexts; s (:math:`\sqrt{\kappa}`), :math:`\beta` and r
     have the shape (capacity,). L is packed by rows. For kernel and parameter, see `kernel_value`. regularization is
-    :math:`\lambda`. k and a (capacity,) are scratch.
+    :math:`\lambda`. k and a (capacity,) are work arrays.
     """
 
     n: NDArray[np.int64]
@@ -98,8 +98,9 @@ def kernel_value(x, y, kernel, parameter):
 
 @njit
 def dual_form(dual, x):
-    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,), with :math:`k_x` and a left in
-    scratch."""
+    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,), with :math:`k_x` and a left in the
+    work arrays.
+    """
     dual, x = borrow(dual), borrow(x)
     k, a, s, L = dual.k, dual.a, dual.s, dual.L
     lam, kernel, parameter = dual.regularization, dual.kernel, dual.parameter

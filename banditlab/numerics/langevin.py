@@ -14,7 +14,7 @@ is accepted with probability
 
     \min(1, e^{U(W) - U(V)} q(W \mid V)/q(V \mid W)), \qquad -\ln q(V \mid W) = \|V - W + e \nabla U(W)\|^2/(4 e).
 
-A proposal outside the ball is rejected, so that the target stays exact. Nothing is clipped.
+A proposal outside the ball is rejected, so the target stays exact. Nothing is clipped.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Chains(NamedTuple):
     """The chains: positions W (c, K, d), with their potentials U (c,) and gradients G (c, K, d).
 
     samples (S, c, K, d) has the positions after each of the last round's S steps. step (1,) is e. tally (2,) has
-    PROPOSALS and ACCEPTANCES. V, H (K, d) and z (K,) are scratch: a proposal, its gradient, the logits of a context.
+    PROPOSALS and ACCEPTANCES. V, H (K, d) and z (K,) are work arrays: a proposal, its gradient, a context's logits.
     """
 
     W: NDArray[np.float64]

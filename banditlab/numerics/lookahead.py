@@ -23,7 +23,7 @@ product of (1) with :math:`X'` from the left and X from the right has no :math:`
 
     g_i \leftarrow g_i + \text{step}\, c, \qquad G_i \leftarrow G_i - s c c'. \tag{3}
 
-Only later rounds need (3), so that row t stays as it was in round t. After the block, every model is brought up to
+Only later rounds need (3), so row t stays as it was in round t. After the block, every model is brought up to
 date. Let model i have updates in the rounds :math:`t_1 < \dots < t_r`. The :math:`v_a` of (1) follow from the
 :math:`P_i` at the beginning of the block:
 
@@ -40,7 +40,7 @@ This is one product with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{s
     P_i \leftarrow P_i - \sum_a f_a f_a', \tag{5}
 
 with eight rows of :math:`P_i` at a time. While these rows are in the cache, the next block's (2) reads them. With L the
-lower block triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4), so that of
+lower block triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4), so of
 :math:`P x = L x + L'x` only the second term is computed later.
 
 A model with few updates has the low-rank form :math:`P_i = p I - F'F` (see `low_rank`). Then
@@ -97,7 +97,7 @@ class Ahead(NamedTuple):
     place (4,) and terms (M, 3, m) are described at their slots. rounds (M, 1 + m) has r and :math:`t_1, \dots, t_r` of
     every model. In G (M, m, m), row t has (3) to the right of column t; its other entries are not used. X (2, m/16, D,
     16) has contexts as columns, in groups of sixteen: those of the last block and, in the other half, those of the
-    block before. LX (M, D, m) has :math:`L X` of every whole model. Scratch arrays: V (m, D), the :math:`v_a` and then
+    block before. LX (M, D, m) has :math:`L X` of every whole model. Work arrays: V (m, D), the :math:`v_a` and then
     the :math:`f_a` of one model; scratch, for any use; pair (2 D 16,), contexts as columns and their products.
     """
 
@@ -310,7 +310,7 @@ def products(P, low, i, X, LX, rounds, pair, V):
 
 @njit(arrays="views")
 def as_lanes(X, rounds, wide, pair, D):
-    """Return the contexts of some `rounds` as columns of (D, wide), padded with zeros, and scratch of that shape.
+    """Return the contexts of some `rounds` as columns of (D, wide), padded with zeros, and a work array of that shape.
 
     Both are parts of `pair`.
     """

@@ -17,7 +17,7 @@ The form is exact for any r. It takes fewer operations than a whole P until r is
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
 With many classes or many features, the cost of a class with few updates is therefore proportional to their number.
-:math:`x'P x` is a difference, as each entry of P in (1) is, so that its rounding is that of :math:`p \|x\|^2` in both
+:math:`x'P x` is a difference, as each entry of P in (1) is, so its rounding is that of :math:`p \|x\|^2` in both
 forms.
 
 Storage. The rows are stored where the whole matrix will be stored. When `capacity` rows fill this space, the matrix is
@@ -62,7 +62,7 @@ class LowRank(NamedTuple):
     """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, with D the next multiple of eight.
 
     sign is -1, or 1 for :math:`p I + F'F`. Functions that receive None instead of this object take all matrices as
-    whole. gram (m, m) is scratch: :math:`X'X` of the m contexts of a block, on and to the right of the diagonal.
+    whole. gram (m, m) is a work array: :math:`X'X` of the m contexts of a block, on and to the right of the diagonal.
     """
 
     scales: Floats
@@ -89,7 +89,7 @@ def whole(low: LowRank) -> LowRank:
 
 @inline
 def capacity(D):
-    """Return the number of rows of length D that fit into the storage of a D x D matrix."""
+    """Return how many rows of length D fit into the storage of a symmetric D x D matrix."""
     return (D + WIDTH) // (2 * WIDTH) * WIDTH
 
 
@@ -159,7 +159,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,) for :math:`P_i` as P (S,) in any form, and x (D,); scratch (D,)."""
+    """Add :math:`P_i x` to out (D,), with :math:`P_i` as P (S,) in any form. `scratch` (D,) is a work array."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -296,7 +296,9 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into low.gram, if some matrix needs them."""
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, if some matrix needs
+    them.
+    """
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE
@@ -316,7 +318,7 @@ def products_of_contexts(low, X, n):
 def rows_read(P, low, i, X, G, strip, n):
     r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into G (m, m).
 
-    P (S,) is :math:`P_i`, and strip (8, m) is scratch.
+    P (S,) is :math:`P_i`, and strip (8, m) is a work array.
     """
     P, X, G, gram, strip = borrow(P), borrow(X), borrow(G), borrow(low.gram), borrow(strip)
     D, m, r, scale = X.shape[1], G.shape[1], low.ranks[i], low.scales[i]

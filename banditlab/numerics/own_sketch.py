@@ -1,4 +1,4 @@
-"""An array of models over their own sketch: the functions of `class_inverses` for an agent with one set of models.
+"""The functions of `class_inverses` for an agent with a single set of models, which has its own sketch.
 
 `read` may be called at any x. `read_one` and `update_one` must be called as a pair, at one x, once per round. To update
 several models at one x, call `begin_context` first, then `read_one` and `update_one` of `sketched_inverses` for each

@@ -2,13 +2,13 @@ r"""Packed symmetric matrices, in an order that suits eight numbers at a time (s
 
 A :math:`d \times d` matrix is padded in front to :math:`D \times D`, with D the next multiple of eight. The
 :math:`8 \times 8` blocks up to the diagonal are stored, one block row after the other. Each block is stored by columns,
-so that a column of a block is eight consecutive numbers. For :math:`D = 24`:
+so a column of a block is eight consecutive numbers. For :math:`D = 24`:
 
     block 0                   rows 0 ... 7
     block 1   block 2         rows 8 ... 15
     block 3   block 4   block 5
 
-Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so that :math:`x'A x = 2 x'L x`
+Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so :math:`x'A x = 2 x'L x`
 takes one pass. A pass reads only the columns in which the context is not zero, and skips the block rows in which it is
 zero everywhere.
 """
@@ -34,7 +34,7 @@ def width(d: int) -> int:
 
 
 def zeros(*shape: int) -> Floats:
-    """Return zeros that start on a cache line, so that no group of eight numbers crosses a cache line."""
+    """Return zeros that start on a cache line, so no group of eight numbers crosses a cache line."""
     size = int(np.prod(shape))
     # Eight numbers more than needed, of which those before the first cache line are left out.
     scratch = np.zeros(size + WIDTH)
@@ -158,7 +158,7 @@ def set_point(point, x):
 
 @njit
 def forms(P, point, q):
-    """Write :math:`q_k = x'A_k x` for all of P (K, S), with four matrices at a time, so that x is read once for four."""
+    """Write :math:`q_k = x'A_k x` for all of P (K, S), with four matrices at a time, so x is read once for four."""
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape

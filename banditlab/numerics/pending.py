@@ -21,8 +21,9 @@ NEVER = 2**61
 class Rules(NamedTuple):
     """The fixed rules for the arrival of bits.
 
-    wrong and right, the delay of the bit of an action that is wrong, or right, where a run has no other rule, else -1; answered
-    (2, K), the chance that such an action is answered; timeout (or NEVER), batch and rounds, the length of the run, in rounds.
+    `wrong` and `right`: the delay of the bit of a wrong or right action if the run has no other rule, else -1.
+    `answered` (2, K): the probability that feedback on such an action arrives. `timeout` (or `NEVER`), `batch` and the
+    length of the run, `rounds`, are in rounds.
     """
 
     wrong: int
@@ -35,7 +36,7 @@ class Rules(NamedTuple):
 
 class Draws(NamedTuple):
     """The draws for the rounds of a block: the delay (n, 2) of the bit if the action is wrong, and if it is right; a
-    uniform (n,) that decides whether it is answered; whether the agent's bit is wrong (n,).
+    uniform (n,) that decides whether the bit arrives; whether the bit that the agent receives is flipped (n,).
     """
 
     delay: Whole
@@ -110,7 +111,7 @@ def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
 
 @inline
 def arrival(rules, draws, t, now, hit, action, too_late):
-    """Return the round at whose end the bit of round `now`, the t-th of the block, is learnt, and the bit.
+    """Return the round at whose end the agent updates on the bit of round `now` (the t-th of the block), and the bit.
 
     That round is beyond the run for a bit that never comes. An answer after the timeout adds to `too_late` (1,).
     """

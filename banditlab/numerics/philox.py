@@ -23,7 +23,7 @@ _FIVE, _SIX, _SHIFT = np.uint64(5), np.uint64(6), np.uint64(29)
 
 @inline
 def philox(c0, c1, c2, c3, k0, k1):
-    """Return four 32-bit words, each in a uint64, for a counter of four words and a key of two."""
+    """Return four 32-bit words, each in a uint64, for a counter of four words and a key of two words."""
     for _ in range(10):
         # A round: two 32 x 32 bit products, their halves crossed with the other words and the key.
         p0, p1 = _M0 * c0, _M1 * c2

@@ -47,7 +47,7 @@ def exposed(folder: Path) -> str:
 
 
 def is_private_file(descriptor: int) -> bool:
-    """Return whether an open file is a regular file of this user, or of root, that nobody else may write."""
+    """Return whether an open file is a regular file that this user or root owns and that nobody else may write."""
     found = os.fstat(descriptor)
     return stat.S_ISREG(found.st_mode) and not open_to_others(found, descriptor)
 

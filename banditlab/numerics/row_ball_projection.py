@@ -53,7 +53,7 @@ BOUND, NEWTON, STALLS = range(3)
 
 
 class MetricBall(NamedTuple):
-    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; the others are scratch.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; others are work arrays.
 
     V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and free (K,) has the rows
     in F. norm, old, move, alone and pinned have the shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). scale (K,) is the
@@ -121,7 +121,7 @@ def cholesky(C, m):
 
 @njit(arrays="new")
 def cholesky_by_panels(C, m, left, product):
-    """Compute the result of `cholesky` mostly by matrix products; left (m m,) and product (m PANEL,) are scratch."""
+    """Compute the result of `cholesky` by matrix products; left (m m,) and product (m PANEL,) are work arrays."""
     for first in range(0, m, PANEL):
         last = min(first + PANEL, m)
         rows, width = m - first, last - first
@@ -158,7 +158,7 @@ def backward(C, m, v):
 
 @njit
 def active_rows(ball, B):
-    """Write F, the rows with a multiplier or outside the ball, into ball.free; return its size and whether F changed."""
+    """Write F, the rows with a multiplier or outside the ball, into `ball.free`. Return its size and if it changed."""
     count, changed = 0, False
     for k in range(ball.nu.shape[0]):
         if ball.nu[k] > 0.0 or ball.norm[k] > B:
@@ -187,7 +187,7 @@ def factor(ball, P, count, d):
 
 @njit
 def row_norms(ball, B, d):
-    r"""Write :math:`\|W_k\|` into ball.norm; return (the residual, the dual value :math:`D(\nu)`)."""
+    r"""Write :math:`\|W_k\|` into `ball.norm`; return (the residual, the dual value :math:`D(\nu)`)."""
     worst, dual = 0.0, 0.0
     for k in range(ball.nu.shape[0]):
         square, cross = 0.0, 0.0
@@ -248,7 +248,7 @@ def curvature(ball, P, count, d):
 
 @njit
 def newton_direction(ball, P, B, count, d):
-    """Write the secular Newton step on F into ball.move, and each row's separate step into ball.alone.
+    """Write the secular Newton step on F into `ball.move`, and each row's separate step into `ball.alone`.
 
     A row whose multiplier would fall below 0 goes to 0 exactly, and the step of the other rows is computed again.
     """
@@ -297,7 +297,7 @@ def solve_unpinned(ball, B, count):
 
 @njit
 def rows_alone(ball, count):
-    r"""Set ball.move to each row's separate step, along which D always rises.
+    r"""Set `ball.move` to each row's separate step, along which D always rises.
 
     A :math:`\nu` that is far too large goes back to 0.
     """
@@ -310,7 +310,9 @@ def rows_alone(ball, count):
 
 @njit
 def search(ball, P, B, count, d, worst, dual, halvings):
-    r"""Move :math:`\nu` along ball.move, halving the step until D rises or the residual halves; return (ok, residual, D)."""
+    r"""Move :math:`\nu` along `ball.move`, halving the step until D rises or the residual halves; return (ok, residual,
+    D).
+    """
     length, now, value = 1.0, worst, dual
     for _ in range(halvings):
         for a in range(count):

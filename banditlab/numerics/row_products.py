@@ -1,6 +1,6 @@
 """Products of matrices stored by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
 
-Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so that loops need no remainder.
+Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so loops need no remainder.
 """
 
 from __future__ import annotations

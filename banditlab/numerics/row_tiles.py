@@ -1,7 +1,7 @@
 """Eight rows by eight or sixteen columns in registers: the inner loops of matrix products over `simd`'s lanes.
 
 The next contexts are columns in groups of sixteen: X (m/16, D, 16). Rows are stored in blocks of eight, each by
-columns, so that a column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of
+columns, so a column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of
 `low_rank`.
 """
 

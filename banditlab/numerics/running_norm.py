@@ -1,4 +1,4 @@
-r"""Norms of weights, updated with the weights, so that a projection onto a ball changes one number only.
+r"""Norms of weights, updated with the weights, so a projection onto a ball changes one number only.
 
 :math:`W = \text{scale}\, V`. A projection changes the scale; an update changes the entries of V, and
 :math:`\|V\|^2` by the change of these entries' squares. Rounding errors accumulate in :math:`\|V\|^2`. It is therefore

@@ -64,7 +64,7 @@ def _pick(builder: Any, v: Any, w: Any, places: list[int]) -> Any:
 
 
 def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
-    """Return the address of entry i of an array, counted flat, as the address of eight numbers."""
+    """Return the address of entry i of a flattened array, typed as a pointer to eight numbers."""
     data = context.make_array(kind)(context, builder, array).data
     return builder.bitcast(builder.gep(data, [i]), _VECTOR.as_pointer())
 

@@ -1,4 +1,4 @@
-r"""An array of models as in `class_inverses`, but over a sketch of the contexts of all models.
+r"""An array of models as in `class_inverses`, in the coordinates of one sketch of all models' contexts.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers of memory and as many
 multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), these
@@ -83,7 +83,7 @@ from banditlab.numerics.row_products import add_product, clear, times
 class SketchedInverses(NamedTuple):
     """The models: B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp), whose rows determine :math:`h_i`.
 
-    places (mp,) has the positions of the diagonal in a packed B. Scratch arrays: u (mp,), :math:`B_i a`; square and
+    places (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; square and
     turned (mp, mp).
     """
 

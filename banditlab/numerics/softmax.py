@@ -1,6 +1,6 @@
 """Softmax kernels: the softmax of logits, its logarithm, and its sum over samples.
 
-The largest logit is subtracted first, so that no exponential overflows and the largest is 1.
+The largest logit is subtracted first, so no exponential overflows and the largest is 1.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ Newton's method.
 
 
 class RootScratch(NamedTuple):
-    r"""Scratch arrays for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K), written by
+    r"""Work arrays for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K), written by
     `core_factor`.
     """
 
@@ -161,7 +161,7 @@ def root(g, At, z, scratch):
     uniform distribution. It takes 3.4 to 5.2 steps on nine streams of contexts at :math:`K = 10`. A start at the last
     round's root takes 3.9 to 6.3 steps, and the result would depend on earlier calls.
 
-    On return scratch.s is :math:`\mathrm{softmax}(z)` and scratch.a is :math:`\tilde{A} s`. Returns the relative
+    On return `scratch.s` is :math:`\mathrm{softmax}(z)` and `scratch.a` is :math:`\tilde{A} s`. Returns the relative
     residual, which is at most TOLERANCE unless rounding or the limit of 200 steps prevents it. If :math:`\tilde{A}` or
     g is not finite, z is NaN.
     """

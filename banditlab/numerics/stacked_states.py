@@ -1,4 +1,4 @@
-"""Equal states of several learners as one state whose arrays have a leading axis, so that one compilation serves all.
+"""Equal states of several learners as one state whose arrays have a leading axis, so one compilation serves all.
 
 `stack` and `member` accept any state, whatever its fields. A learner's kernels run on `member(s, i)` as on the
 learner's own state, and change the stack's arrays in place. Numbers of a state never change, and a stack stores them as
@@ -42,7 +42,7 @@ def _type_of_member(kind: Any) -> Any:
 
 
 def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i: Any) -> Any:
-    """Return entry i along the leading axis of a compiled array, or of every array of a nested tuple."""
+    """Return entry i along the leading axis of an array, or of each array in a nested tuple, in compiled code."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
         strides, shape = (cgutils.unpack_tuple(builder, a, kind.ndim) for a in (array.strides, array.shape))

@@ -1,10 +1,10 @@
 """Symmetric matrices P (d, d) stored whole: :math:`P x`, :math:`P - s v v'`, and :math:`x'y`.
 
-The inner loops vectorise without fastmath: they add four rows at a time into a row of scratch.
+The inner loops vectorise without fastmath: they add four rows at a time into a row of a work array.
 
 For a context with zeros, a round lists the nonzero entries once: `n = support(x, index)`. The functions named ..._on
 take that list and read only the entries that it names. If the list is long they switch to the dense forms. The choice
-depends on n and d alone, so that every caller gets the same bits at the same context.
+depends on n and d alone, so every caller gets the same bits at the same context.
 """
 
 from __future__ import annotations
@@ -98,7 +98,7 @@ def _add_rows(P, x, index, start, stop, first, out):
 def rank_one_downdate(P, v, s):
     """Subtract :math:`s v v'` from P (d, d), for v (d,).
 
-    :math:`(v_i v_j) s` has the same rounding on both sides of the diagonal, so that P stays exactly symmetric.
+    :math:`(v_i v_j) s` has the same rounding on both sides of the diagonal, so P stays exactly symmetric.
     """
     P, v = borrow(P), borrow(v)
     d = v.shape[0]

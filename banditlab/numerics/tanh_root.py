@@ -1,7 +1,7 @@
 r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, AIOLI's forecast of one margin, in three versions.
 
 The versions solve for one number, for eight numbers, and for one number with its sigmoids. They agree up to rounding,
-not to the last bit, so that a caller must always use the same version.
+not to the last bit, so a caller must always use the same version.
 """
 
 from __future__ import annotations
@@ -18,8 +18,8 @@ def aioli_root(m: float, q: float, w: float) -> float:
     r"""Return the root of :math:`z = m - (w/2) q \tanh(z/2)` for :math:`q \ge 0` and :math:`w \ge 0`.
 
     Newton's method begins at :math:`m / (1 + w q / 4)`, which lies between 0 and the root because
-    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so that every step stays on the same
-    side of the root (monotone, without damping). Half its second derivative is at most half its first, so that a step s
+    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so every step stays on the same
+    side of the root (monotone, without damping). Half its second derivative is at most half its first, so a step s
     leaves an error of at most :math:`s^2/2`.
     """
     # The equation is odd in (z, m): solve for |m|, give the root m's sign.
@@ -46,7 +46,7 @@ def aioli_roots(m, q, w, z):
 
     All arrays are (n,), with n a multiple of eight. Newton's method is monotone for the reason given in `aioli_root`.
     With :math:`u = e^z - 1` we have :math:`\tanh(z/2) = u/(u + 2)` and :math:`1 - \tanh^2(z/2) = 4 (u + 1)/(u + 2)^2`,
-    so that a step has one division only. The root lies within :math:`(w/2) q_k` of :math:`m_k`, because
+    so a step has one division only. The root lies within :math:`(w/2) q_k` of :math:`m_k`, because
     :math:`|\tanh| \le 1`. If :math:`m_k` is infinite or the iteration overflows, the result is :math:`m_k` itself.
     """
     m, q, z = borrow(m), borrow(q), borrow(z)
@@ -87,7 +87,7 @@ def aioli_root_and_sigmoids(m, q, w):
     r"""Return the root t of `aioli_root`, with :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`.
 
     The function computes one exponential, at some z near :math:`|t|`. :math:`\tanh(z/2)` and its derivatives are
-    polynomials in this exponential, so that :math:`|t| - z` is a power series in the Newton step. The change of the
+    polynomials in this exponential, so :math:`|t| - z` is a power series in the Newton step. The change of the
     sigmoids is a power series in :math:`|t| - z`. If four terms of the series are not accurate enough, the function
     takes the Newton step itself to a nearer z.
     """

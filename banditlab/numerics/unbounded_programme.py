@@ -7,7 +7,7 @@ Here :math:`\nu = \nu_0 = 0`. After the update :math:`(w/2) (x'W_i)^2 + s x'W_i`
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
 which is one application of G to the update's gradient. :math:`N_i x` and v are known from the updates of the inverses,
-so that one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error: in
+so one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error: in
 that round and the one after it, W is solved for again.
 """
 

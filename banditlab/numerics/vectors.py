@@ -22,7 +22,7 @@ MOST_BY_ROWS = 1024
 
 
 def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.float64]:
-    """Return W (K, d), each entry `value`; with many features W is in column order, so that a sparse context reads
+    """Return W (K, d), each entry `value`; with many features W is in column order, so a sparse context reads
     little.
     """
     W = zeros(n_classes, n_features) if n_features <= MOST_BY_ROWS else zeros(n_features, n_classes).T

@@ -1,4 +1,4 @@
-r"""Lower bounds of the mean of weighted rewards, by bets: equations of docs/theory/off-policy.md.
+r"""Lower bounds on the mean of weighted rewards, by betting: equations of docs/theory/off-policy.md.
 
 The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the target
 policy in round i. Both bounds hold whatever the largest weight is, and need not know it.
@@ -78,7 +78,7 @@ class FixedBound:
 
 
 class RunningBound:
-    r"""A lower bound of the mean over rounds of conditional means that may change, for all numbers of rounds at once.
+    r"""A lower bound on the average of the conditional means so far, which may change; it holds at all rounds at once.
 
     With a guess :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
     :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`.
@@ -104,7 +104,7 @@ class RunningBound:
         self._guesses += guesses.sum()
 
     def wealth(self, m: float) -> float:
-        """Return the logarithm of the wealth of the bets against a mean of m."""
+        """Return the log-wealth of bets against the hypothesis that the mean is m."""
         logs = self._logs - self.bets * (self._rounds * m - self._guesses)
         return float(logsumexp(logs)) - math.log(len(logs))  # (8)
 

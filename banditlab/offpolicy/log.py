@@ -89,7 +89,7 @@ def refuse(found: Counter[str]) -> None:
 
 
 def numbers(name: str, value: Any, found: Counter[str]) -> Floats:
-    """Return an array of numbers, or none and a fault."""
+    """Return an array of numbers. If that fails, return an empty array and count the fault in `found`."""
     try:
         return np.asarray(value, dtype=np.float64)
     except (TypeError, ValueError):

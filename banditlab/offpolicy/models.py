@@ -120,7 +120,8 @@ def estimated_propensities(
     *,
     model: Callable[[], Any] = logistic,
 ) -> Floats:
-    """Return the probabilities of all actions in every round, (n, n_actions), for a logger that does not learn.
+    """Return the probabilities of all actions in every round, (n, n_actions), for a logging policy that does not
+    change.
 
     A multinomial model is fitted on all other folds, then calibrated: a second one, also fitted on all other folds, maps the
     logarithms of its probabilities to the actions.

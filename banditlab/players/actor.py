@@ -43,7 +43,7 @@ class Trace(NamedTuple):
         return cls(np.empty(n, np.int64), np.empty(n, np.bool_), np.empty(n), np.empty(n, np.bool_))
 
     def part(self, rounds: slice) -> Trace:
-        """Return the trace of some of the rounds, as views."""
+        """Return the trace of some of the rounds, without a copy."""
         return Trace(self.action[rounds], self.correct[rounds], self.p_true[rounds], self.explored[rounds])
 
     def of_length(self, n: int) -> Trace:
@@ -175,7 +175,7 @@ class RoundActor(Actor):
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
-        """Play n rounds with contexts X (n, d), dense or CSR, and fill `trace`, each (n,).
+        """Run n rounds with contexts X (n, d), dense or CSR, and fill `trace`, each (n,).
 
         y has labels (n,), or, for an `Agent`, may have bits (n, K) bool. In each round `_receive` gets the feedback
         that `learn` would get, after the action, and never the label.
@@ -194,12 +194,12 @@ class RoundActor(Actor):
         self._play(X, y, self.rng.random((len(y), 2)), trace)
 
     def _play(self, X: Any, y: NDArray[Any], U: Floats, trace: Trace) -> None:
-        """Play a checked block with the uniforms U (n, 2)."""
+        """Run a checked block with the uniforms U (n, 2)."""
         for t in range(len(y)):
             self._play_round(t, X[t], y, U[t], trace)
 
     def _play_round(self, t: int, x: Floats, y: NDArray[Any], u: Floats, trace: Trace) -> None:
-        """Play round t of a block."""
+        """Run round t of a block."""
         view = self.view(x)
         decision = checked(self._decide(view, u), self.problem.n_classes, self)
         correct = trace.put(t, decision, y)
@@ -227,7 +227,7 @@ class KernelActor(RoundActor):
         """Return the kernel `prefetch(state, X, t)` for this object's blocks, or `no_prefetch` if there is none.
 
         It is called before each round t of a block X, and once at the end with :math:`t = n`. The last call discards
-        prepared results for later rounds, so that the state equals the state after single rounds.
+        prepared results for later rounds, so the state equals the state after single rounds.
         """
         return no_prefetch
 
@@ -268,7 +268,7 @@ class KernelActor(RoundActor):
 def play_kernels(
     player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace, more: tuple[Any, ...] = ()
 ) -> None:
-    """Play a checked block by a compiled loop with the arguments `more` before the trace; no method of the player is
+    """Run a checked block in a compiled loop with the arguments `more` before the trace; no method of the player is
     called.
 
     Raises

@@ -20,7 +20,7 @@ __all__ = ["Agent", "Floats", "KernelAgent", "RoundAgent", "Trace", "checked"]
 class Agent(Actor):
     """An agent with bandit feedback: it observes one bit, whether the action was right.
 
-    `learn` uses its arguments and the agent's state only, so that feedback may be late or missing. A replacement of the
+    `learn` uses its arguments and the agent's state only, so feedback may be late or missing. A replacement of the
     labels of wrong rounds by other wrong labels, or of the bits of other actions, does not change any action.
     """
 

@@ -101,7 +101,7 @@ class KernelForecaster(Forecaster):
 
     A subclass sets `state` in its constructor, and
 
-    * `predict_kernel(state, x, z)` writes the logits into z (K,); the state may contain scratch arrays.
+    * `predict_kernel(state, x, z)` writes the logits into z (K,); the state may contain work arrays.
     * `update_kernel(state, x, y, z)` writes the logits of `predict_kernel` into z, then updates.
     * Optionally, `predict_many_kernel(state, X, Z)` writes the logits of X (n, d) into Z (n, K) as matrix products, if
       that is much faster than single predictions. The exploration reduction then predicts in batches between two
@@ -128,7 +128,7 @@ class KernelForecaster(Forecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Play the rounds at the n contexts X by calls of `play(part)`, part after part; the state may grow between
+        """Run the rounds at the n contexts X by calls of `play(part)`, part after part. The state may grow between
         calls.
 
         `learns()` (n,) returns which rounds may be updates. `play` reads `kernels` and `state` at each call. A learner

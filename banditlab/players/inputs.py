@@ -124,7 +124,7 @@ def _first_refused(X: NDArray[np.float64], limit: float) -> int:
     """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit, or n if there is
     none.
 
-    It takes one pass. R lies in [1e-100, 1e100], so that squares need no scaling. A square overflows only for an entry
+    It takes one pass. R lies in [1e-100, 1e100], so squares need no scaling. A square overflows only for an entry
     beyond any R, and underflows only for one that is negligible compared with R. A sum that contains NaN is not within
     the limit.
     """

@@ -275,7 +275,7 @@ class Player:
 
     @classmethod
     def from_data(cls, head: Header, arrays: dict[str, np.ndarray], size: int, source: str) -> Self:
-        """Return the player for the result of `to_data`, from a file of `size` bytes; errors are those of `load`."""
+        """Return the player that `to_data` wrote into a file of `size` bytes; raise the errors that `load` raises."""
         if head.format != STATE_FORMAT:
             raise UsageError(
                 f"{source}: saved in format {head.format}; this version of banditlab reads format {STATE_FORMAT}"
@@ -312,6 +312,6 @@ SLACK = 2**24
 
 
 def _short(value: Any) -> str:
-    """Return a setting as a short text, with numbers to six digits, and long texts and lists shortened."""
+    """Return a setting as a short string, with numbers to six digits, and long strings and lists shortened."""
     text = f"{value:.6g}" if isinstance(value, float) else repr(value)
     return text if len(text) <= 40 else f"{text[:37]}..."

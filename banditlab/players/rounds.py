@@ -1,4 +1,4 @@
-"""Loop templates: rounds of a block at compiled speed, rebound to an algorithm's own kernels by `bind`."""
+"""Loops over the rounds of a block, which `bind` compiles with an algorithm's own kernels."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ update_kernel: Any = None
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
-    """Play one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); only the bit of the action reaches `learn_kernel`.
+    """Run one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); only the bit of the action reaches `learn_kernel`.
 
     `prefetch_kernel` is called before every round t, and with t = n at the end. Returns n, or the first round whose decision
     is invalid (see `is_valid_decision`): there is no update for it, and p still holds its probabilities.
@@ -58,7 +58,7 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
 def play_rounds_late(
     state, X, y, U, p, payload, ring, rules, draws, start, too_late, action, correct, p_true, explored
 ):
-    """Play one block as `play_rounds` does, the bit of each round learnt when it arrives, if it does.
+    """Run one block as `play_rounds` does, but update with the bit of a round when it arrives, if it does.
 
     The block begins with round `start` of the run. ring, rules, draws: see `banditlab.numerics.pending`. Bits that arrive
     at the end of one round are learnt in the order of their rounds.
@@ -106,7 +106,7 @@ def play_rounds_late(
 
 
 def forecast_rounds(state, X, y, z, logits):
-    """Forecast one block with the labels revealed: update_kernel writes the logits it predicted with into z (K,)."""
+    """Forecast one block with the labels revealed: `update_kernel` writes the logits it predicted with into z (K,)."""
     state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)
@@ -114,7 +114,7 @@ def forecast_rounds(state, X, y, z, logits):
 
 
 def play_label_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
-    """Play one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
+    """Run one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
 
     Returns what `play_rounds` does.
     """

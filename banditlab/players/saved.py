@@ -54,7 +54,7 @@ def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
     """Return the header and the arrays from the result of `packed`.
 
-    Members are stored uncompressed, so that the decoded file is not larger than the file; the zip's checksums detect
+    Members are stored uncompressed, so the decoded file is not larger than the file; the zip's checksums detect
     damage.
 
     Raises
@@ -226,7 +226,7 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
     """Return `new` as a replacement of `old`, without shared arrays, or raise a UsageError that names the mismatch.
 
-    Arrays are written in place, so that a wrapper and the player inside it still share them. If something does not
+    Arrays are written in place, so a wrapper and the player inside it still share them. If something does not
     match, nothing is written, except that an inner player checks its own state itself.
     """
     require(old, new, path)
@@ -236,10 +236,10 @@ def restored(old: Any, new: Any, path: str = "state") -> Any:
 def require(old: Any, new: Any, path: str) -> None:
     """Raise a UsageError unless `new` may replace `old`, which the constructor set.
 
-    Arrays must have the shape and type of the old ones, numbers must be numbers, texts must be texts, and generators
-    generators. Named tuples must have the same fields and the same plain numbers (kernels are compiled for them), and
-    integers must lie within `limits`. A dictionary may have further entries, and a list of plain values another length.
-    None may become anything.
+    Arrays must have the shape and type of the old ones, numbers must be numbers, strings must be strings, and
+    generators generators. Named tuples must have the same fields and the same plain numbers (kernels are compiled for
+    them), and integers must lie within `limits`. A dictionary may have further entries, and a list of plain values
+    another length. None may become anything.
     """
     if old is None:
         _refuse(isinstance(new, Fields), path, "created in the constructor, which leaves None there", new)
@@ -303,7 +303,7 @@ def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) ->
 
 
 def same(old: Any, new: Any) -> bool:
-    """Return whether arrays, numbers, texts or lists of them are equal, with numbers equal up to rounding."""
+    """Return whether arrays, numbers, strings or lists of them are equal, with numbers equal up to rounding."""
     if isinstance(old, np.ndarray):
         return isinstance(new, np.ndarray) and np.array_equal(old, new)
     if isinstance(old, list | tuple):

@@ -104,7 +104,7 @@ class Choice:
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
-        """Return the choice as one JSON object; JSON requires that the names of classes under "scores" are texts."""
+        """Return the choice as one JSON object; JSON requires that the names of classes under "scores" are strings."""
         return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Held(NamedTuple):
 
 
 class Record(NamedTuple):
-    """A decision with everything that `learn` needs, so that late feedback leads to the exact update.
+    """A decision with everything that `learn` needs, so late feedback leads to the exact update.
 
     An agent's update may use only its arguments and the agent's state. Whatever it needs of the state at the time of
     the decision is stored in the payload. Late feedback therefore updates the current state with the context, action,

@@ -1,4 +1,4 @@
-r"""Anytime-valid intervals: they hold at all times at once, so that a share may be monitored and stopped at any time.
+r"""Anytime-valid intervals: they hold at all times at once, so a share may be monitored and stopped at any time.
 
 Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past (they may change). Let :math:`G_i` in [0,
 1] be any predictable guess and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
@@ -78,8 +78,8 @@ BLOCK = 32
 
 
 def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
-    """Return the index in x (n,) from which on the mean is significantly above the mean before, or None if there is
-    none.
+    """Return the first index in x (n,) at which the mean of the entries from there on is significantly above the mean
+    before it, or None.
 
     The index is the one at which the two intervals are furthest apart. Suppose that the conditional mean never rises
     above its average so far (it may fall, as a policy improves). Then an index is ever returned, for whatever n, with

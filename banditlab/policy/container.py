@@ -240,7 +240,7 @@ def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
 
 
 def rule_of(head: Head) -> Unanswered:
-    """Return the rule for decisions without an answer, or raise a UsageError."""
+    """Return the rule for decisions without feedback, or raise a UsageError."""
     return checked(*head.unanswered) or Unanswered()
 
 

@@ -14,7 +14,7 @@ If a class was added, or the policy has a floor, let q be that distribution. Act
 :math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed classes among those that
 were added. :math:`n_k` is the number of times such a class was chosen so far, and :math:`f_k = 0` for all other
 classes. An action that is not the agent's own is drawn again. The distribution that is used is reported, logged and
-returned to the agent with the feedback, so that importance weights and inverse propensities are right.
+returned to the agent with the feedback, so importance weights and inverse propensities are right.
 
 With a holdback h, another policy with the distribution b (by default uniform over the allowed classes) makes a decision
 with probability h, and q above is :math:`(1 - h) q + h b`.

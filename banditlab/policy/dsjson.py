@@ -149,7 +149,7 @@ def _parts(stored: IO[bytes], K: int, whole: bool) -> Iterator[tuple[Log, Floats
 
 
 def _features(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    """Yield the features of a JSON value: names from the outside in, numbers as values, texts as names."""
+    """Yield the features of a JSON value: names from the outside in, numbers as values, strings as names."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             if not str(key).startswith("_") or key == "_text":

@@ -98,7 +98,7 @@ def evaluate_log(
 
 
 def first_bytes(address: str) -> bytes:
-    """Return the first bytes of a log's file; those of SQLite stand for a database at a URL."""
+    """Return the first bytes of a log's file. For a database at a URL, return the first bytes of a SQLite file."""
     if "://" in address:
         return SQLITE
     try:

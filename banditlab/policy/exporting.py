@@ -19,7 +19,7 @@ from banditlab.policy.logged import OBJECTS, Floats
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
-    """Write the answered decisions of a policy's log to a file, and return a summary.
+    """Write the decisions with feedback in a policy's log to a file, and return a summary.
 
     Contexts are the encoded ones. In Parquet they are the columns x0, x1, ..., next to id, time (seconds since 1970), action,
     reward, propensity, held (back), and the probabilities of all actions, p: and the action's name.

@@ -8,7 +8,7 @@ chosen it with the probability o. With the reward r and any number c from earlie
     D = (r - c)\, \frac{1 - o/P}{1 - h}, \qquad |D| \le B = \max(1/h, 1/(1 - h)), \tag{1}
 
 have the conditional mean :math:`v - v'`, the difference of the two policies' expected rewards. With the policy's own
-probability p, :math:`P = (1 - h) p + h o`, so that the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is
+probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is
 that of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
 """
 

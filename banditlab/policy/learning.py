@@ -30,7 +30,7 @@ def train_from_log(
     """Train a policy on the first 80 % of a log's answered decisions, write it, and evaluate it on the other decisions.
 
     The agent is updated with each decision's action and probabilities in the log. It has the columns, classes and rule
-    for unanswered decisions of the log's policy, so that either policy can be the other's holdback policy.
+    for unanswered decisions of the log's policy, so either policy can be the other's holdback policy.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """A policy's event log: tables in a SQLite file or a PostgreSQL database, one class for both, by SQLAlchemy Core.
 
 One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every writing
-transaction checks the token, so that a writer that lost its mark stores nothing more. Another process takes over a
+transaction checks the token, so a writer that lost its mark stores nothing more. Another process takes over a
 mark whose process has ended (on the same machine), or whose heartbeat is `SILENT` seconds old (from another machine,
 or if the system does not list processes).
 
@@ -158,7 +158,9 @@ class EventLog:
             raise self._error(f"damaged ({damage[0][0]}){ev.RESTORE}")
 
     def _check_answers(self) -> None:
-        """Raise a LogError if the table of answers disagrees with the events: a decision might be answered twice."""
+        """Raise a LogError if the table of feedback disagrees with the events: a decision might then get feedback
+        twice.
+        """
         pair = (EVENTS.c.seq == ANSWERS.c.seq) & (EVENTS.c.decision == ANSWERS.c.decision)
         of_answers = sa.select(EVENTS.c.seq).where(EVENTS.c.kind.in_((ev.ANSWERED, ev.CLOSED))).subquery()
         counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
@@ -298,7 +300,7 @@ class EventLog:
         return None
 
     def first_open(self, after: int) -> Any:
-        """Return the first unanswered decision after a place, or None."""
+        """Return the first decision without feedback after a place, or None."""
         answered = sa.exists().where(ANSWERS.c.decision == EVENTS.c.seq)
         return next(iter(self._found((EVENTS.c.seq > after) & (EVENTS.c.kind == ev.DECIDED) & ~answered, 1)), None)
 
@@ -355,7 +357,7 @@ class EventLog:
                     yield event, bool(bits[event.seq])
 
     def count(self) -> tuple[int, int]:
-        """Return the number of decisions, and of those that `answered` yields."""
+        """Return two counts: of all decisions, and of the decisions that `answered` yields."""
         kept = sa.func.count(ANSWERS.c.seq).filter(EVENTS.c.generation != ev.NEVER)
         pairs = EVENTS.outerjoin(ANSWERS, ANSWERS.c.decision == EVENTS.c.seq)
         query = sa.select(sa.func.count(), kept).select_from(pairs).where(EVENTS.c.kind == ev.DECIDED)
@@ -451,7 +453,10 @@ class EventLog:
         if self._dialect == "sqlite":
             self._run("VACUUM")
             if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
-                raise self._error("done, but a reader keeps a copy in the write-ahead file; do it again later")
+                raise self._error(
+                    "the data was removed, but another process that reads the log keeps a copy in SQLite's write-ahead "
+                    "file; run the command again after that process has closed the log"
+                )
 
     def _run(self, statement: str) -> list[Any]:
         """Return the rows of a SQLite statement that runs outside of transactions."""

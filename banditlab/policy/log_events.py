@@ -19,7 +19,7 @@ from banditlab.policy.logged import OBJECTS, Floats, Source
 
 
 class AnsweredDecisions:
-    """The answered decisions of an event log, with its policy and the names of its actions; errors are those of `EventLog`.
+    """The decisions with feedback in an event log, with its policy and action names; raises the errors of `EventLog`.
 
     Parameters
     ----------

@@ -116,7 +116,7 @@ def _large(path: str, kind: str) -> Iterator[pd.DataFrame]:
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """Return a column's entries as texts, whole numbers without a point, and gaps."""
+    """Return a column's entries as strings, whole numbers without a point, and gaps."""
     texts = column.map(str) if column.dtype == object else column.astype("str")  # which decodes bytes
     texts = texts.str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
     return texts.astype(object).where(column.notna())
@@ -127,7 +127,9 @@ def _numbers(column: pd.Series) -> Floats:
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
-    """Return contexts (m, d): finite numbers as they are, gaps as 0 and a hashed word, texts hashed, in any type of column."""
+    """Return contexts (m, d): finite numbers as they are, gaps as 0 and a hashed word, strings hashed, in any type of
+    column.
+    """
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]
     for j, name in enumerate(frame.columns):

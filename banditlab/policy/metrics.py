@@ -54,7 +54,7 @@ class Metrics:
             yield found
 
     def feedback(self, correct: object) -> None:
-        """Count an answer."""
+        """Count one feedback."""
         self._answers.labels("true" if correct else "false").inc()
 
     def request(self, path: str, status: int, seconds: float) -> None:

@@ -1,4 +1,6 @@
-"""`Policy`: a trained agent with its encoder, which decides rows of a table and learns from late answers."""
+"""`Policy`: a trained agent with its encoder, which decides rows of a table and is updated with feedback, which may be
+late.
+"""
 
 from __future__ import annotations
 
@@ -240,7 +242,7 @@ class Policy:
 
     @classmethod
     def resume(cls, log: str | os.PathLike[str]) -> Self:
-        """Return the policy of a log in its state at the last event, without its file; errors are those of `open`."""
+        """Restore a policy from its log alone, in its state after the last event; raise the errors of `open`."""
         from banditlab.policy.log import EventLog
 
         EventLog(os.fspath(log), write=False).close()  # none is made where there is none
@@ -466,7 +468,7 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Update with an answer, or with its absence after the deadline, and store it."""
+        """Update with feedback, or with its absence after the deadline, and store it."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)
@@ -484,7 +486,7 @@ class Policy:
             pass
 
     def _close_overdue(self) -> None:
-        """Close the oldest overdue decisions; all answers must be stored already."""
+        """Close the oldest overdue decisions; all feedback must be stored already."""
         for _ in range(CLOSED_AT_ONCE):
             if self._now() <= self._due:
                 return
@@ -495,7 +497,7 @@ class Policy:
                 self._swept = seq
 
     def _first_open(self) -> tuple[str, tuple[int, float, Any]]:
-        """Return the oldest unanswered decision: id, place, time (infinity if there is none), record."""
+        """Return the oldest decision without feedback: id, place, time (infinity if there is none), record."""
         if self._log is None:
             return next(iter(self._open.items()), NONE_OPEN)
         found = self._log.first_open(self._swept)
@@ -530,7 +532,7 @@ class Policy:
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
-        """Count a late answer, and return the error that describes the decision's earlier answer."""
+        """Count late feedback, and return the error that describes the decision's earlier feedback."""
         if kind == ANSWERED:
             return UnknownDecisionError(f"decision {short(id_)} has its feedback already")
         self.late[str(bit).lower()] += 1

@@ -11,8 +11,8 @@ from banditlab.problem import Problem
 
 
 class Replay:
-    """An agent with its default settings on the contexts of a log, standardised by its first part and of norm at most
-    1.
+    """Run an agent with its default settings on the contexts of a log. The contexts are standardised by the log's first
+    part and have norm at most 1.
 
     A round whose action a the agent draws, too, is accepted with probability c/p(a), where c is the smallest propensity
     of the first part. Accepted actions then have the agent's own distribution.

@@ -64,7 +64,7 @@ class Answer(JSONResponse):
 
 
 class Refused(Exception):
-    """A request that is answered with an error, after which the connection may be closed."""
+    """A request to which the server responds with an error, after which the connection may be closed."""
 
     def __init__(self, status: int, why: str, *, close: bool = False) -> None:
         super().__init__(why)
@@ -271,7 +271,7 @@ class Server:
             self.held -= counted
 
     async def ask(self, work: Callable[[], Any]) -> Any:
-        """Return what `work` returns, once it is on disk, or raise the error that the request is answered with."""
+        """Return what `work` returns, once it is on disk, or raise the error with which the server responds."""
         found = await self.desk.ask(work)
         if isinstance(found, Exception):
             raise refusal(found)
@@ -362,7 +362,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 
 
 def pair(one: Any) -> tuple[str, Any]:
-    """Return id and bit of one answer."""
+    """Return the decision's id and the bit of one feedback."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
         raise Refused(400, 'an answer must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):

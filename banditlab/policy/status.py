@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Plays(NamedTuple):
-    """The number of times a class was played, and the sum of its probabilities."""
+    """How often a class was chosen, and the sum of its probabilities."""
 
     name: Name
     plays: int
@@ -197,7 +197,7 @@ class LogStatus:
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, without the single answers."""
+        """Return the numbers as plain data, without the feedback of single decisions."""
         skip = ("delays", "mistakes", "plays", "bins", "rule")
         plain = {n: v for n, v in vars(self).items() if n not in skip}
         plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
@@ -297,7 +297,7 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
 
 
 def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name], held: Floats) -> Iterator[str]:
-    """Yield the ways in which being answered depends on the decision, among decisions past their deadline."""
+    """Among decisions past their deadline, yield the ways in which the arrival of feedback depends on the decision."""
     n = len(answered)
     ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
     for what, group, labels in (

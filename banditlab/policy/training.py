@@ -1,4 +1,4 @@
-"""Training of a policy: an agent plays the rows of a table once, as bandit rounds."""
+"""Training of a policy: an agent runs once over the rows of a table, as bandit rounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
     """Return a policy trained on a table in one pass, in random order or in the table's order, and write it if
     requested.
 
-    The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so that their share
+    The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so their share
     refers to rows that it had not seen. The recipe (ranges, categories) is fitted to the whole table. With `order`,
     rows are scaled by the rows before, and the policy's later rows by the whole table.
 
@@ -203,7 +203,7 @@ def core_for(
 ) -> Core:
     """Return an untrained agent over named classes, for a problem of which the horizon is not known.
 
-    one_right says whether exactly one action is right in a round, so that with two actions a miss of one is a hit of
+    one_right says whether exactly one action is right in a round, so with two actions a miss of one is a hit of
     the other.
     """
     if id_ == "stackcb" and len(names) == 2 and not one_right:

@@ -1,12 +1,12 @@
-"""Unanswered decisions: their rule, and which decisions of a log count.
+"""Decisions without feedback: the rule for them, and which decisions of a log count.
 
-Decisions count in their order, so that late answers cannot look like a change. (A mistake rate over answers in order of
+Decisions count in their order, so late answers cannot look like a change. (A mistake rate over answers in order of
 arrival is wrong if hits are answered sooner than misses.) Decision i counts only if it and every decision before it
 were answered or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only
 its length depends on the answers. A statement for all lengths at once therefore holds.
 
-A decision that is answered after the deadline is left out, like an unanswered one. Otherwise the newest decisions that
-count would be those with fast answers.
+A decision whose feedback arrives after the deadline is left out, like one without feedback. Otherwise the newest
+decisions that count would be those with fast answers.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 
 
 class Unanswered(NamedTuple):
-    """The rule for decisions that are not answered in time; created by `checked`."""
+    """The rule for decisions whose feedback does not arrive in time; created by `checked`."""
 
     treated_as: str = "ignored"
     """ "ignored": nothing is learnt from it. "wrong": it is closed, and learnt from, as an action that was wrong."""
@@ -105,12 +105,12 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups answered most and least often with their shares, or [] if the shares do not differ
-    significantly.
+    """Return the groups whose decisions get feedback most and least often, with their shares, or [] if the shares do
+    not differ significantly.
 
     The arguments have one entry per decision (n,): whether it was answered, and its group, numbered from 0. The test is
     Pearson's chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected share is that of
-    all decisions, so that the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
+    all decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

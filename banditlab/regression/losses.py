@@ -116,7 +116,7 @@ class Huber:
     allowed. Below :math:`B R + Y`, (A3) fails for every :math:`\beta > 0`. In an expansion at :math:`u_2` just inside
     the threshold, the loss at :math:`u_1` beyond it exceeds the tangent by :math:`h - u_2` times a length, and the
     quadratic by :math:`(u_1 - u_2)^2`. Below :math:`2 Y` a part of the loss over :math:`[-Y, Y]` is that of absolute
-    errors, which is not mixable. (A2) fails beyond the threshold, where the loss is linear, so that the theorem's
+    errors, which is not mixable. (A2) fails beyond the threshold, where the loss is linear, so the theorem's
     argument does not hold as printed; `gaf_huber` has a correct argument.
 
     h is `threshold`, and Y is `target_bound`. Margins beyond :math:`[-Y, Y]` have a larger loss than its ends for every

@@ -41,7 +41,7 @@ class Merged:
 
 
 def merge(parts: Sequence[Path], out: Path) -> Merged:
-    """Write the runs, comparators and failures of the parts of one plan into a folder, each exactly once.
+    """Merge the parts of one plan into a folder, with each run, comparator and failure exactly once.
 
     The parts do not change. A later merge, with further parts, adds the new runs.
 

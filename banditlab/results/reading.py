@@ -49,13 +49,14 @@ class Failure:
 
 
 def check_format(folder: Path) -> None:
-    """Raise a UsageError if spec.toml has another store format, or is damaged and there is no valid plan."""
+    """Raise a UsageError if `spec.toml` has another store format, or is damaged and there is no valid plan."""
     files = Files(folder)
     if files.data("spec.toml") is not None:
         read_spec(folder)
     elif files.damaged and files.data("runs.json") is None:
         raise UsageError(
-            f"{folder}: spec.toml and runs.json do not match {SUMS}, or are not results; choose another folder with -o"
+            f"{folder}: spec.toml and runs.json do not match {SUMS}, or the folder does not contain banditlab results; "
+            "choose another folder with -o"
         )
 
 
@@ -75,7 +76,7 @@ def _whole(folder: Path, name: str) -> bytes:
 
 
 def read_spec(folder: Path) -> dict[str, Any]:
-    """Return the text of spec.toml.
+    """Return the text of `spec.toml`.
 
     Raises
     ------
@@ -97,7 +98,7 @@ def read_spec(folder: Path) -> dict[str, Any]:
 
 
 def read_plan(folder: Path) -> dict[str, Any]:
-    """Return runs.json: the run ids, stream ids and skipped pairs of the current spec.
+    """Return `runs.json`: the run ids, stream ids and skipped pairs of the current spec.
 
     Raises
     ------
@@ -177,7 +178,7 @@ class Found(NamedTuple):
 
 
 def read_runs(folder: Path, wanted: Collection[str]) -> Found:
-    """Return the rows of the wanted runs, from results.parquet if a run is both there and in a shard."""
+    """Return the rows of the wanted runs, from `results.parquet` if a run is both there and in a shard."""
     files = Files(folder)
     parts = [files.table(name) for name in files.names(SHARDS)]  # first: a run may be compacted, never vanish
     tables = [table for table in (files.table("results.parquet"), *parts) if table is not None]

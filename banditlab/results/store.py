@@ -159,7 +159,7 @@ class Store:
         return {Path(name).stem for name in self.files.names("failed/*.json")}
 
     def comparator_files(self, stream_id: str) -> tuple[str, str]:
-        """Return the names of the files of a stream's weights and of its rows."""
+        """Return two file names: of a stream's comparator weights and of its rows."""
         return f"comparators/{stream_id}.npz", f"comparators/{stream_id}.parquet"
 
     def comparators(self, stream_id: str) -> tuple[Rows, dict[str, Any]]:
@@ -173,7 +173,7 @@ class Store:
     # ----------------------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> None:
-        """Collect all shards in results.parquet and descriptions.parquet, where each run counts once."""
+        """Collect all shards in `results.parquet` and `descriptions.parquet`, where each run counts once."""
         with self.lock():
             shards = {name: data for name in self.files.names(SHARDS) if (data := self.files.data(name)) is not None}
             if shards:

@@ -25,7 +25,7 @@ WAIT = 0.01  # seconds between two tries
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Hold the lock of a file once it is free; errors are those of `try_lock`."""
+    """Wait until a file's lock is free, and hold it. Raises the errors that `try_lock` raises."""
     while (lock := try_lock(file)) is None:
         time.sleep(WAIT)
     try:

@@ -149,7 +149,7 @@ def test_exceptions_correct_single_tables_skip_others_and_name_families(folder: 
         ("[families]\nx = 'a'\n", "families.x must be a list of file names or patterns, got 'a'"),
         ("families = 3\n", r"families must be a table, such as \[families\], got 3"),
         ("[table]\n't0.csv' = 3\n", "table.t0.csv must be settings, such as { skip = true }, got 3"),
-        ("[table]\n't0.csv' = { rounds = 3 }\n", "table.t0.csv: rounds is the same for all tables; give --rounds"),
+        ("[table]\n't0.csv' = { rounds = 3 }\n", "table.t0.csv: rounds cannot be set per table; use --rounds"),
         ("[families\n", "not TOML"),
         (None, "No such file"),
     ],

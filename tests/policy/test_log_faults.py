@@ -137,7 +137,7 @@ def test_a_reader_holds_no_writer_up(policy_file: Path, log: Path) -> None:
     with Policy.open(policy_file, log) as policy:
         policy.decide(ROW)
         assert time.monotonic() - begin < 4
-        with pytest.raises(LogError, match="a reader keeps a copy"):
+        with pytest.raises(LogError, match="another process that reads the log keeps a copy"):
             policy.prune(datetime.now(UTC))
         db.execute("ROLLBACK")
         db.close()

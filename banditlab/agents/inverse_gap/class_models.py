@@ -22,7 +22,7 @@ from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
 
 class Models(NamedTuple):
-    """The models: inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Scratch arrays: m, q, z (Mp,).
+    """The models: inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Work arrays: m, q, z (Mp,).
 
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """

@@ -1,7 +1,7 @@
 """AIOLI oracles for long dense contexts: a diagonal per class, or a block per class in a shared sketch.
 
-The two sets of a duel share one sketch, which kernels read from the agent's state. Both sets therefore use one
-projection of the context, and rotate with one basis.
+The two competing sets of models share one sketch, which kernels read from the agent's state. Both sets therefore use
+the same projection of the context, and rotate with the same basis.
 """
 
 from __future__ import annotations

@@ -42,7 +42,7 @@ def inverse_gap(z, g, p):
 
 
 class FastCB(InverseGapAgent):
-    r"""Play by the inverse gap of the odds of a mistake, with an update in every round.
+    r"""Choose actions by the inverse gap of the odds of a mistake, with an update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
@@ -50,7 +50,7 @@ class FastCB(InverseGapAgent):
     Update rule: :math:`\text{best} = \arg\max_k z_k` and :math:`L_k = \mathrm{sigmoid}(-z_k)`. For
     :math:`k \ne \text{best}`, :math:`p_k = L_{\text{best}} / (K L_{\text{best}} + g_t (L_k - L_{\text{best}}))`, or
     :math:`1/K` if :math:`L_k = L_{\text{best}}`. The best class gets the remaining probability.
-    :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where :math:`t - 1` is the number of updates so far, so that
+    :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where :math:`t - 1` is the number of updates so far, so
     no horizon is needed.
 
     Guarantee: assume that labels are drawn given :math:`x_t`, with
@@ -58,7 +58,7 @@ class FastCB(InverseGapAgent):
     the best class's expected mistakes, and Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`. A
     constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
     :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants quoted from
-    memory of the paper). Exactly one class is correct, so that the assumption needs
+    memory of the paper). Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
     the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
     :math:`g_t` that grows with t, which is the default. The theorem's own g, :math:`10 K` wherever the losses are

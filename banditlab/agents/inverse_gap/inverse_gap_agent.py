@@ -3,10 +3,10 @@ r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part
 Oracle and weighting are two independent choices: each pair is bound into its own kernels, which are compiled on first
 use. Only the model of the played class is updated, by hits and by misses.
 
-Two oracles may duel. While the duel is open, actions are drawn from the mean of their two distributions and both are
-updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was right. The
-duel ends when an oracle leads by more than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}`. The other oracle is no
-longer used or updated.
+Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of their two distributions and both
+are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was right. The
+duel ends when an oracle leads by more than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}`. The other oracle is no longer
+used or updated.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ def sharpness(schedule, rounds):
 
 
 def act(state, x, u, p, payload):
-    """Draw an action from the weights of the margins (template); the payload stores the first K margins and the
-    rival's.
+    """Draw an action from the weights of the margins; `bind` inserts the kernels of the oracle. The payload stores the
+    K margins of the first oracle, then those of the second.
     """
     x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
@@ -114,7 +114,7 @@ def act(state, x, u, p, payload):
 
 @njit
 def score(points, winner, first, second, action):
-    """On a hit, give a point to the oracle whose best class it was, and end the duel if it is decided.
+    """On a hit, give a point to the oracle whose best class it was, and select an oracle if its lead is large enough.
 
     first and second (K,) are the margins of the two oracles.
     """
@@ -130,8 +130,8 @@ def score(points, winner, first, second, action):
 
 
 def learn(state, x, action, p, payload, correct):
-    """Update the played class's model with the outcome, at the margin of the decision (template); in a duel, update
-    both.
+    """Update the chosen class's model with the outcome, at the margin of the decision. While two oracles compete,
+    update both.
     """
     x_own, K, winner, y = begin_kernel(state, x), state.both.shape[0], state.winner[0], 1.0 if correct else -1.0
     if winner != 1:
@@ -145,7 +145,9 @@ def learn(state, x, action, p, payload, correct):
 
 
 def prefetch(state, X, t):
-    """Prefetch for both oracles (template); for the loser of the duel, finish the block."""
+    """Prefetch the contexts of the next block for both oracles. For an oracle that is no longer used, only complete the
+    previous block's updates.
+    """
     n, winner, behind = X.shape[0], state.winner[0], state.x[X.shape[1] :]
     oracle_prefetch_kernel(state.oracle, X, n if winner == 1 else t, behind)  # type: ignore[name-defined]  # noqa: F821
     oracle_prefetch_kernel(state.rival, X, n if winner == 0 else t, behind)  # type: ignore[name-defined]  # noqa: F821
@@ -180,18 +182,18 @@ class InverseGapAgent(KernelAgent):
       explores.
     * "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entry by entry, where :math:`G_i` is the sum
       of :math:`(g x)^2` (AdaGrad).
-    * "b-grid": each class has grid_size AIOLI models with
+    * "b-grid": each class has `grid_size` AIOLI models with
       :math:`B_j = \mathrm{norm\_bound}\,\mathrm{grid\_ratio}^{j-1}` and :math:`\lambda = 1 / B_j^2`. They are mixed
       with weights :math:`\exp(-\text{loss})`, where loss is a model's log loss so far.
 
-    "aioli" has two sets of models that duel; the second has `challenger` times the :math:`\lambda` of the first. Both
-    are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the best classes
-    differ is a point for the set whose best class was right. A lead of more than :math:`2.5 \sqrt{\text{points} + 1}`
-    ends the duel. In the second set a hit also updates the class j with the largest :math:`z_j` except the played one
-    with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no half-space separates. It is biased,
-    because the hits of j in such rounds are not observed, hence the duel.
+    "aioli" has two sets of models that compete (a "duel"); the second has `challenger` times the :math:`\lambda` of the
+    first. Both are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the
+    best classes differ is a point for the set whose best class was right. A lead of more than
+    :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates the class j with the
+    largest :math:`z_j`, except the chosen class, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes
+    that no half-space separates. It is biased, because the hits of j in such rounds are not observed, hence the duel.
 
-    second_order selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
+    `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
     :math:`P_i = Q'B_i Q + p_i (I - Q'Q)` with :math:`B_i \in \mathbb{R}^{m \times m}`. An update changes :math:`B_i` as
     it would change the block in Q of a full :math:`P_i`. It adds to :math:`1/p_i` the mean of the update of :math:`A_i`
@@ -207,7 +209,7 @@ class InverseGapAgent(KernelAgent):
     "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores :math:`K (d + m^2 / 2)`
     numbers per set and :math:`3 m d` for the sketch.
 
-    Cost of the other oracles: "b-grid" takes grid_size times a single set; "logistic" takes :math:`O(K d)`.
+    Cost of the other oracles: "b-grid" takes `grid_size` times a single set; "logistic" takes :math:`O(K d)`.
 
     Parameters
     ----------
@@ -334,7 +336,7 @@ class InverseGapAgent(KernelAgent):
         self.state = own if sketch is None else SketchState(*own, sketch=sketch)
 
     def limits(self) -> Limits:
-        """Return the range of the duel's winner; without a duel the rival is a placeholder."""
+        """Return the range of `winner`: with a single oracle it is always 0."""
         return {"state.winner": (-1, 1) if self.payload_size > self.problem.n_classes else (0, 0)}
 
     @classmethod
@@ -386,7 +388,7 @@ class InverseGapAgent(KernelAgent):
 
 
 def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
-    """Return the oracle class for these two settings; second_order applies to "aioli"."""
+    """Return the oracle class for these two settings; `second_order` applies to "aioli"."""
     return PER_CLASS[second_order] if oracle == "aioli" else ORACLES[oracle]
 
 

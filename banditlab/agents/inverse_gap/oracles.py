@@ -96,12 +96,12 @@ class Oracle(ABC):
 
     @staticmethod
     def rival(settings: dict[str, Any]) -> dict[str, Any] | None:
-        """Return the resolved settings of a second state to duel with the first, or None."""
+        """Return the resolved settings of a second oracle that competes with the first, or None."""
         return None
 
     @staticmethod
     def shared(n_features: int, settings: dict[str, Any]) -> Any:
-        """Return the shared part of the two states of a duel, or None."""
+        """Return the part of the state that two competing oracles share, or None."""
         return None
 
     @staticmethod
@@ -225,7 +225,7 @@ AUTO_GRID_MARGIN = 4.0
 class GridState(NamedTuple):
     """The state: models, where class k has those from :math:`k N` to :math:`k N + N - 1`, and w (K, N), log weights.
 
-    Scratch arrays: z (K N,), Z (N, 2), both (2,).
+    Work arrays: z (K N,), Z (N, 2), both (2,).
     """
 
     models: Models
@@ -276,7 +276,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return norm_bound (:math:`B_1`), grid_size and grid_ratio as numbers; curvature may stay a word.
+        """Return `norm_bound` (:math:`B_1`), `grid_size` and `grid_ratio` as numbers; `curvature` may remain a word.
 
         Each model resolves the word with its own norm bound.
         """
@@ -297,7 +297,7 @@ class GridOracle(Oracle):
 
     @staticmethod
     def models(settings: Mapping[str, Any]) -> float:
-        """Return grid_size, or 1 if it is invalid; the constructor rejects it then."""
+        """Return `grid_size`, or 1 if it is invalid; the constructor rejects it then."""
         size = settings["grid_size"]
         return float(size) if isinstance(size, int | float) else 1.0
 

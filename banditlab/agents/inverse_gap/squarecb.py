@@ -30,7 +30,7 @@ def inverse_gap(z, g, p):
 
 
 class SquareCB(InverseGapAgent):
-    r"""Play by the inverse gap of the probabilities of being right, with an update in every round.
+    r"""Choose actions by the inverse gap of the probabilities of being right, with an update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
@@ -42,13 +42,13 @@ class SquareCB(InverseGapAgent):
         p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)));
 
     The best class gets the remaining probability. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where
-    :math:`t - 1` is the number of updates so far, so that no horizon is needed.
+    :math:`t - 1` is the number of updates so far, so no horizon is needed.
 
     Guarantee: assume that labels are drawn given :math:`x_t`, with
     :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for ALL k. Let Reg be the
     regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
     :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the agent makes :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the
-    best class's expected ones. Exactly one class is correct, so that the assumption needs
+    best class's expected ones. Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
     the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
     :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.

@@ -20,7 +20,8 @@ class State(NamedTuple):
     r"""The posterior and the average over it.
 
     nodes has the shape (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits
-    (2,) is described in `tempered`. R (K, K), n, v and qbar (K,) are scratch. decoding is the index in DECODINGS.
+    (2,) is described in `tempered`. R (K, K), n, v and qbar (K,) are work arrays. `decoding` is the index in
+    `DECODINGS`.
     """
 
     posterior: Posterior

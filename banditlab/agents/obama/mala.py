@@ -28,7 +28,7 @@ class State(NamedTuple):
     r"""The chains, whose last positions make the average.
 
     deviation is that of the prior. :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,)
-    is described in `tempered`. v and qbar (K,) are scratch. decoding is the index in DECODINGS.
+    is described in `tempered`. v and qbar (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     chains: Chains

@@ -25,7 +25,7 @@ class State(NamedTuple):
     r"""The members M (N, K, d) and their log weights w (N,).
 
     :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,) is described in `tempered`. Z
-    (N, K) and qbar (K,) are scratch. decoding is the index in DECODINGS.
+    (N, K) and qbar (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     M: Floats
@@ -81,7 +81,7 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     :math:`N(0, \text{deviation}^2 I)`.
 
     Only W minus its mean row matters. It is :math:`W = Q \theta`, where the rows of :math:`Q'` (K-1, K) are orthonormal
-    and orthogonal to the vector of ones, so that the coordinates :math:`\theta` (K-1, d) are
+    and orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are
     :math:`N(0, \text{deviation}^2 I)` too. For a smooth density that decays to 0 at both ends, the error of the rule
     decreases faster than any power of the spacing, once the spacing is below the posterior's deviation.
     """
@@ -105,7 +105,7 @@ def effective_members(state: State) -> float:
 
 
 def resolution(state: State, deviation: float) -> float:
-    """Return the posterior's least standard deviation along an axis of the grid, in units of the spacing."""
+    """Return the posterior's standard deviation divided by the grid's spacing, for the axis where this is least."""
     N, K, _ = state.M.shape
     theta = np.einsum("ck,nkj->ncj", helmert(K), state.M).reshape(N, -1)
     # The posterior's variance along each coordinate.

@@ -25,7 +25,7 @@ SAMPLERS = ("laplace", "net", "grid", "mala")
 
 
 class ObamaLite(KernelAgent):
-    r"""Play exponential weights on importance-weighted logistic losses, with an approximate posterior.
+    r"""Exponential weights on importance-weighted logistic losses, with an approximate posterior.
 
     Problem: bandit multiclass, adversarial stream, comparators :math:`\{\|W_k\|_2 \le B\,\text{ for all }k\}`.
 
@@ -58,12 +58,12 @@ class ObamaLite(KernelAgent):
       and effective sample size are reported. Rounds are played one at a time, and time and memory grow with the hits: it serves
       validation.
 
-    Every sampler draws from a child stream, so that the uniforms of the actions are the same for all samplers.
+    Every sampler draws from a child stream, so the uniforms of the actions are the same for all samplers.
 
     At :math:`\mu = 0` the rate is the paper's choice for small norms, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
     give every class at least that probability. A Gaussian extends beyond the ball; if :math:`q_t(y_t) < \eta`, the
     weight is cut to 1. Such a hit has a probability below :math:`\eta`; `diagnostics` counts them. Half-log and
-    sparsemax give a class with a forecast below 1/4 no probability but :math:`\mu/K`, so that they need :math:`\mu`
+    sparsemax give a class with a forecast below 1/4 no probability but :math:`\mu/K`, so they need :math:`\mu`
     above 0.
 
     Guarantee: none if the posterior is approximated, and `bound` returns None. The net has a guarantee against the best

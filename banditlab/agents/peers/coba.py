@@ -18,7 +18,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
     """A learner of `coba.learners` with one ridge regression of the bit on context times class, with K d joint weights.
 
     A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
-    `features = ["ax"]`), so that the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
+    `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
     action, because the state of coba's generator can be neither read nor pickled.
     """
 
@@ -112,7 +112,7 @@ class CobaLinTS(CobaAgent):
     plays the class with the highest :math:`z'b`. Ties to five digits are broken uniformly. Probabilities are
     conditional on the draw.
 
-    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so that repetitions would share their draws.
+    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws.
     The adapter replaces it by a generator that is seeded from the agent's.
 
     Guarantee: none is claimed here; `bound` returns None.

@@ -94,8 +94,8 @@ class MABWiserLinUCB(MABWiserAgent):
 
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. The agent plays the class
-    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Nothing is drawn, so that
-    probabilities are one-hot. mabwiser predicts only after a fit, so that classes are uniform until the first batch is
+    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Nothing is drawn, so
+    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is
     full. For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
 
     Guarantee: none is claimed here; `bound` returns None.
@@ -141,7 +141,7 @@ class MABWiserLinTS(MABWiserAgent):
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. mabwiser's generator, which
     is seeded from the agent's, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent plays the
     class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only after a fit,
-    so that classes are uniform until the first batch is full.
+    so classes are uniform until the first batch is full.
 
     mabwiser 2.7.4 copies its generator into a class's model at each update of the class. The classes therefore draw
     from copies of one stream and not from one generator. The adapter does not change that.

@@ -36,7 +36,7 @@ class VW(PickledBySettings, PeerAgent):
     r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, with linear models.
 
     Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. Alternatively
-    (`costs`) it is -1 or 0, so that every class begins at the cost of a wrong class; Bietti et al. compare and
+    (`costs`) it is -1 or 0, so every class begins at the cost of a wrong class; Bietti et al. compare and
     recommend this encoding.
 
     Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps in single
@@ -48,14 +48,14 @@ class VW(PickledBySettings, PeerAgent):
     Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. On
     Digits-v0 that leads to 80 % mistakes instead of 41 % in the first 5,000 rounds. Here feature j has the index
     :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The table is large
-    enough, so that no two indices collide.
+    enough, so no two indices collide.
 
     Guarantee: none is claimed here; `bound` returns None.
 
     Cost: :math:`O(K d)` per round, and parsing; 50 to 80 µs per round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, with 16 bytes per weight.
 
-    Saving: Vowpal Wabbit's model file stores the state. With cost_type "mtr" and an exploration other than "bag" and
+    Saving: Vowpal Wabbit's model file stores the state. With `cost_type` "mtr" and an exploration other than "bag" and
     "cover", a restored run continues exactly. With other settings it would not, and `save` and pickling raise an error.
 
     Parameters
@@ -233,10 +233,10 @@ class VW(PickledBySettings, PeerAgent):
 
 
 def _known(own: bytes, model: bytes) -> bytes:
-    """Return a model file whose head equals that of a new learner with these settings, or raise a UsageError.
+    """Return a model file whose header equals that of a new learner with these settings, or raise a UsageError.
 
     Vowpal Wabbit reads options (which may name other files) and indices of weights from the file without a check. After
-    the head the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.
+    the header the file has a checksum, counts, and for each weight its index (four bytes) and three numbers.
     """
     if len(own) < PLACES or not own.startswith(b"\x07\x00\x00\x00"):
         raise UsageError("this version of Vowpal Wabbit writes model files that banditlab cannot check")

@@ -34,7 +34,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Confidit(RidgeAgent):
-    r"""Play upper confidence bounds of a ridge regression per class, clipped to the possible range.
+    r"""Choose the class with the highest upper confidence bound of a ridge regression per class, clipped to the
+    possible range.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
     :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1]: then
@@ -54,7 +55,7 @@ class Confidit(RidgeAgent):
     of x change no action.
 
     Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above. The
-    theorem prescribes an :math:`\epsilon_i` that is far wider than the practical one used here, so that `bound` returns
+    theorem prescribes an :math:`\epsilon_i` that is far wider than the practical one used here, so `bound` returns
     None. The algorithm is deterministic: probabilities are one-hot, and expected mistakes carry no more information
     than mistakes.
 

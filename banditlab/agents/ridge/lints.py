@@ -33,7 +33,8 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinTS(RidgeAgent):
-    r"""Play the best class of a draw from the Gaussian posteriors of one ridge regression of the bit per class.
+    r"""Thompson sampling: draw each class's ridge regression of the bit from its Gaussian posterior; play the best
+    class.
 
     Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
@@ -53,7 +54,7 @@ class LinTS(RidgeAgent):
     Guarantee: Theorem 1 (one shared :math:`\theta`, contexts per arm; linear rewards,
     :math:`v = R \sqrt{9 d \ln(t/\delta)}` growing with t, adaptive adversary) bounds the regret by
     :math:`O(d^{3/2} \sqrt{T} (\ln(Td))^{1/2} \ln(1/\delta))` up to logarithms with probability :math:`1 - \delta`. It
-    covers neither the fixed v used here nor labels that are not linear in x, so that `bound` returns None.
+    covers neither the fixed v used here nor labels that are not linear in x, so `bound` returns None.
 
     The reported probabilities are conditional on the :math:`n_k`, hence one-hot. Expected mistakes therefore carry no
     more information than mistakes.
@@ -72,23 +73,23 @@ class LinTS(RidgeAgent):
         libraries start from 1, which explores far too much here (16 to 22 % mistakes on digits; 0.1 makes 3 to 4 %).
     regularization
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for :math:`\|x\| \le 1`). "auto" is
-        :math:`0.1 R^2`, so that contexts in other units give the same decisions. It is a tenth of the paper's weight
+        :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight
         because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
         mistakes, and on noisy streams the difference is small. On tables with few columns :math:`0.01 R^2` makes 14 %
         fewer mistakes; with hundreds of dense columns it makes far more.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes
-        (`numerics.sketched_inverses`). While contexts span at most sketch_size directions, "sketch" equals "full" up to
-        rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
+        (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
+        to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
         m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 
     Raises
     ------
     UsageError
-        deviation is below 0, regularization is not above 0 or an unknown word, second_order is unknown, or sketch_size
-        is below 1 or given without a sketch.
+        `deviation` is below 0, `regularization` is not above 0 or an unknown word, `second_order` is unknown, or
+        `sketch_size` is below 1 or given without a sketch.
 
     References
     ----------

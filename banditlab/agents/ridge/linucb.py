@@ -24,17 +24,17 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinUCB(RidgeAgent):
-    r"""Play the class with the highest upper confidence bound of one ridge regression of the bit per class.
+    r"""Play the class with the highest upper confidence bound. Each class has a ridge regression of its bits.
 
     Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
 
     Update rule (Algorithm 1): play :math:`\arg\max_k \theta_k'x + \alpha \sqrt{x'A_k^{-1}x}`. Ties are broken at
-    random, so that the first rounds favour no class (the paper: "ties broken arbitrarily"). For the played class,
+    random, so the first rounds favour no class (the paper: "ties broken arbitrarily"). For the played class,
     :math:`A_k \mathrel{+}= x x'` and :math:`b_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong), and
     :math:`\theta_k = A_k^{-1} b_k`. :math:`A_k` starts at `regularization` times the identity.
 
-    Guarantee: none is proved for this algorithm, so that `bound` returns None. (Its master algorithm, SupLinUCB, has
+    Guarantee: none is proved for this algorithm, so `bound` returns None. (Its master algorithm, SupLinUCB, has
     one under linear rewards and :math:`\|x\| \le 1`.) Apart from ties the action is a function of the past.
     Probabilities are one-hot or uniform over the ties, and expected mistakes carry no more information than mistakes.
 
@@ -51,22 +51,22 @@ class LinUCB(RidgeAgent):
         Width of the confidence bound, 0 or above (:math:`\alpha` in the paper; 1 is the usual default); 0 is greedy.
     regularization
         Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
-        "auto" is :math:`0.1 R^2`, so that contexts in other units give the same decisions. It is a tenth of the paper's
+        "auto" is :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's
         weight because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
         mistakes, and on noisy streams the difference is small.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes
-        (`numerics.sketched_inverses`). While contexts span at most sketch_size directions, "sketch" equals "full" up to
-        rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
+        (`numerics.sketched_inverses`). While contexts span at most `sketch_size` directions, "sketch" equals "full" up
+        to rounding. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch".
     sketch_size
         m, the number of directions of the sketch, 1 or more. For `second_order = "sketch"`.
 
     Raises
     ------
     UsageError
-        confidence is below 0, regularization is not above 0 or an unknown word, second_order is unknown, or sketch_size
-        is below 1 or given without a sketch.
+        `confidence` is below 0, `regularization` is not above 0 or an unknown word, `second_order` is unknown, or
+        `sketch_size` is below 1 or given without a sketch.
 
     References
     ----------

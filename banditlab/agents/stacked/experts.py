@@ -1,8 +1,8 @@
-"""Banks of AIOLI models: N experts of K classes each, with views of one size.
+"""AIOLI models of N experts that are updated together, one model per expert and class; all inputs have the same length.
 
-Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}` and :math:`h_{ek} = P_{ek} b_{ek}`. They differ
-in :math:`q_k = x'P_{ek} x`: an expert computes it from its own matrices, or takes it from another expert whose view is
-of the same kind (`shared_q`). Matrices are stored in float32, and all sums are computed in float64.
+Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}` and :math:`h_{ek} = P_{ek} b_{ek}`. An expert
+obtains :math:`q_k = x'P_{ek} x` in one of two ways: from its own matrices, or from another expert whose input is of the
+same kind (`shared_q`). Matrices are stored in float32, and all sums are computed in float64.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Bank(NamedTuple):
     r"""The models: P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of
     :math:`1/\lambda`.
 
-    places (m,) has the positions of the diagonal in a packed matrix. Scratch: point; v (D,), which is P x.
+    places (m,) has the positions of the diagonal in a packed matrix. Work arrays: `point`; v (D,), which is P x.
     """
 
     P: NDArray[np.float32]
@@ -93,7 +93,7 @@ def reset_bank(bank):
 def read_expert(bank, e, view, m, q, share, shared_q):
     """Write :math:`m_k = h_k'x` of expert e at its view x into m (K,), and :math:`q_k` into q (K,).
 
-    :math:`q_k` is :math:`x'P_k x`, or shared_q (K,) if `share`.
+    :math:`q_k` is :math:`x'P_k x`, or `shared_q` (K,) if `share`.
     """
     if share:
         pad(view, bank.point.x)
@@ -109,8 +109,8 @@ def read_expert(bank, e, view, m, q, share, shared_q):
 def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
     r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
 
-    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses shared_q, or the expert's
-    own q if shared_q is negative.
+    The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses `shared_q`, or the expert's
+    own q if `shared_q` is negative.
     """
     own, v = bank.point.x, bank.v
     pad(view, own)

@@ -1,4 +1,4 @@
-r"""The linear experts of StackCB: two AIOLI experts on each of two views, and a ridge expert.
+r"""The linear experts of StackCB: two AIOLI experts on each of two scalings of the context (views), and a ridge expert.
 
 The matrices are whole or diagonal. Whole matrices are an `experts.Bank`, whose fifth expert is the ridge expert on the
 centred view. Diagonals have no ridge expert. There the two experts of a view are one row of models: M models with
@@ -12,7 +12,7 @@ their hits. With a constant the regression would mainly fit the frequency of hit
 The margin of the ridge expert uses :math:`m = h'x`, :math:`q = x'A^{-1}x` and w virtual labels, which are positive with
 probability :math:`\pi` as for the other experts: :math:`z = 4 ((m + w \pi q) / (1 + w q) - 1/2)`. The factor 4 is the
 slope of the logit at 1/2. At :math:`x = 0`, z is 0. If one model serves two classes, r is 1/2 or -1/2 and
-:math:`z = 4 m / (1 + w q)`, so that exchanging the classes changes the sign.
+:math:`z = 4 m / (1 + w q)`, so exchanging the classes changes the sign.
 
 The type of `linear` determines at compile time which form `read_linear`, `update_linear` and `reset_linear` run.
 """
@@ -99,8 +99,8 @@ def _update_diagonals(linear, views, size, k, y, z, fresh, lifted, middle, penal
 
 @njit
 def update_view(inverses, x, k, y, z, fresh, lifted):
-    """Update model k of both experts of a view x with the outcome y; z (2,) has the margins, which are written if
-    fresh.
+    """Update model k of both experts whose input is x with the outcome y. z (2,) has the margins, written here if
+    `fresh`.
     """
     apart = inverses.H.shape[0] // 2
     for i in range(2):

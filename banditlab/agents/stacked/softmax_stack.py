@@ -45,8 +45,8 @@ PRIOR = PRIORS[0]
 class SoftmaxStack(NamedTuple):
     r"""The state: :math:`\theta` (N,); S (N, N), its covariance; behind (1,), see below.
 
-    behind is the log loss of this stack minus that of the better of the other two, in nats. Scratch: s, e (K,), f, v
-    (N,).
+    behind is the log loss of this stack minus that of the better of the other two, in nats. Work arrays: s, e (K,), f,
+    v (N,).
     """
 
     theta: NDArray[np.float64]
@@ -89,7 +89,7 @@ def share(softmax, stack):
 
 @njit
 def write_scores(softmax, z, K):
-    r"""Write :math:`s_k = \theta'z_k` of all classes into the scratch; z has the margins, K per expert."""
+    r"""Write :math:`s_k = \theta'z_k` of all classes into `scratch`; z has the margins, K per expert."""
     if softmax is None:
         return
     for k in range(K):
@@ -162,7 +162,7 @@ def logit(softmax, stack, read, N):
 
 @njit
 def own_logit(softmax, read, N):
-    r"""Write :math:`f_a` into the scratch and return (1) at the present :math:`\theta`."""
+    r"""Write :math:`f_a` into `scratch` and return (1) at the present :math:`\theta`."""
     zeta = read[2 * N]
     for i in range(N):
         softmax.f[i] = read[i] - read[N + i]

@@ -33,7 +33,7 @@ LEAST = 1e-4
 class Stack(NamedTuple):
     r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
 
-    priors and loss have the shape (2,); v is scratch.
+    priors and loss have the shape (2,); v is a work array.
     """
 
     theta: NDArray[np.float64]
@@ -99,7 +99,7 @@ def least_loss(stack):
 def learn_one(theta, S, z, zeta, y, v):
     r"""Update one stack whose logit was :math:`\zeta`; return its log loss in nats.
 
-    :math:`\theta` has the shape (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is scratch.
+    :math:`\theta` has the shape (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is a work array.
     """
     n, N, p = theta.shape[0], z.shape[0], sigmoid(zeta)
     c, q = p * (1.0 - p), 0.0

@@ -88,7 +88,7 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Scratch arrays: m, q, z (E M, padded), the models expert by expert; :math:`\zeta` (K,); margins; views.
+    r"""Work arrays: m, q, z (E M, padded), the models expert by expert; :math:`\zeta` (K,); margins; views.
 
     margins has the features of a class for the stacks, (E,) or with a third stack (2 E + 1,).
     """
@@ -102,9 +102,10 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state: linear and fourier, the experts' banks of M models each; W, the frequencies; and the arrays below.
+    """The state: `linear` and `fourier`, the experts, with M models each; W, the Fourier frequencies; and the arrays
+    below.
 
-    by_rank (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
+    `by_rank` (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
     model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
     the memory, the rounds since G was 0, the rebuilds, and the changes. G (1,) is the detector's statistic. settings
     (2,) has :math:`g_n / n^{1/4}` and the G at which a change is detected. hits (1,) is the recent share of hits.
@@ -138,7 +139,9 @@ SHARPNESS, THRESHOLD = range(2)
 
 @inline(arrays="views")
 def view_of(views, b, n_blocks, size):
-    """Return the view of Fourier block b; the n_blocks blocks are the last of the views, with `size` numbers each."""
+    """Return the part of `views` that holds Fourier block b; the last `n_blocks` parts, of `size` numbers each, are
+    blocks.
+    """
     start = views.shape[0] - (n_blocks - b) * size
     return borrow(views)[start : start + size]
 
@@ -192,7 +195,7 @@ def at_least_once_in(n, best, p):
 
 @njit
 def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into the scratch; all Fourier experts use the q of the first one."""
+    """Write m and q of every expert and model into `scratch`; all Fourier experts use the q of the first one."""
     scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
     read_linear(state.linear, views, m, scratch.m, scratch.q)
     for b in range(n_blocks):
@@ -204,7 +207,7 @@ def read_experts(state, views, m, M):
 
 @njit
 def margins_of(state):
-    """Write :math:`z_{ek}` of every expert and model into the scratch."""
+    """Write :math:`z_{ek}` of every expert and model into `scratch`."""
     scratch, lifted = state.scratch, lift(state)
     if lifted != 0.0:
         for i in range(scratch.m.shape[0]):
@@ -299,7 +302,7 @@ def update_models(state, views, z, action, correct, fresh):
 
 @njit
 def read_again(state, x, action):
-    """Write the views of x and the margins of an action into the scratch."""
+    """Write the experts' inputs at x and the margins of an action into `scratch`."""
     scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
     write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
     read_experts(state, scratch.views, x.shape[0] + 1, M)
@@ -387,7 +390,7 @@ class StackCB(KernelAgent):
     :math:`n - 1` is the number of updates so far. Then the played class's models and the stack are updated with the
     bit.
 
-    Two classes: exactly one class is right, so that a bit reveals the label whichever class was played. With
+    Two classes: exactly one class is right, so a bit reveals the label whichever class was played. With
     `complement` one model serves both, :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Only the lower bound
     :math:`1 / (2 (n + 100))` explores.
 
@@ -428,7 +431,7 @@ class StackCB(KernelAgent):
     changes
         Whether to reset the models when the agent is right much less often than it predicts.
     complement
-        For :math:`K = 2`: whether exactly one class is right, so that a miss of one class is a hit of the other.
+        For :math:`K = 2`: whether exactly one class is right, so a miss of one class is a hit of the other.
     second_order
         The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert. "auto"
         is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
@@ -436,7 +439,7 @@ class StackCB(KernelAgent):
     Raises
     ------
     UsageError
-        A setting is out of its range, or second_order is unknown.
+        A setting is out of its range, or `second_order` is unknown.
 
     References
     ----------
@@ -542,7 +545,7 @@ def _side_stream(rng: np.random.Generator) -> np.random.Generator:
 
 
 def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
-    """Return the number of models of an expert, and the number of features of a Fourier expert."""
+    """Return how many models an expert has, and how many features a Fourier expert has."""
     if n_classes == 2 and complement:
         return 1, 16 * -(-3 * features // 32)
     return n_classes, features

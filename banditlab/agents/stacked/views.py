@@ -1,4 +1,4 @@
-r"""Inputs of StackCB's experts: linear views and blocks of Fourier features of a context with scaled columns.
+r"""Inputs of StackCB's experts ("views"): the context with scaled columns, and blocks of its Fourier features.
 
 Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
 column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:
@@ -50,11 +50,12 @@ LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
 
 
 class Scale(NamedTuple):
-    """The scale: mean, per_sd, low and per_range (d,), which are centres and inverse spreads, 0 for constant columns.
+    """The scale of each column (d,): centres `mean` and `low`, and inverse spreads `per_sd` and `per_range`, 0 if
+    constant.
 
-    quantiles (d, QUANTILES) belong to every column; mean_rank and per_sd_rank (d,) to the ranks among them. whole (4,)
-    has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and of
-    r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
+    quantiles (d, QUANTILES) belong to every column; `mean_rank` and `per_sd_rank` (d,) to the ranks among them. whole
+    (4,) has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and
+    of r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
     Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v and ranks; column (N,) for a
     memory of N contexts; distances (PAIRS,).
     """
@@ -245,7 +246,9 @@ def ranged(scale, x, j):
 
 @inline
 def entries(scale, x, j):
-    """Return the inputs of Fourier blocks for entry x of column j: v and rank, in units of their median distances."""
+    """Return what entry x of column j contributes to Fourier blocks: v and its rank, each divided by its median
+    distance.
+    """
     return standardised(scale, x, j) * scale.whole[PER_MEDIAN], ranked(scale, x, j) * scale.whole[PER_MEDIAN_RANK]
 
 
@@ -284,7 +287,7 @@ def write_linear_views(scale, x, views):
 
 @njit
 def write_changes(scale, x):
-    """Write the nonzero positions of x and their changes of v and ranks into the scratch; return their number."""
+    """Write the nonzero positions of x, and their changes of v and ranks, into `scratch`. Return how many there are."""
     n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
     for j in range(x.shape[0]):
         if x[j] != 0.0:
@@ -312,7 +315,7 @@ def turns_of(scale, W, group, kind, n):
 
 @inline
 def put_features(turns, g, size, views, start):
-    """Write the cosines and sines of group g of a block, whose view begins at `start`."""
+    """Write the cosines and sines of group g of a Fourier block, whose features begin at index `start` of `views`."""
     views, norm, groups = borrow(views), 1.0 / math.sqrt(0.5 * size), size // (2 * WIDTH)
     t = turn_fraction(turns)
     put(views, start + WIDTH * g, cosine(t) * norm)

@@ -42,7 +42,7 @@ class Forest(NamedTuple):
     draws (N + 1, 2) addresses of the function for the next uniform and of its argument; the last row is the booster's
     widths (3,)             V, W, Z
     starts                  an argument of `learn` beside the arrays
-    scratch (SCRATCH, K), both (2,) are scratch
+    scratch (SCRATCH, K), both (2,) are work arrays
     """
 
     trees: NDArray[np.int64]
@@ -141,7 +141,7 @@ def estimate(forest, i, x, q):
 def prepare(forest, x, Q, u):
     """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
 
-    Neither depends on other learners' predictions, so that the processor works on several trees at once. Without trees,
+    Neither depends on other learners' predictions, so the processor works on several trees at once. Without trees,
     Q already has the estimates.
     """
     planted = forest.trees.shape[0] > 0

@@ -54,7 +54,9 @@ class Arrays(NamedTuple):
 
     @classmethod
     def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
-        """Return the arrays of an empty root; categories has the number of categories of each nominal feature."""
+        """Return the arrays of a tree with an empty root. `categories` says how many categories each nominal feature
+        has.
+        """
         nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
         nodes[0, KIND] = LEAF
         values = np.full((64, CLASS + K), -1.0)

@@ -1,4 +1,4 @@
-"""Kernels of a very fast decision tree: the leaf of an example, the statistics of a leaf, and splits.
+"""Kernels of a very fast decision tree (VFDT): find the leaf of an example, update its statistics, and split it.
 
 A tree is four arrays and its tuning; the caller enlarges the arrays when `learn` returns False.
 

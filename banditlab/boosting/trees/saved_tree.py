@@ -31,7 +31,7 @@ DEEPEST = 4_000
 
 
 def require_tree(given: Mapping[str, Any], made: Any, starts: NDArray[np.int64], columns: int) -> None:
-    """Raise a UsageError unless arrays (see `hoeffding_kernels`) are those of a tree over this number of columns.
+    """Raise a UsageError unless the arrays (see `hoeffding_kernels`) describe a tree over `columns` columns.
 
     `made` has the arrays of an empty tree; `starts` (number of nominal columns + 1,) has the starts of their
     categories.

@@ -23,11 +23,11 @@ class Simulated(WeakLearner):
     * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It satisfies Definition 1 of the paper for every
       edge below :math:`\gamma`, with the excess loss "simulated_excess" of `banditlab.bounds`.
     * "adversarial": the class with the largest cost, :math:`l = \arg\max_l D(y, l)` (ties are broken at random), where
-      :math:`D(y)` is the booster's costs minus that of y, normalised to sum 1. It predicts this class while the balance
-      :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` covers it at the largest weight, 1, and the label
-      otherwise. The balance never becomes negative, so that Equation (1) holds with certainty, for every T and every
-      booster whose weights lie in [0, 1]. It stays small, so that the learner is hardly better than Equation (1)
-      requires. Without costs every wrong class costs :math:`1/(k-1)`.
+      :math:`D(y)` is the booster's costs minus that of y, normalised to sum 1. It predicts this class as long as the
+      balance :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` stays at least 0 even if the round has the largest
+      weight, 1; otherwise it predicts the label. The balance never becomes negative, so Equation (1) holds with
+      certainty, for every T and every booster whose weights lie in [0, 1]. It stays small, so the learner is hardly
+      better than Equation (1) requires. Without costs every wrong class costs :math:`1/(k-1)`.
 
     It has no updates. A prediction draws one uniform.
 
@@ -117,8 +117,8 @@ class Simulated(WeakLearner):
 
 
 def _normalized(y: int, K: int, costs: Floats | None) -> Floats:
-    """Return the cost (K,) of each prediction minus that of y, normalised to sum 1, or all 0 if no prediction costs
-    more.
+    """Return each prediction's cost minus the cost of y (K,), divided by the sum of these differences, or zeros if that
+    is 0.
     """
     row = np.ones(K) if costs is None else np.maximum(costs[y] - costs[y, y], 0.0)
     row[y] = 0.0

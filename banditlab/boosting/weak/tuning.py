@@ -22,8 +22,8 @@ TUNED = ("grace_period", "split_confidence", "tie_threshold")
 class Tuning:
     """The draws for N learners: from the booster's generators, or, given a seed, always the same.
 
-    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`, whose default seed is
-    1, so that all orders of a data set get the same trees). numpy's Mersenne Twister draws, for each tree, the
+    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its seed is 1 by
+    default, so all orders of a data set get the same trees. numpy's Mersenne Twister draws, for each tree, the
     confidence, the grace period, a real number, and the tie threshold, then the factors of all weights.
 
     Raises

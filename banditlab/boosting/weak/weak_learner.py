@@ -114,7 +114,7 @@ def most_probable(q, u):
 def least_costly(q, costs, gain, u):
     r"""Return :math:`\arg\min_l \sum_r q_r\, \text{costs}_{rl}`; ties are broken by the uniform u.
 
-    gain (K,) is scratch.
+    gain (K,) is a work array.
     """
     K = q.shape[0]
     gain[:] = 0.0

@@ -4,7 +4,7 @@ Files are sent once to each worker. Failures have these consequences:
 
 * A run ends its process, hangs, or takes all memory: the processes beside the worker identify it (`remote`).
 * A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every
-  task of the worker, so that the runs of a task beyond the limit are played again, one at a time with nothing else in
+  task of the worker, so the runs of a task beyond the limit are played again, one at a time with nothing else in
   the cluster. If a run then loses as many workers again, it is recorded as failed.
 * A worker does not respond for `SILENT` seconds: its tasks are given to others.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
@@ -64,7 +64,7 @@ Arrived = tuple[list[Outcome], Task | None]
 
 @contextlib.contextmanager
 def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
-    """Play on a cluster until the end of the block; then cancel the remaining tasks.
+    """Connect to a cluster until the end of the `with` block; then cancel the remaining tasks.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
     store
         The results folder, which only this process writes.
     patience
-        Seconds without a response of the scheduler, or without a worker that plays, after which the sweep ends.
+        Seconds without a response of the scheduler, or without a worker that runs tasks, after which the sweep ends.
 
     Raises
     ------
@@ -104,7 +104,7 @@ class Sent:
 
 
 class Cluster:
-    """An executor that plays tasks on the workers of a Dask cluster; see `on_cluster`."""
+    """An executor that runs tasks on the workers of a Dask cluster; see `on_cluster`."""
 
     def __init__(self, client: Any, name: str, store: Store, patience: float) -> None:
         self.client, self.name, self.store, self.patience = client, name, store, patience
@@ -136,12 +136,12 @@ class Cluster:
         return ClusterState(len(self.heartbeats.keys() - self.silent), len(self.sent))
 
     def completed(self) -> Iterator[Arrived]:
-        """Play the tasks and yield outcomes as they arrive.
+        """Run the tasks and yield outcomes as they arrive.
 
         Raises
         ------
         ClusterError
-            The scheduler is lost, no worker plays, or a worker cannot play. Finished runs are stored.
+            The scheduler is lost, no worker runs tasks, or a worker cannot run them. Finished runs are stored.
         """
         try:
             while self.queue or self.sent or self.suspects:
@@ -303,7 +303,7 @@ class Cluster:
     # -------------------------------------------------------------------------------------------------------------- receiving
 
     def _received(self, future: Any) -> Iterator[Arrived]:
-        """Store a task's results, or play the task again if there are none."""
+        """Store a task's results, or run the task again if there are none."""
         sent = self.sent.pop(future.key)
         if future.status not in ("error", "cancelled"):
             try:

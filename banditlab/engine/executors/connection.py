@@ -88,7 +88,7 @@ def _quiet() -> Iterator[None]:
 
 
 def _address(where: Any) -> dict[str, Any]:
-    """Return the address of a cluster as keyword arguments of `Client`, or {"local": number of workers}."""
+    """Return a cluster's address as keyword arguments for `Client`, or {"local": number of workers}."""
     if not isinstance(where, str | os.PathLike):
         if not hasattr(where, "scheduler_address"):
             raise UsageError(f"cluster must be an address, a Client or a Dask cluster, got a {type(where).__name__}")

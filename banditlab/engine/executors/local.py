@@ -11,10 +11,10 @@ from banditlab.results.store import Store
 
 
 class Local:
-    """An executor that plays tasks in this process, or in `jobs` processes.
+    """An executor that runs tasks in this process, or in `jobs` processes.
 
-    Runs with a time limit, and runs that involve code of a lab or a plug-in, are always played in other processes,
-    which can be ended one by one (see `workers`). Runs of the package's own code come first.
+    Runs with a time limit, and runs that involve code of a lab (a user's project folder) or a plug-in, always run in
+    other processes, which can be ended one by one (see `workers`). Runs of the package's own code come first.
     """
 
     def __init__(self, jobs: int, store: Store) -> None:
@@ -30,7 +30,7 @@ class Local:
         """Return None, because there is no cluster."""
 
     def completed(self) -> Iterator[tuple[list[Outcome], Task]]:
-        """Play the tasks and yield outcomes, with their task, as they arrive."""
+        """Run the tasks and yield outcomes, with their task, as they arrive."""
         while self._own or self._foreign:
             if not self._own:
                 yield from workers.dispatch(self._foreign, self.jobs, self.store)

@@ -1,7 +1,7 @@
-"""The worker's side of a cluster: play a task in a temporary folder and return its files.
+"""The worker's side of a cluster: run a task in a temporary folder and return its files.
 
-This package's own processes beside the worker play the runs, one per thread (see `workers`). A run that ends or hangs
-its process therefore does not end the worker, and it is identified as on one machine.
+This package's own processes beside the worker execute the runs, one per thread (see `workers`). A run that ends or
+hangs its process therefore does not end the worker, and it is identified as on one machine.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class Files(WorkerPlugin):
 
 
 def played(expected: dict[str, str], parcel: bytes) -> Played:
-    """Play a task.
+    """Run a task.
 
     Parameters
     ----------

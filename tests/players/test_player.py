@@ -303,7 +303,7 @@ def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem
     assert player.rounds == 10
     Bounded.id = ""
     try:
-        with pytest.raises(UsageError, match=r"^the state of Bounded has no 'odd'$"):
+        with pytest.raises(UsageError, match=r"^the state of Bounded must not have 'odd'$"):
             player.set_state(state | {"odd": 1})
     finally:
         Bounded.id = "test-bounded"

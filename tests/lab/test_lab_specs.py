@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 
 LAB = Path(__file__).parents[2]
-ON_FETCHED_DATA = ("papers-003-figure-1-", "real-data", "boosting-")
-"""Specs of these names need data from elsewhere; test_lab_papers, test_lab_real_data and test_lab_boosting_tables play them
-on stand-ins."""
+ON_FETCHED_DATA = ("papers-003-figure-1-", "real-data", "boosting-", "bakeoff")
+"""Specs of these names need data from elsewhere; test_lab_papers, test_lab_real_data, test_lab_boosting_tables and test_bakeoff
+run them on stand-ins."""
 SPECS = sorted(path.name for path in (LAB / "runs").glob("*.toml") if not path.name.startswith(ON_FETCHED_DATA))
 PEERS = [spec for spec in SPECS if spec.startswith("peers-")]
 """Specs of this name play other libraries' methods, which the extra `peers` installs."""

@@ -62,6 +62,14 @@ class Means:
         means = by_family(rankdata(self.shares, axis=0), self.families).mean(axis=1)
         return dict(zip(self.players, means.tolist(), strict=True))
 
+    @property
+    def critical(self) -> float:
+        """The difference of mean ranks that is significant (Nemenyi's test, 5 %)."""
+        from scipy.stats import studentized_range
+
+        k, n = len(self.players), len(set(self.families))
+        return float(studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+
 
 def read(results: Path) -> Means:
     """Return the tables of bakeoff.csv but those whose one-against-all loss is not the published one."""
@@ -96,6 +104,7 @@ def parts(results: Path) -> dict[str, str]:
         "families": str(len(set(means.families))),
         "two": str(int(np.sum(means.classes == 2))),
         "fresh": str(fresh.shares.shape[1]),
+        "critical": f"{means.critical:.1f}",
         "lowest": f"`{real[0]}`",
         "second": _compared(means, real[1]),
         "peer": _compared(means, min(peers, key=lambda name: means.ratio(name).mean)),

@@ -92,6 +92,7 @@ def test_means_leave_out_tables_whose_reading_differs_and_weigh_families_as_one(
     texts = page.parts(tmp_path)
     assert (texts["tables"], texts["families"], texts["fresh"], texts["two"]) == ("4", "3", "3", "2")
     assert texts["theory"] == "3.0 to 5.0"
+    assert texts["critical"] == "7.8"  # Demsar 2006, Table 5 (a): 3.164, times the root of 10 * 11 / (6 * 3)
     assert texts["greedy"].startswith("2.00 (")
     line = next(row for row in texts["players"].splitlines() if row.startswith("| fastcb"))
     assert "| 0 / 1 / 3 |" in line  # the table that differs does not count

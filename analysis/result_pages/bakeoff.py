@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from banditlab.analysis.across import by_family
+from banditlab.analysis.across import by_family, critical_difference, log_rates, mean_ranks, mean_ratio
 from banditlab.analysis.pages import markdown_table
-from banditlab.analysis.statistics import Interval, difference
+from banditlab.analysis.statistics import Interval
 
 FIRST = "stackcb"
 CONSTANT = "most frequent class"
@@ -44,31 +44,18 @@ class Means:
 
     @property
     def logs(self) -> Floats:
-        """Logarithms of mistake rates, none below half a mistake, as means over families, (players, families)."""
-        return by_family(np.log(np.maximum(self.shares, 50.0 / self.rounds)), self.families)
+        """Logarithms of mistake rates as means over families, (players, families)."""
+        return by_family(log_rates(self.shares / 100.0, self.rounds), self.families)
 
     def ratio(self, player: str, other: str = FIRST) -> Interval:
         """Return the geometric mean of a player's mistakes divided by another's, its interval one of all pairs at once."""
         mine, its = (self.logs[self.players.index(name)] for name in (player, other))
-        gap = difference(mine, its, family=len(self.players))
-        mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
-        return Interval(mean, low, high, gap.n, gap.method)
+        return mean_ratio(mine, its, len(self.players))
 
     @property
     def ranks(self) -> dict[str, float]:
         """Mean rank of each player over families, 1 for the fewest mistakes."""
-        from scipy.stats import rankdata  # importing scipy.stats takes most of a second
-
-        means = by_family(rankdata(self.shares, axis=0), self.families).mean(axis=1)
-        return dict(zip(self.players, means.tolist(), strict=True))
-
-    @property
-    def critical(self) -> float:
-        """The difference of mean ranks that is significant (Nemenyi's test, 5 %)."""
-        from scipy.stats import studentized_range
-
-        k, n = len(self.players), len(set(self.families))
-        return float(studentized_range.ppf(0.95, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+        return dict(zip(self.players, mean_ranks(self.shares, self.families).tolist(), strict=True))
 
 
 def read(results: Path) -> Means:
@@ -104,7 +91,7 @@ def parts(results: Path) -> dict[str, str]:
         "families": str(len(set(means.families))),
         "two": str(int(np.sum(means.classes == 2))),
         "fresh": str(fresh.shares.shape[1]),
-        "critical": f"{means.critical:.1f}",
+        "critical": f"{critical_difference(len(means.players), len(set(means.families))):.1f}",
         "lowest": f"`{real[0]}`",
         "second": _compared(means, real[1]),
         "peer": _compared(means, min(peers, key=lambda name: means.ratio(name).mean)),

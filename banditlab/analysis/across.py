@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pandas as pd
+from numpy.typing import ArrayLike
 
 from banditlab.analysis.arena import Arena, arenas
 from banditlab.analysis.formats import data_title
@@ -186,25 +187,20 @@ def _family(title: str, patterns: dict[str, list[str]]) -> str:
 def _compared(
     whole: list[Arena], families: list[str], labels: list[str], shares: Floats, left_out: list[str]
 ) -> Across:
-    from scipy.stats import rankdata, studentized_range  # importing scipy.stats takes most of a second
-
-    ranks = by_family(rankdata(shares, axis=0), families).mean(axis=1)
+    ranks = mean_ranks(shares, families)
     order = np.argsort(ranks, kind="stable")
-    agents, n = [labels[i] for i in order], len(set(families))
-    k = len(agents)
-    critical = studentized_range.ppf(LEVEL, k, math.inf) / math.sqrt(2) * math.sqrt(k * (k + 1) / (6 * n))
+    agents = [labels[i] for i in order]
+    k, critical = len(agents), critical_difference(len(agents), len(set(families)))
     logs = by_family(_logs(shares[order], whole), families)
     won = _won(whole, agents)
     pairs = {}
     for i, a in enumerate(agents):
         for j, b in enumerate(agents):
             if i != j:
-                gap = difference(logs[i], logs[j], family=k)
-                mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
-                ratio = Interval(mean, low, high, gap.n, gap.method)
+                ratio = mean_ratio(logs[i], logs[j], k)
                 wins, losses = won.get((a, b), 0), won.get((b, a), 0)
                 pairs[a, b] = Pair(a, b, wins, len(whole) - wins - losses, losses, ratio)
-    return Across(whole, families, agents, shares[order], ranks[order], float(critical), pairs, left_out)
+    return Across(whole, families, agents, shares[order], ranks[order], critical, pairs, left_out)
 
 
 def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int]:
@@ -222,8 +218,34 @@ def _won(whole: list[Arena], agents: Sequence[str]) -> dict[tuple[str, str], int
 
 
 def _logs(shares: Floats, whole: list[Arena]) -> Floats:
-    """Return the logarithm of mistake rates; a rate below half a mistake counts as half a mistake."""
-    return np.asarray(np.log(np.maximum(shares, 0.5 / np.array([arena.ranked_rounds for arena in whole]))))
+    return log_rates(shares, np.array([arena.ranked_rounds for arena in whole]))
+
+
+def log_rates(shares: Floats, rounds: ArrayLike) -> Floats:
+    """Return the logarithms of mistake rates (agents, data sets); a rate below half a mistake counts as half a mistake."""
+    return np.asarray(np.log(np.maximum(shares, 0.5 / np.asarray(rounds))))
+
+
+def mean_ratio(first: Floats, second: Floats, agents: int) -> Interval:
+    """Return the geometric mean of two agents' ratio from logarithms per family; all pairs of `agents` are covered at once."""
+    gap = difference(first, second, family=agents)
+    mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
+    return Interval(mean, low, high, gap.n, gap.method)
+
+
+def mean_ranks(shares: Floats, families: Sequence[str]) -> Floats:
+    """Return each agent's mean rank over families (agents,), 1 for the fewest mistakes, of shares (agents, data sets)."""
+    from scipy.stats import rankdata  # importing scipy.stats takes most of a second
+
+    return by_family(rankdata(shares, axis=0), families).mean(axis=1)
+
+
+def critical_difference(agents: int, families: int) -> float:
+    """Return the difference of mean ranks that is significant by Nemenyi's test."""
+    from scipy.stats import studentized_range
+
+    scale = math.sqrt(agents * (agents + 1) / (6 * families))
+    return float(studentized_range.ppf(LEVEL, agents, math.inf) / math.sqrt(2) * scale)
 
 
 def by_family(values: Floats, families: Sequence[str]) -> Floats:

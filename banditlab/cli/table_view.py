@@ -30,7 +30,7 @@ def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
     return lines
 
 
-def many_lines(made: Comparisons, whole: bool = False) -> list[str]:
+def many_lines(made: Comparisons, whole: bool) -> list[str]:
     """Return lines on many tables: all faults, agents left out, and the first notices, or all with `whole`."""
     said = made.sentences if whole else made.sentences[:MOST_NOTICES]
     lines = [*_told("fault in ", made.faults), *_told("notice: ", said)]

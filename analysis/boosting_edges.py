@@ -13,13 +13,13 @@
 # %% [markdown]
 # # Error against the number of weak learners
 #
-# Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Theorem 2 and Lemma 9: weak learners of edge
-# $\gamma$ make OnlineMBBM's mistakes fall like $\phi_N(0)$, exponentially in $\gamma^2 N$.
+# Theorem 2 and Lemma 9 of Y. H. Jung, J. Goetz, A. Tewari (Online multiclass boosting, NIPS 2017): with weak learners of
+# edge $\gamma$, the error of OnlineMBBM falls like $\phi_N(0)$, exponentially in $\gamma^2 N$.
 #
-# The learners are simulated: they observe the label and either draw from $u_\gamma^y$ ("random") or make the costliest
-# mistake that the weak learning condition leaves them ("adversarial", $S = 1$). Reads nothing. The picture goes to
-# `images/`, the table to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_ROUNDS` changes the number
-# of rounds.
+# The learners are simulated. They observe the label, and either draw from $u_\gamma^y$ ("random") or make the costliest
+# mistake that the weak learning condition allows ("adversarial", $S = 1$). The notebook needs no input. It writes the
+# figure to `images/` and the table to `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`. `BANDITLAB_ROUNDS`
+# sets the number of rounds.
 
 # %%
 import os
@@ -46,9 +46,10 @@ EXCESS = 1.0
 
 
 # %% [markdown]
-# ## Playing
+# ## The runs
 #
-# Random learners read neither costs nor weights, so that potentials matter only to adversarial ones: there they are exact.
+# Random learners use neither costs nor weights, so potentials matter for adversarial learners only. For these, potentials
+# are exact.
 
 
 # %%
@@ -116,12 +117,12 @@ print(last.pivot_table("error, last half", ["classes", "edge", "learners are", "
 
 
 # %% [markdown]
-# ## The adaptive boosters against theirs
+# ## The bounds of the adaptive boosters
 #
-# Theorem 5 (with its proof's constants) and (C.5) of N. Agarwal, S. Kale, J. Zimmert, ALT 2022, bound the mistakes of the
-# best expert, whatever happens, by the edges that were measured. They need strong learners, 100 of them and more rounds to
-# say anything: random learners here, five times the rounds. The booster's mistakes are at most $e/(e-1)$ times (that +
-# $\ln N$) in the mean over its draws.
+# Theorem 5 (with the constants of its proof) and (C.5) of N. Agarwal, S. Kale, J. Zimmert (ALT 2022) bound the mistakes of
+# the best expert by the edges that were measured, on every stream. The bounds are below the number of rounds only with 100
+# strong learners and more rounds. This section therefore uses random learners and five times as many rounds. In the mean
+# over its draws, the booster makes at most $e/(e-1)$ times (that bound + $\ln N$) mistakes.
 
 
 # %%

@@ -13,11 +13,11 @@
 # %% [markdown]
 # # Online multiclass boosting: the tables of the paper, and AdaBoost.OLM++
 #
-# Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, Tables 1, 3, 4 and 5: accuracy on the last 20 % of
-# a data set and on all of it, and run time, of boosters over 100 Hoeffding trees. AdaBoost.OLM++ is a column that the paper
-# lacks. Reads `boosting-tables-SET` and `boosting-learners-SET` in the folder `BANDITLAB_RESULTS` or `runs/results`, as far
-# as they have been run. The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of
-# `docs`, where they are also written into the page `boosting-tables.md`.
+# This notebook reproduces Tables 1, 3, 4 and 5 of Y. H. Jung, J. Goetz, A. Tewari (Online multiclass boosting, NIPS 2017):
+# the accuracy of boosters over 100 Hoeffding trees on the last 20 % of a data set and on the whole set, and their run time.
+# AdaBoost.OLM++ is not in the paper. The notebook reads `boosting-tables-SET` and `boosting-learners-SET` in the folder
+# `BANDITLAB_RESULTS`, by default `runs/results`, as far as they exist. It writes the figure to `images/` and the tables to
+# `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`, and also into the page `boosting-tables.md`.
 
 # %%
 from itertools import product
@@ -47,7 +47,7 @@ root = results_folder()
 # %% [markdown]
 # ## Runs
 #
-# The paper's "best decision tree" is chosen afterwards, for the last 20 % and for all rows separately. All orders meet the
+# The paper's "best decision tree" is chosen in hindsight, separately for the last 20 % and for all rows. All orders use the
 # same 100 trees, so it is the tree with the fewest mistakes over all orders.
 
 
@@ -107,7 +107,7 @@ runs = {name: played(f"boosting-tables-{name}") for name in there}
 # %% [markdown]
 # ## Tables 3, 4 and 5
 #
-# The paper prints no spread; ours is the standard deviation over orders of the rows.
+# The paper prints no standard deviations. Ours are over orders of the rows.
 
 
 # %%

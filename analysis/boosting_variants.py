@@ -11,14 +11,15 @@
 # ---
 
 # %% [markdown]
-# # What moves the boosting tables
+# # What explains differences from the boosting tables
 #
-# Reasons for differences to the tables of Y. H. Jung, J. Goetz, A. Tewari. Online multiclass boosting. NIPS 2017, tested one
-# at a time: each variant changes one thing of what `boosting_tables.py` plays, on the same few orders of the rows. Plays
-# everything itself; sets come from openml.org (`BANDITLAB_DATA_HOME` names another cache than scikit-learn's). The table goes
-# to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`; `BANDITLAB_SETS` plays some sets only, `BANDITLAB_ROWS` only
-# that many rows of each. movement, of which OLB and DT alone are tried, needs its file, named by `BANDITLAB_MOVEMENT`
-# (runs/boosting-tables-movement.toml says which).
+# This notebook tests, one at a time, possible reasons for the differences from the tables of Y. H. Jung, J. Goetz, A.
+# Tewari (Online multiclass boosting, NIPS 2017). Each variant changes one detail of the runs of `boosting_tables.py`, on
+# the same few orders of the rows. The notebook runs all variants itself. Data sets come from openml.org
+# (`BANDITLAB_DATA_HOME` names a cache other than scikit-learn's). It writes the table to `results/` of the folder
+# `BANDITLAB_FIGURES`, by default `docs`. `BANDITLAB_SETS` selects data sets, and `BANDITLAB_ROWS` limits the rows of each.
+# On `movement` it tests only OLB and DT, and reads the file named by `BANDITLAB_MOVEMENT` (described in
+# runs/boosting-tables-movement.toml).
 
 # %%
 import os
@@ -71,7 +72,7 @@ CHOSEN = os.environ.get("BANDITLAB_SETS", " ".join(SETS)).split()
 
 
 # %% [markdown]
-# ## Variants that no setting makes
+# ## Variants for which there is no setting
 
 
 # %%
@@ -213,7 +214,7 @@ class OnlineMBBMOfTheCode(OnlineMBBM):
 
 
 # %% [markdown]
-# ## Playing
+# ## The runs
 
 
 # %%

@@ -11,12 +11,13 @@
 # ---
 
 # %% [markdown]
-# # Decoding: what a forecast is played by, and what that is worth
+# # Decoding: from a forecast to an action
 #
-# The same forecasts, played by a draw (as printed) and by half-log, at the theorems' own settings, on the logistic model
-# with $d = 10$ for T = 1,000 to 100,000, one run per T since the settings depend on it; streams are the same, so that
-# differences are paired. Reads the results of `runs/decoding-*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`,
-# one folder per T. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# This notebook compares two ways to choose an action from the same forecasts: a draw (as printed) and half-log. Agents have
+# the settings of their theorems, on the logistic model with $d = 10$, for T = 1,000 to 100,000. Each T is a separate run,
+# because the settings depend on it. The streams are the same, so differences are paired. The notebook reads the results of
+# `runs/decoding-*.toml` in the folder `BANDITLAB_RESULTS`, by default `runs/results`, with one folder per T. It writes
+# figures to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`.
 
 # %%
 import math
@@ -67,11 +68,11 @@ MADE = {
 
 
 # %% [markdown]
-# ## From which T a theorem says anything
+# ## When the bounds fall below T
 #
-# The T from which $\gamma$ is below 1, and from which, moreover, the bound is below T. OBAMA-lite's is that of the exact
-# posterior; the anytime reduction's its closed form, $3 \sqrt{f K T\, \mathrm{Reg}(T)}$, for labels that come from the
-# comparator.
+# The table shows the smallest T beyond which $\gamma$ is below 1, and the smallest T beyond which the bound is also below
+# T. The bound of OBAMA-lite is that of the exact posterior. The bound of the anytime reduction is its closed form, $3
+# \sqrt{f K T\, \mathrm{Reg}(T)}$, for labels drawn from the comparator.
 
 
 # %%
@@ -121,10 +122,11 @@ thresholds = pd.DataFrame([threshold(agent, K, float(B)) for K in (3, 10) for B 
 keep(thresholds, "decoding-thresholds")
 
 # %% [markdown]
-# ## What was measured
+# ## Mistakes and bounds
 #
-# Expected mistakes (the probabilities given to the wrong classes, summed) against f times the loss of the best W of the
-# ball plus the bound. `excess`: mistakes beyond those of the comparator played by the same rule, without exploration.
+# The table compares expected mistakes (the sum of the probabilities of wrong classes) with f times the loss of the best W
+# in the ball plus the bound. `excess` is the number of mistakes minus that of the comparator with the same decoding and
+# without exploration.
 
 
 # %%
@@ -215,7 +217,7 @@ cells["promise / mistakes"] = (cells["loss"] + cells["bound"]) / cells["mistakes
 keep(cells, "decoding-mistakes")
 
 # %% [markdown]
-# ## Paired: the same forecaster, the same streams, a draw against half-log
+# ## Paired comparison of a draw with half-log
 
 
 # %%
@@ -247,8 +249,8 @@ keep(pairs, "decoding-paired")
 # %% [markdown]
 # ## In single runs
 #
-# Theorems speak of expectations, so a run above its bound would be no contradiction. Runs of a form that is not new (a
-# draw, or as printed) are left out.
+# Theorems bound expectations, so a single run above its bound would not contradict them. Runs with the printed decoding are
+# left out.
 
 # %%
 new = runs[runs["bound"].notna() & runs["agent"].str.contains(" ")]
@@ -264,11 +266,11 @@ checks = new.groupby("agent").agg(
 checks = checks.reset_index()
 
 # %% [markdown]
-# ## Searched: how near a bound can be come to
+# ## A search for runs near the bound
 #
-# K clusters, labels without noise or nothing but noise, and exploration rates other than the theorem's: the largest
-# (mistakes - f loss)/bound over settings, and mistakes/(f loss + bound), the loss that of a matrix of the ball chosen for
-# the stream (so that the first is no larger than the truth).
+# The search uses streams of K clusters, with labels that are certain or random, and exploration rates other than the
+# theorem's. It shows the largest (mistakes - f loss)/bound over the settings, and mistakes/(f loss + bound). The loss is
+# that of a matrix in the ball chosen for the stream, so the first ratio is no larger than the true one.
 
 
 # %%
@@ -329,8 +331,8 @@ keep(pd.concat([checks, pd.DataFrame([total])]), "decoding-checks")
 # %% [markdown]
 # ## Growth
 #
-# Slopes of the logarithms of the excess and of the bound in $\ln T$, over those T from which the bound is below T (three at
-# least).
+# The slopes are those of the logarithms of excess and bound in $\ln T$. They are fitted to the T at which the bound is
+# below T, if there are at least three.
 
 
 # %%
@@ -353,9 +355,10 @@ fitted = cells[cells["agent"].isin(MADE)].groupby(["K", "B", "agent"])
 keep(pd.DataFrame([growth(*key, part) for key, part in fitted]), "decoding-growth")
 
 # %% [markdown]
-# ## Picture
+# ## Figure
 #
-# Mistakes per round of the reduction at theory settings, a draw against half-log, and what each theorem promises.
+# The figure shows mistakes per round of the reduction at the settings of its theorem, with a draw and with half-log, and
+# the guarantee of each theorem.
 
 # %%
 SHOWN = {"exploration": "a draw (as printed)", "exploration half-log": "half-log"}

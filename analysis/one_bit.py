@@ -13,10 +13,12 @@
 # %% [markdown]
 # # What does one bit cost?
 #
-# Agents with a model per class that observe one bit, beside their twins that observe the bits of all K actions.
+# The study compares agents with a model per class that observe one bit with their twins, which observe the bits of all K
+# actions.
 #
-# Reads the results of `runs/one-bit/*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, as far as they are there.
-# The picture goes to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# The notebook reads the results of `runs/one-bit/*.toml` in the folder `BANDITLAB_RESULTS`, by default `runs/results`, as
+# far as they exist. It writes the figure to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, by
+# default `docs`.
 
 # %%
 import re

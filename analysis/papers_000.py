@@ -15,10 +15,11 @@
 #
 # N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
 #
-# Its Table 1 orders the learners by regret and by time per round. Here both are measured: regret against T, B and K on
-# data that are hard for proper learners, from the results of `runs/papers-000-*.toml` in the folder `BANDITLAB_RESULTS`
-# or `runs/results`; time per round on plays timed here, `BANDITLAB_TIMED` seconds each (0.06 where unset). Pictures go
-# to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# Table 1 of the paper states orders of regret and of time per round. This notebook measures both. The regret against T, B
+# and K is measured on data that are hard for proper learners. It is read from the results of `runs/papers-000-*.toml` in
+# the folder `BANDITLAB_RESULTS`, by default `runs/results`. The time per round is measured in this notebook, for
+# `BANDITLAB_TIMED` seconds each (default 0.06). The notebook writes figures to `images/` and tables to `results/` of the
+# folder `BANDITLAB_FIGURES`, by default `docs`.
 
 # %%
 import math
@@ -40,8 +41,8 @@ BALLS = [1, 3, 10, 30, 50]
 # %% [markdown]
 # ## The results
 #
-# Five streams with $\chi = -1$ and five with $\chi = +1$; reported is, per round, the worse of the two mean regrets to the
-# best W of the ball in hindsight (certified comparators).
+# There are five streams with $\chi = -1$ and five with $\chi = +1$. The table shows, for each round, the larger of the two
+# mean regrets. The regret is against the best W in the ball in hindsight (certified comparators).
 
 
 # %%
@@ -53,7 +54,7 @@ hard = table[table["data"] == "HardMulticlass"]
 keep(final, "papers-000-regret", digits=6)
 
 # %% [markdown]
-# Checks in every run and at every checkpoint: how often is the regret above the certificate, or above the bound?
+# In every run and at every checkpoint the notebook checks whether the regret is above the certificate or above the bound.
 
 # %%
 keep(checks(runs), "papers-000-checks")
@@ -62,8 +63,8 @@ keep(checks(runs), "papers-000-checks")
 # %% [markdown]
 # ## Growth
 #
-# Least-squares slopes of $\ln(\text{regret})$: in $\ln T$ from a twentieth of the rounds on, in $\ln B$ and $\ln K$ at the
-# last round. Not given where a regret in the range is not positive.
+# The tables show least-squares slopes of $\ln(\text{regret})$: in $\ln T$ from a twentieth of the rounds on, and in $\ln B$
+# and $\ln K$ at the last round. A slope is left out if a regret in the range is not positive.
 
 # %%
 in_T = growth("round", ["data", "B", "K"], table[table["round"] >= LAST / 20]).reset_index()
@@ -129,10 +130,10 @@ for name, figure in {
 # %% [markdown]
 # ## Time per round
 #
-# Predict and update on one core, contexts and labels at random, B = 3; after a warming play the median of nine plays
-# of equal length, in the thread's own processor time, which leaves out waiting for other work. ONS without projection.
-# The exponents a, b of a time of $d^a K^b$ are fitted on the whole grid, and between the two largest sizes, where fixed
-# costs weigh least.
+# The time is that of a forecast and an update on one core, with random contexts and labels and B = 3. It is the median of
+# nine runs of equal length after a warm-up, in the thread's processor time, which excludes waiting. ONS has no projection.
+# The exponents a and b of a time of $d^a K^b$ are fitted to the whole grid, and between the two largest sizes, where fixed
+# costs matter least.
 
 # %%
 DIMENSIONS, CLASSES, SECONDS = [8, 16, 32, 64], [2, 4, 8], float(os.environ.get("BANDITLAB_TIMED", "0.06"))
@@ -209,9 +210,10 @@ keep(pd.DataFrame(exponents(name) for name in TIMED), "papers-000-time-exponents
 # %% [markdown]
 # ## Time of the projection
 #
-# The theory's step leaves ONS's W so near 0 that the ball never binds. Here labels are the argmax of a random W, B = 1,
-# $\lambda = 1$ and the step 10: the ball binds in nearly every round, and the projection's Newton steps of order $(K d)^3$
-# are the time. `bound` is the share of rounds whose point the projection moved, `factorisations` its Newton steps per round.
+# With the theory's step size, W of ONS stays so near 0 that the ball never matters. In this section labels are the argmax
+# of a random W, B = 1, $\lambda = 1$, and the step is 10. In nearly every round ONS then leaves the ball, and the Newton
+# steps of the projection, of order $(K d)^3$, dominate the time. `bound` is the share of rounds in which the projection
+# moved the point, and `factorisations` is the number of its Newton steps per round.
 
 
 # %%

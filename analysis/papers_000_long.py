@@ -15,10 +15,10 @@
 #
 # N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022.
 #
-# `papers_000.py` has 4,000 rounds and one feature: too few rounds to see a logarithm at B = 50. Here the same data to
-# 100,000 rounds (B = 1, 10, 50), and games on up to eight axes (B = 10, 10,000 rounds), from the results of
-# `runs/papers-000-long-*.toml` and `-axes.toml` in the folder `BANDITLAB_RESULTS` or `runs/results`. Pictures go to
-# `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# `papers_000.py` has 4,000 rounds and one feature, which is too few rounds to show a logarithm at B = 50. This notebook
+# uses the same data for 100,000 rounds (B = 1, 10, 50), and games on up to eight axes (B = 10, 10,000 rounds). It reads the
+# results of `runs/papers-000-long-*.toml` and `-axes.toml` in the folder `BANDITLAB_RESULTS`, by default `runs/results`. It
+# writes figures to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`.
 
 # %%
 import math
@@ -35,8 +35,8 @@ from banditlab.analysis.statistics import growth_exponent
 # %% [markdown]
 # ## The results
 #
-# Five streams with $\chi = -1$ and five with $\chi = +1$; reported is, per round, the worse of the two mean regrets to the
-# best W of the ball in hindsight (certified comparators).
+# There are five streams with $\chi = -1$ and five with $\chi = +1$. The table shows, for each round, the larger of the two
+# mean regrets. The regret is against the best W in the ball in hindsight (certified comparators).
 
 # %%
 runs = regrets_of([f"papers-000-{name}" for name in ("long-b1", "long-b10", "long-b50", "axes")])
@@ -51,14 +51,14 @@ keep(checks(runs), "papers-000-long-checks")
 # %% [markdown]
 # ## Growth in T
 #
-# What there is to learn is in the rare rounds, the share $\sqrt{\epsilon}/(2b)$ of all ($b = 2B$; $\epsilon$ is set by the
-# horizon). Until some have come, a learner's regret is the price of not having seen any: the transient. Slopes of
-# $\ln(\text{regret})$ in $\ln T$ are therefore fitted twice: before the round in which ten rare ones are expected, from the
-# one in which one is, and after it. Beside them that of FOLKLORE's bound, and that of $\ln T$ itself. Not given where a
-# regret in the range is not positive, or for fewer than three checkpoints.
+# Only the rare rounds are informative. Their share of all rounds is $\sqrt{\epsilon}/(2b)$, where $b = 2B$ and $\epsilon$
+# depends on the horizon. Until some rare rounds have occurred, a learner's regret is temporary. Slopes of
+# $\ln(\text{regret})$ in $\ln T$ are therefore fitted twice: between the rounds at which one and ten rare rounds are
+# expected, and after that. The table also shows the slopes of FOLKLORE's bound and of $\ln T$ itself. A slope is left out
+# if a regret in the range is not positive, or if there are fewer than three checkpoints.
 #
-# The logarithm's own measure needs no positive regret: nats gained per factor e of T after the transient, against the
-# $(K-1) d/(4c)$ of Theorem 3, $c = 1/(2B + \ln K + 2)$.
+# A second measure needs no positive regret: the nats gained per factor e of T after the temporary growth. It is compared
+# with $(K-1) d/(4c)$ of Theorem 3, where $c = 1/(2B + \ln K + 2)$.
 
 
 # %%
@@ -97,8 +97,9 @@ keep(in_T[[*in_T.columns.drop(last), *last]], "papers-000-long-growth-in-rounds"
 keep(pd.DataFrame(gains), "papers-000-long-nats-per-factor-e")
 
 # %% [markdown]
-# The largest regret of each cell, at whatever checkpoint it is met, beside that of 4,000 rounds whose $\epsilon$ is the
-# hardest for those, and the slope between horizons: growth of the worst moment, whether or not the regret falls after.
+# The table shows the largest regret of each cell at any checkpoint, next to that for 4,000 rounds, whose $\epsilon$ is the
+# hardest for 4,000 rounds. The slope between the two horizons measures how the largest regret grows, even if the regret
+# falls afterwards.
 
 # %%
 shorter = worse(regrets_of([f"papers-000-b{B}" for B in (1, 10, 50)]))
@@ -153,8 +154,8 @@ def figure_rounds():
 # %% [markdown]
 # ## Growth in d
 #
-# Games on d axes share the ball: each has rows of norm $B/\sqrt{d}$ and $T/d$ rounds. Shown is the largest regret over the
-# checkpoints, and the bound at the last round.
+# Games on d axes share the ball: each has rows of norm $B/\sqrt{d}$ and $T/d$ rounds. The table shows the largest regret
+# over the checkpoints, and the bound at the last round.
 
 # %%
 on_axes = table[table["data"] == "HardAxes"]

@@ -15,9 +15,9 @@
 #
 # R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
 #
-# Figure 1 is drawn from learners trained here; Figure 2 reads the results of the five specs
-# `runs/papers-001-figure-2-n*.toml`, found in the folder `BANDITLAB_RESULTS` or `runs/results`. Pictures go to `images/`
-# and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# For Figure 1 the notebook trains learners. For Figure 2 it reads the results of the five specs
+# `runs/papers-001-figure-2-n*.toml` in the folder `BANDITLAB_RESULTS`, by default `runs/results`. It writes figures to
+# `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`.
 
 # %%
 import math
@@ -43,9 +43,10 @@ LOOKS = styles(list(NAMES))
 # %% [markdown]
 # ## Figure 1: the prediction functions
 #
-# One feature x in [-1, 1], labels drawn with $P(+1 \mid x) = 1/(1 + \exp(-6 x))$, the ball $|\theta| \le 10$. After 10 and
-# after 100 rounds: what would each learner answer at x? A proper learner answers $\theta x$, a straight line in log-odds; the
-# two improper ones hedge the more the larger $|x|$ is. The paper does not say on which data its own figure was drawn.
+# There is one feature x in [-1, 1], labels are drawn with $P(+1 \mid x) = 1/(1 + \exp(-6 x))$, and the ball is $|\theta|
+# \le 10$. The figure shows each learner's forecast at x after 10 and after 100 rounds. A proper learner forecasts $\theta
+# x$, a straight line in log-odds. The two improper learners hedge more the larger $|x|$ is. The paper does not describe the
+# data of its figure.
 
 # %%
 BALL, SLOPE, GRID = 10.0, 6.0, np.linspace(-1.0, 1.0, 401)
@@ -109,7 +110,7 @@ save(figure_1(), picture)
 print(f"saved {picture}")
 
 # %% [markdown]
-# The same in numbers: log-odds divided by x, the $\theta$ that a proper learner would need to give this answer.
+# The table shows the log-odds divided by x, which is the $\theta$ of a proper learner with the same forecast.
 
 # %%
 SHOWN = [0.1, 0.5, 1.0]
@@ -128,8 +129,9 @@ print(slopes.to_string(index=False))
 # %% [markdown]
 # ## Figure 2: regret on the data that are hard for proper learners
 #
-# For every n own runs: data and ball ($|\theta| \le B = \ln n$) depend on n. Ten streams with $\chi = -1$ and ten with
-# $\chi = +1$; reported is the worse of the two mean regrets at round n, to the best $\theta$ of the ball in hindsight.
+# Each n has separate runs, because data and ball ($|\theta| \le B = \ln n$) depend on n. There are ten streams with $\chi =
+# -1$ and ten with $\chi = +1$. The table shows the larger of the two mean regrets at round n, against the best $\theta$ in
+# the ball in hindsight.
 
 
 # %%
@@ -184,7 +186,8 @@ print(f"saved {picture}")
 
 
 # %% [markdown]
-# Growth: the slope of $\ln(\text{regret})$ in $\ln n$ where regret is positive and rising, and regret divided by $\ln n$.
+# Growth is measured by the slope of $\ln(\text{regret})$ in $\ln n$ where the regret is positive and rising, and by the
+# regret divided by $\ln n$.
 
 
 # %%
@@ -199,8 +202,9 @@ for name in NAMES:
 # %% [markdown]
 # ## The algorithm as printed
 #
-# Algorithm 1's update of b lacks the factor 1/2 of Equation (5). Is that why the paper could draw AIOLI's regret in
-# log-log? Ten other streams of each sign for n up to 10,000: (5) by the library, and the printed line.
+# Algorithm 1's update of b lacks the factor 1/2 of Equation (5). Does this explain why the paper could show AIOLI's regret
+# on a log-log plot? This section compares Equation (5), as implemented in banditlab, with the printed line, on ten other
+# streams of each sign for n up to 10,000.
 
 
 # %%

@@ -13,12 +13,12 @@
 # %% [markdown]
 # # The figure of GAF's paper
 #
-# R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression. NeurIPS 2021,
-# Figure 1: average loss of GAF, ONS and OGD on vehicle, segment and shuttle.
+# R. Jézéquel, P. Gaillard, A. Rudi. Mixability made efficient: fast online multiclass logistic regression. NeurIPS 2021.
+# Figure 1 shows the average loss of GAF, ONS and OGD on `vehicle`, `segment` and `shuttle`.
 #
-# Reads the results of the three specs `runs/papers-003-figure-1-*.toml`, found in the folder `BANDITLAB_RESULTS` or
-# `runs/results`. The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of
-# `docs`.
+# The notebook reads the results of the three specs `runs/papers-003-figure-1-*.toml` in the folder `BANDITLAB_RESULTS`, by
+# default `runs/results`. It writes the figure to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`,
+# by default `docs`.
 
 # %%
 import numpy as np
@@ -49,8 +49,8 @@ QUANTILES = [0.25, 0.5, 0.75]
 # %% [markdown]
 # ## The best point of each grid, in hindsight
 #
-# As in the paper: of every learner the setting with the least mean loss over all repetitions at the last round. That is
-# kinder to those with many settings than to the B-grid, which has none.
+# As in the paper, each learner has the setting with the least mean loss over all repetitions at the last round. This
+# favours learners with many settings over the B-grid, which has none.
 
 
 # %%
@@ -123,8 +123,9 @@ print(table.round(4).to_string(index=False))
 # %% [markdown]
 # ## GAF against ONS, stream by stream
 #
-# The paper finds GAF and ONS alike when there are many samples, GAF sometimes better (vehicle, segment) when there are
-# few. The difference of their average losses on the same stream, and how many streams of all favour GAF.
+# According to the paper, GAF and ONS are similar with many samples, and GAF is sometimes better with few (`vehicle`,
+# `segment`). The table shows the difference of their average losses on the same stream, and the number of streams on which
+# GAF is better.
 
 
 # %%
@@ -180,12 +181,12 @@ save(figure(), path)
 print(f"saved {path}")
 
 # %% [markdown]
-# ## What the paper's own scaling would change
+# ## The paper's own scaling
 #
-# LIBSVM's vehicle has columns in [-1, 1]; the environment's are in [0, 1], beside an intercept as large as the longest
-# row. The same data once more in the paper's scaling, with an intercept of 1 and the paper's grid as it stands (OGD: its
-# seven steps, no ball that binds), five orders; GAF's best point with ten times the samples; and GAF as Algorithm 1 prints
-# it.
+# LIBSVM's `vehicle` has columns in [-1, 1]. The environment's columns are in [0, 1], and its intercept equals the largest
+# norm of a row. This section repeats the runs on five orders in the paper's scaling, with an intercept of 1 and the paper's
+# grid (for OGD its seven steps, with a ball that is never reached). It also runs GAF's best setting with ten times as many
+# samples, and GAF as printed in Algorithm 1.
 
 # %%
 PAPER = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]

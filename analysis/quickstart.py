@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Reading a results folder
 #
-# A notebook kept as a script (jupytext, percent format). It reads the folder named by the environment variable
-# `BANDITLAB_RESULTS`, or `runs/results/quickstart` as `banditlab run runs/quickstart.toml` leaves it.
+# This notebook is a Python script (jupytext's percent format). It reads the folder named by the environment variable
+# `BANDITLAB_RESULTS`, by default `runs/results/quickstart`, which `banditlab run runs/quickstart.toml` writes.
 
 # %%
 import os
@@ -35,8 +35,8 @@ print(f"{results.planned - results.missing} of {results.planned} runs, {results.
 # %% [markdown]
 # ## Who made the fewest mistakes
 #
-# Each player at its best setting, which was chosen on other repetitions than those reported where there are enough.
-# Players that see one bit and players that see the label are never ranked together.
+# Each player has its best setting. With enough repetitions, a setting is chosen on one half of them and evaluated on the
+# other. Players that observe one bit and players that observe the label are ranked separately.
 
 
 # %%
@@ -60,9 +60,9 @@ for arena in arenas(results):
     print(ranked(arena).to_string(index=False))
 
 # %% [markdown]
-# ## How they learn
+# ## Mistakes against rounds
 #
-# Expected mistakes so far as a share of the rounds, in the first environment.
+# The figure shows expected mistakes so far as a share of the rounds, in the first environment.
 
 
 # %%
@@ -94,8 +94,8 @@ picture  # noqa: B018 - a cell shows its last expression
 # %% [markdown]
 # ## The first against the others
 #
-# All players met the same streams, so differences are taken stream by stream: an interval that leaves out 0 says that
-# the two differ.
+# All players run on the same streams, so differences are computed stream by stream. Two players differ significantly if the
+# interval of their difference does not contain 0.
 
 # %%
 leader = standings(first)[0]

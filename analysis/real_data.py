@@ -13,18 +13,19 @@
 # %% [markdown]
 # # Eight real data sets
 #
-# Every bandit agent at its default settings and at the best of eight, under three scalings of the tables: rows divided to
-# norm at most 1, standardised columns, and as given. Settings and scaling of each agent, other libraries' too, are chosen
-# on streams that are not reported. What is ranked are mistakes at the first showing of a row; those of all 5,000 rounds,
-# which pass the smaller sets up to eight times, stand apart. Reads results found in the folder `BANDITLAB_RESULTS` or
-# `runs/results`. In this order:
+# The study runs every bandit agent at its default settings and at the best of eight, under three scalings of the tables:
+# rows divided to norm at most 1, standardised columns, and columns as given. The settings and the scaling of each agent,
+# also of other libraries, are chosen on streams that are not reported. The ranking uses the mistakes of the first pass. The
+# mistakes of all 5,000 rounds, which are up to eight passes over the smaller sets, are reported separately. The notebook
+# reads results in the folder `BANDITLAB_RESULTS`, by default `runs/results`. Run, in this order:
 #
 # 1. `real-data`, `real-data-twins` and, with the extra `peers`, `real-data-peers` and `real-data-mabwiser`: defaults;
 # 2. `real-data-choice`, `-choice-twins` and `-choice-peers`: eight settings of each (twelve of `vw`) under each scaling;
 # 3. this notebook: it writes `real-data-tuned/SET-SCALING.toml` into the folder `BANDITLAB_SPECS` or `runs`;
 # 4. those specs, into `real-data-tuned-SET-SCALING`, and this notebook again.
 #
-# The picture goes to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# The notebook writes the figure to `images/` and the tables to `results/` of the folder `BANDITLAB_FIGURES`, by default
+# `docs`.
 
 # %%
 import re
@@ -92,7 +93,8 @@ def from_twins(runs, twins):
 # %% [markdown]
 # ## The scaling of each agent at its defaults
 #
-# The one with the fewest mistakes on the streams of the choice; for references and where nothing was chosen, "norm".
+# Each agent has the scaling with the fewest mistakes on the streams used for the choice. References, and agents without a
+# choice, have "norm".
 
 # %%
 everywhere = from_twins(together(["real-data", "real-data-peers", "real-data-mabwiser"]), final("real-data-twins"))
@@ -173,7 +175,7 @@ at_default.round(3).to_csv(kept("results/real-data-defaults.csv"), index=False)
 print(at_default.pivot_table(index="agent", columns="data", values="mistakes %")[data].round(2).to_string())
 
 # %% [markdown]
-# Under each of the three scalings, and the mistakes of all rounds under each.
+# The table shows mistakes in the first pass and in all rounds, under each of the three scalings.
 
 # %%
 means = everywhere.groupby(["data", "label", "scaling"], sort=False)[["share", "all rounds"]].mean().mul(100)
@@ -185,9 +187,9 @@ print(means.pivot_table(index=["agent", "scaling"], columns="data", values="mist
 # %% [markdown]
 # ## The recommended agent against the best peer, both at their defaults
 #
-# The best peer is the one with the fewest mistakes on the very streams that are reported: kinder to the peers than a choice
-# made beforehand. Where mabwiser was played on few streams its twin, the same arithmetic compiled, stands for it. Once each
-# under its own scaling, and once both under each.
+# The best peer is the agent of another library with the fewest mistakes on the reported streams, which favours the peers
+# over a choice made beforehand. mabwiser was run on few streams; elsewhere its twin, the same algorithm compiled, replaces
+# it. The comparison is made once with the best scaling of each agent, and once with each scaling for both.
 
 
 # %%
@@ -226,7 +228,7 @@ if rows:
     print(same_scaling.round(2).to_string(index=False))
 
 # %% [markdown]
-# The twins against mabwiser itself, on the streams that both played.
+# The table compares the twins with mabwiser itself, on the streams on which both were run.
 
 # %%
 rows = []
@@ -243,7 +245,7 @@ if rows:
     print(compared.round(2).to_string(index=False))
 
 # %% [markdown]
-# ## The choice of one in eight, and the specs that play it
+# ## The best of eight settings, and their specs
 
 
 # %%
@@ -361,9 +363,9 @@ if at_best is not None:
 # %% [markdown]
 # ## Wins, ties and losses
 #
-# t tests at the defaults, each agent under its own scaling, over every pair of agents and every data set; the errors take in
-# the sampling of a table's rows. Together corrected by Holm's method: a win or a loss is a difference that stands at 5 % for
-# the whole table.
+# The table shows the results of t tests at the defaults, with the best scaling of each agent, for every pair of agents and
+# every data set. The standard errors include the sampling of a table's rows. All tests are corrected together by Holm's
+# method, so the wins and losses are significant at 5 % for the whole table.
 
 
 # %%

@@ -11,14 +11,15 @@
 # ---
 
 # %% [markdown]
-# # The figure of SOBA's paper, with the newcomers
+# # The figure of SOBA's paper, with more agents
 #
 # A. Beygelzimer, F. Orabona, C. Zhang. Efficient online bandit multiclass learning with $\tilde{O}(\sqrt{T})$ regret. ICML
-# 2017: share of mistakes against the exploration rate $\gamma = 2^{-16}, \dots, 2^{-1}$ on SynSep and SynNonSep (S. Kakade,
-# S. Shalev-Shwartz, A. Tewari, ICML 2008).
+# 2017. The figure shows the share of mistakes against the exploration rate $\gamma = 2^{-16}, \dots, 2^{-1}$ on SynSep and
+# SynNonSep (S. Kakade, S. Shalev-Shwartz, A. Tewari, ICML 2008).
 #
-# Reads the results of `runs/synsep*.toml`, in the folder `BANDITLAB_RESULTS` or `runs/results`, as far as they are there.
-# Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or of `docs`.
+# The notebook reads the results of `runs/synsep*.toml` in the folder `BANDITLAB_RESULTS`, by default `runs/results`, as far
+# as they exist. It writes figures to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, by default
+# `docs`.
 
 # %%
 import numpy as np
@@ -107,9 +108,9 @@ keep(curves, "synsep")
 # %% [markdown]
 # ## The reference figures
 #
-# Shares of mistakes of an independent implementation, the means of 2 or 3 streams of its own. Ours beside them: mean and
-# range of three streams, and how far apart the means are in standard errors of the difference, taking the reference's
-# error as large as ours.
+# The reference figures are shares of mistakes of an independent implementation, averaged over 2 or 3 streams of its own.
+# The table compares them with our mean and range over three streams. It also shows the difference of the means in standard
+# errors, where the reference's error is assumed to equal ours.
 
 # %%
 final = last(runs)

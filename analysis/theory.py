@@ -11,13 +11,13 @@
 # ---
 
 # %% [markdown]
-# # Who keeps its promise: mistakes at the theorems' own settings
+# # Bounds and mistakes at the settings of the theorems
 #
-# Every theorem says: $\mathbb{E}[\text{mistakes}]$ is at most the loss of the best W of the ball plus the bound. Here both
-# sides are measured on the logistic model with $d = 10$, where the comparator is right, for T = 1,000 to 1,000,000, one run
-# per T since the settings depend on it. Reads the results of `runs/theory-*.toml`, in the folder `BANDITLAB_RESULTS` or
-# `runs/results`, one folder per T. Pictures go to `images/` and tables to `results/` of the folder `BANDITLAB_FIGURES`, or
-# of `docs`.
+# Each theorem states that $\mathbb{E}[\text{mistakes}]$ is at most the loss of the best W in the ball plus the bound. This
+# notebook measures both sides on the logistic model with $d = 10$, for T = 1,000 to 1,000,000. Each T is a separate run,
+# because the settings depend on it. The notebook reads the results of `runs/theory-*.toml` in the folder
+# `BANDITLAB_RESULTS`, by default `runs/results`, with one folder per T. It writes figures to `images/` and tables to
+# `results/` of the folder `BANDITLAB_FIGURES`, by default `docs`.
 
 # %%
 import math
@@ -57,13 +57,14 @@ CELL = ["K", "B", "T", "agent"]
 
 
 # %% [markdown]
-# ## What the theorems say without any data
+# ## When the bounds fall below T
 #
-# The T from which $\gamma$ is below 1 (before, the agent guesses); the T from which, moreover, the bound is below T (nobody
-# makes more than T mistakes); and the T from which it is below guessing's (1 - 1/K) T. Newtron's constants are not
-# known, and its theorem has a $\gamma$ of this shape up to $\alpha = (\ln T)/(8 R D)$ only, below the 1 played.
-# OBAMA-lite's bound is that of the exact posterior, which its Laplace approximation does not inherit. The anytime
-# reduction's is its closed form $3 \sqrt{K T\, \mathrm{Reg}(T)}$, for labels that come from the comparator, as here.
+# The table shows the smallest T beyond which $\gamma$ is below 1 (at smaller T the agent always explores), the smallest T
+# beyond which the bound is also below T, and the smallest T beyond which it is below the mistakes of uniform exploration,
+# (1 - 1/K) T. The constants of Newtron's bound are not known. Its theorem has a $\gamma$ of this form only for $\alpha \le
+# (\ln T)/(8 R D)$, and here $\alpha$ is 1. The bound of OBAMA-lite is that of the exact posterior, and does not cover its
+# Laplace approximation. The bound of the anytime reduction is its closed form $3 \sqrt{K T\, \mathrm{Reg}(T)}$, for labels
+# drawn from the comparator, as in this study.
 
 
 # %%
@@ -132,16 +133,16 @@ thresholds = thresholds.astype(dict.fromkeys(since, "Int64"))  # whole numbers w
 keep(thresholds, "theory-thresholds")
 
 # %% [markdown]
-# ## What was measured
+# ## Mistakes and loss
 #
-# Expected mistakes (the probabilities given to the wrong classes, summed), less the loss of the best W of the ball
-# in hindsight, in the theorem's unit: nats, or bits for Gaptron and RDUE.
+# The table shows expected mistakes (the sum of the probabilities of wrong classes) minus the loss of the best W in the ball
+# in hindsight. The loss has the theorem's unit: nats, or bits for Gaptron and RDUE.
 #
-# A planted logistic model is kind to this difference. Where labels are drawn from softmax(U x) the comparator pays the
-# labels' entropy, and anyone who plays $\mathrm{softmax}(U x)$ errs less often than that:
-# $1 - \sum p^2 \le \text{entropy}$. Hence a second difference, `excess`: mistakes beyond those of the comparator played as
-# the agent plays its own scores (a draw for the reduction, OBAMA and Newtron; through the gap map for Gaptron; decoded at
-# random for RDUE), without exploration. That is what not knowing U costs. No theorem bounds it.
+# On a planted logistic model this difference is small. If labels are drawn from softmax(U x), the comparator's loss
+# contains the labels' entropy, and an agent that draws from $\mathrm{softmax}(U x)$ makes fewer mistakes than that: $1 -
+# \sum p^2 \le \text{entropy}$. The column `excess` therefore shows a second difference: mistakes minus those of the
+# comparator with the agent's decoding (a draw for the reduction, OBAMA and Newtron, the gap map for Gaptron, randomized
+# decoding for RDUE) and without exploration. It measures the cost of not knowing U. No theorem bounds the excess.
 
 
 # %%
@@ -248,7 +249,8 @@ cells["kept"] = np.where(cells["bound"].isna(), "", np.where(cells["beyond loss"
 keep(cells.drop(columns="loss in nats"), "theory-mistakes")
 
 # %% [markdown]
-# In single runs: the theorems speak of expectations, so a run above its bound would be no contradiction.
+# The next table compares single runs with the bounds. Theorems bound expectations, so a single run above its bound would
+# not contradict them.
 
 # %%
 over = runs[runs["bound"].notna()].assign(over=lambda table: table["relative"] > table["bound"])
@@ -258,8 +260,9 @@ keep(checks.astype(int).reset_index(), "theory-checks")
 # %% [markdown]
 # ## Growth
 #
-# Slopes of the logarithms in $\ln T$, over those T from which $\gamma$ is below 1 and the bound below T (three at least;
-# Newtron, whose bound is not known: $\gamma$ below 1). "not above 0": the difference is not, at one of them.
+# The table shows slopes of the logarithms in $\ln T$. They are fitted to the T at which $\gamma$ is below 1 and the bound
+# is below T, if there are at least three (for Newtron, whose bound is not known, only $\gamma$ has to be below 1). "not
+# above 0" means that the difference is not positive at one of these T.
 
 
 # %%
@@ -294,7 +297,7 @@ fitted = cells[cells["agent"] != "uniform"].groupby(["K", "B", "agent"], observe
 keep(pd.DataFrame([growth(*key, part) for key, part in fitted]), "theory-growth")
 
 # %% [markdown]
-# ## Pictures
+# ## Figures
 
 
 # %%

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # Play a round
 #
-# An environment shows a context $x_t$, a vector, and hides a label $y_t$. An agent answers with an action and observes one bit:
+# An environment shows a context $x_t$, a vector, and hides a label $y_t$. An agent chooses an action and observes one bit:
 # was the action the label?
 
 # %%
@@ -25,7 +25,8 @@ env = make_env("banditlab/Digits-v0", rounds=2_000)
 print(env.problem)
 
 # %% [markdown]
-# The environment is a Gymnasium environment, and `act` and `learn` are all that an agent has. Three rounds by hand:
+# The environment follows Gymnasium's interface, and an agent has two methods, `act` and `learn`. This cell plays three rounds
+# by hand:
 
 # %%
 agent = make_agent("epsilon-greedy-direct", env.problem, seed=0)
@@ -40,7 +41,7 @@ for _ in range(3):
     context = next_context
 
 # %% [markdown]
-# `play` does the same for all rounds. Agents with the same seed see the same stream.
+# `play` does the same for all rounds. With the same seed, all agents run on the same stream.
 
 # %%
 checkpoints = [200, 500, 1_000, 2_000]

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # Run a sweep and read its results
 #
-# A sweep plays every agent at every setting on the same streams, with several repetitions. Run the cells again, and only what
-# is missing is played.
+# A sweep runs every agent at every setting on the same streams, with several repetitions. If a sweep is run again in the same
+# folder, it computes only the missing runs.
 
 # %%
 import tempfile
@@ -50,8 +50,8 @@ print(f"{len(result.plan.runs)} runs, {len(result.failures)} failed")
 # %% [markdown]
 # ## Who made the fewest mistakes
 #
-# In per cent of the rounds, with 95 % intervals over the repetitions. Each agent stands at its best setting, which was
-# chosen on other repetitions than those reported where there are enough.
+# The cell prints mistake rates in %, with 95 % intervals over the repetitions. Each agent has its best setting. With enough
+# repetitions, a setting is chosen on one half of them and evaluated on the other.
 
 # %%
 results = load(folder)
@@ -61,7 +61,7 @@ for row in standings(first):
     print(f"{row.rank:>3}  {row.name:24} {share.mean:5.1f} %  ({share.low:.1f} to {share.high:.1f})")
 
 # %% [markdown]
-# ## How they learn
+# ## Mistakes against rounds
 
 # %%
 figure = plots.mistakes_against_rounds(mistake_curves(first), look.styles(results.labels()))
@@ -69,7 +69,7 @@ figure.savefig(folder / "curves.png", dpi=70)
 Image(folder / "curves.png")
 
 # %% [markdown]
-# `write_report` makes one self-contained page with every table and figure: open `report.html` in a browser.
+# `write_report` writes one self-contained page with every table and figure, `report.html`. Open it in a browser.
 
 # %%
 print(write_report(folder).name)

@@ -13,8 +13,8 @@
 # %% [markdown]
 # # From a table to a policy
 #
-# You have rows, each labelled with the action that would have been right. Here is a table to try with: which offer does a
-# customer take?
+# You have a table with the right action in each row. In this example, the action is an offer to a customer, and the right
+# action is the offer that the customer takes.
 
 # %%
 import tempfile
@@ -41,8 +41,8 @@ table = pd.DataFrame(
 print(table.head(3).to_string(index=False))
 
 # %% [markdown]
-# `compare` plays several agents over the rows, in a fresh order each repetition. Each observes only whether its action was
-# right.
+# `compare` runs several agents over the rows, in a new random order in each repetition. An agent observes only whether its
+# action was right.
 
 # %%
 names = ["fastcb", "linucb", "uniform"]
@@ -52,8 +52,8 @@ for row in standings(arenas(results)[0]):
     print(f"{row.rank:>3}  {row.name:10} {share.mean:5.1f} %  ({share.low:.1f} to {share.high:.1f})")
 
 # %% [markdown]
-# `train` plays the rows once and returns a policy. With a log, every decision is on disk before it returns, and answers
-# may come at any time.
+# `train` runs the agent once over the rows and writes a policy. With a log, `decide` returns only after the decision is on
+# disk, and feedback may come at any time.
 
 # %%
 train(table, "offer", agent="fastcb", out=folder / "offers.policy")
@@ -63,8 +63,8 @@ with Policy.open(folder / "offers.policy", log=folder / "events.db") as policy:
     policy.feedback(choice.id, choice.action == "nothing")
 
 # %% [markdown]
-# The log says how many decisions were taken and answered, and estimates the share of mistakes with an interval that holds at
-# every time at once. `banditlab serve` offers the same policy over HTTP.
+# `status_of_log` counts decisions and feedback, and estimates the mistake rate with an anytime-valid interval. `banditlab
+# serve` serves the same policy over HTTP.
 
 # %%
 status = status_of_log(folder / "events.db")

@@ -13,7 +13,7 @@
 # %% [markdown]
 # # What would another policy have earned?
 #
-# A log has actions, the probabilities they were drawn with (propensities) and reward bits. From these,
+# A log has actions, the probabilities with which they were drawn (propensities), and rewards of 0 or 1. From these,
 # `banditlab.offpolicy.evaluate` estimates what another policy would have earned, with a 95 % interval.
 
 # %%
@@ -34,8 +34,8 @@ rewards = rng.random(2000) < rates[actions]
 print(f"the logging policy earned {rewards.mean():.2f} per decision")
 
 # %% [markdown]
-# The true value of "always action a" is its rate: 0.2, 0.5 and 0.3. The interval is wider where the log has the action less
-# often.
+# The true value of a policy that always chooses action a is the action's rate: 0.2, 0.5 and 0.3. The interval is wider for
+# actions that are rarer in the log.
 
 # %%
 for action in range(3):
@@ -48,7 +48,7 @@ for action in range(3):
     )
 
 # %% [markdown]
-# `evaluate_log` does the same on a CSV or Parquet file, or on the log of a policy of yours.
+# `evaluate_log` does the same for a CSV or Parquet file, or for the log of a banditlab policy.
 
 # %%
 file = Path(tempfile.mkdtemp()) / "log.csv"

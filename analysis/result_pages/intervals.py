@@ -46,8 +46,8 @@ def shown_noise(table: pd.DataFrame) -> str:
         "d",
         "K",
         "tables",
-        "some player ahead of uniform",
-        "any pair separated",
+        "any player ahead of uniform",
+        "any pair significantly different",
         "lead of the first, pp",
     ]
     return markdown_table(head, rows, "r")
@@ -71,8 +71,8 @@ def shown_known(table: pd.DataFrame) -> str:
             group["all_held"].sum(),
         )
         rows.append([*map(str, counts), f"{group['pairs_held'].sum() / group['pairs'].sum():.3f}"])
-    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong one", "pairs separated"]
-    head += ["tables with a wrong one", "tables where all intervals hold", "share of intervals that hold"]
+    head = ["rows", "d", "K", "tables", "leads by rank", "tables with a wrong lead", "significant pairs"]
+    head += ["tables with a wrong pair", "tables where all intervals cover", "share of intervals that cover"]
     return markdown_table(head, rows, "r")
 
 
@@ -93,12 +93,18 @@ def shown_over(table: pd.DataFrame) -> str:
     ]
     head = ["tables", "repetitions", "agents", "pairs", "leads on single tables", "ratio farthest from 1"]
     return markdown_table(
-        [*head, "intervals of ratios without 1", "pairs asserted ahead"], [[str(cell) for cell in row]], "r"
+        [*head, "intervals of ratios without 1", "pairs reported as ahead"], [[str(cell) for cell in row]], "r"
     )
 
 
 def shown_kinds(table: pd.DataFrame) -> str:
     """Return the table for the page, a line a kind."""
     rows = [[str(cell) for cell in row] for row in table.to_numpy()]
-    head = ["kind", "tables of noise", "a player ahead of uniform", "ahead of the most frequent class", "false leads"]
+    head = [
+        "kind",
+        "pure-noise tables",
+        "any player ahead of uniform",
+        "ahead of the most frequent class",
+        "false leads",
+    ]
     return markdown_table([*head, "tables with a signal", "best found"], rows)

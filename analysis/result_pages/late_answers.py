@@ -59,8 +59,8 @@ def parts(results: Path) -> dict[str, str]:
 
 def drift_table(lines: list[Drift]) -> str:
     """Return the table of runs by pattern of lateness."""
-    head = ("answers are late", "unanswered", "runs", "false alarms", "false alarms over arrivals")
-    more = ("interval misses .2", "rises found", "cannot tell of decisions left out")
+    head = ("answers are late", "unanswered", "runs", "false alarms", "false alarms, order of arrival")
+    more = ("interval misses .2", "increases found", "warns of decisions left out")
     return markdown_table((*head, *more), [tuple(map(str, line)) for line in lines])
 
 
@@ -68,4 +68,5 @@ def one_sided_table(lines: list[OneSided]) -> str:
     """Return the table of mean mistakes in %, a column for each way of answering."""
     found = {(line.agent, line.answers): f"{np.mean(line.mistakes):.1f}" for line in lines}
     agents = dict.fromkeys(line.agent for line in lines)
-    return markdown_table(("agent", *MODES), [(agent, *(found[agent, mode] for mode in MODES)) for agent in agents])
+    head = ("agent", *(mode.replace("silence", "missing feedback") for mode in MODES))
+    return markdown_table(head, [(agent, *(found[agent, mode] for mode in MODES)) for agent in agents])

@@ -18,12 +18,12 @@ PLAIN = ("delay", "0")
 """The kind and setting of feedback at once, all of it and right."""
 MEANS = "The table shows the mistake rate in %, averaged over the data sets."
 KINDS = {
-    "delay": "rounds of delay",
-    "batch": "rounds of a batch",
-    "answered": "share of answers that come",
-    "timeout": "answers that come, and timeout in rounds",
-    "flip": "share of wrong answers",
-    "change": "labels after the halfway point",
+    "delay": "the delay in rounds",
+    "batch": "the number of rounds in a batch",
+    "answered": "the share of bits that arrive",
+    "timeout": "the bits that arrive and the timeout in rounds",
+    "flip": "the share of flipped bits",
+    "change": "the change of the labels",
 }
 SECTIONS = {
     "delay": (
@@ -36,9 +36,9 @@ SECTIONS = {
         '"Hits only" means that feedback arrives only for right actions, and missing feedback is ignored.',
     ),
     "timeout": (
-        "Silence as a no",
+        "Missing feedback as a no",
         "The delay of a bit is geometric with mean 100 rounds. Bits arrive for all actions or for right actions (hits) only. "
-        "After a timeout of 30 or 300 rounds without a bit, the agent receives a no.",
+        'After a timeout of 30 or 300 rounds without a bit, the agent receives a "no".',
     ),
     "flip": (
         "Wrong",
@@ -51,9 +51,9 @@ SECTIONS = {
     ),
 }
 """The page's section on each kind: its title and what its settings mean."""
-FIRST = {"batch": "1", "answered": "1", "flip": "0", "change": "as they were"}
+FIRST = {"batch": "1", "answered": "1", "flip": "0", "change": "unchanged"}
 """The setting of each kind that is immediate feedback; "timeout" has none, because its feedback is late."""
-AT_ONCE = "at once"
+AT_ONCE = "immediate"
 HITS = "hits only"
 COSTS = {
     "delay 100": ("delay", "100"),
@@ -138,7 +138,9 @@ def parts(results: Path) -> dict[str, str]:
 def section(means: Means, kind: str) -> str:
     """Return a kind's section of the page."""
     title, note = SECTIONS[kind]
-    picture = f"![Mistakes in %, means over tables, by {KINDS[kind]}.](../images/late-lost-wrong-{kind}.png)"
+    picture = (
+        f"![Mistake rate in % by {KINDS[kind]}, averaged over the data sets.](../images/late-lost-wrong-{kind}.png)"
+    )
     return "\n\n".join([f"## {title}", picture, f"{MEANS} {note}", table(means, kind)])
 
 
@@ -151,7 +153,7 @@ def costs(means: Means) -> str:
         rows.append(
             (agent, f"{means.of(*PLAIN, agent).mean():.1f}", *(f"{mean:+.1f} ± {error:.1f}" for mean, error in found))
         )
-    return markdown_table(("agent", "at once, %", *names), rows)
+    return markdown_table(("agent", "immediate feedback, %", *names), rows)
 
 
 def survivors(means: Means) -> str:

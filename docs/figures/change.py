@@ -1,4 +1,4 @@
-"""What if the right actions change? Mistakes in the last 200 rounds; at 3,000 every digit gets another right action."""
+"""What if the right actions change? After 3,000 rounds every digit gets another right action."""
 
 import matplotlib.pyplot as plt
 import numpy as np

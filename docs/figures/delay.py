@@ -1,4 +1,4 @@
-"""What does late feedback cost? Mistakes on the digits against the delay of every answer, the mean of five runs."""
+"""What does late feedback cost? Mistake rate on the digits against the delay of the feedback, mean of five runs."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""What would another policy have earned? Estimates from 2,000 decisions with 95 % intervals, and the truth."""
+"""What would another policy have earned? Estimates from 2,000 decisions with 95 % intervals, and true values."""
 
 import matplotlib.pyplot as plt
 import numpy as np

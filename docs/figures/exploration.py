@@ -1,4 +1,4 @@
-"""How much should an agent explore? Mistakes against the rate of exploration, the mean of ten runs."""
+"""How much should an agent explore? Mistake rate against the exploration rate, mean of ten runs."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Which agent learns fastest? Mistakes so far on scikit-learn's digits, the mean of five runs with their range."""
+"""Which agent learns fastest? Mistake rate so far on scikit-learn's digits, mean and range of five runs."""
 
 import matplotlib.pyplot as plt
 import numpy as np

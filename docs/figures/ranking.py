@@ -1,4 +1,4 @@
-"""Which agent suits my table? Mistakes on scikit-learn's wine data, with 95 % intervals over ten orders of its rows."""
+"""Which agent suits my table? Mistake rates on scikit-learn's wine data, with 95 % intervals over ten orders of the rows."""
 
 import matplotlib.pyplot as plt
 from sklearn.datasets import load_wine

@@ -1,4 +1,4 @@
-"""How much does a forecaster lose by learning online? Its log loss beyond that of the best model in hindsight."""
+"""How much does a forecaster lose by learning online? Its log loss minus that of the best model in hindsight."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -1,4 +1,4 @@
-"""Does the theorem hold? Its guarantee, the loss of the best model in hindsight plus a bound, and measured mistakes."""
+"""Does the theorem hold? Measured mistakes and the theorem's guarantee, which is the comparator's loss plus a bound."""
 
 import matplotlib.pyplot as plt
 import numpy as np

@@ -54,8 +54,8 @@ def pages() -> dict[str, str]:
     listed = "\n".join(f"{kind.replace('_', '-')}/index" for kind in built_in())
     made["algorithms/index.md"] = f"""# Algorithms
 
-A page each, made from the docstring that `banditlab describe ID` prints: rule, guarantee, cost, settings, sources, and what was
-measured of it.
+Each algorithm has a page with its update rule, guarantee, cost, settings, sources and measurements. `banditlab describe ID`
+prints the same text without the measurements.
 
 ```{{toctree}}
 :maxdepth: 2

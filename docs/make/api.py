@@ -1,4 +1,4 @@
-"""The API pages: a page for each package's door, an entry for each public name; autodoc writes what they say."""
+"""The API pages: a page for each public module and an entry for each public name; autodoc writes the entries."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from docs.make.docstrings import escaped
 
 DOORS = {
-    "banditlab": "The front door",
+    "banditlab": "Top-level names",
     "banditlab.agents": "Agents",
     "banditlab.forecasters": "Forecasters",
     "banditlab.boosting": "Boosting",
@@ -18,8 +18,8 @@ DOORS = {
     "banditlab.comparators": "Comparators",
     "banditlab.bounds": "Bounds",
     "banditlab.checks": "Checks",
-    "banditlab.players": "Contracts of players",
-    "banditlab.kernels": "What a lab's kernels are made of",
+    "banditlab.players": "Interfaces of players",
+    "banditlab.kernels": "Building blocks for the kernels of a lab",
     "banditlab.engine": "The engine",
     "banditlab.analysis": "Reading results",
     "banditlab.results": "The results folder",
@@ -33,7 +33,7 @@ DOORS = {
     "banditlab.validation": "Validation of settings",
     "banditlab.errors": "Errors",
 }
-"""Every door and every module that a user imports from, with its page's title, in the order of the table of contents."""
+"""Every module that a user imports from, with the title of its page, in the order of the table of contents."""
 
 
 def pages() -> dict[str, str]:
@@ -42,8 +42,8 @@ def pages() -> dict[str, str]:
     names = "\n".join(DOORS)
     made["api/index.md"] = f"""# API reference
 
-Every public class and function, by the package it is imported from, from the docstrings. Shapes are in parentheses.
-Losses are in nats and times in seconds where nothing else is said.
+The reference lists every public class and function under the module from which it is imported. Shapes are in parentheses.
+Unless stated otherwise, losses are in nats and times in seconds.
 
 ```{{toctree}}
 :maxdepth: 1
@@ -56,7 +56,7 @@ Losses are in nats and times in seconds where nothing else is said.
 
 @cache
 def homes() -> dict[int, str]:
-    """Return, for each public class and function by its identity, the first door that has it: it is described there."""
+    """Return, for each public class and function by its identity, the first module that exports it and describes it."""
     found: dict[int, str] = {}
     for door in DOORS:
         module = importlib.import_module(door)

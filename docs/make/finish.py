@@ -1,4 +1,4 @@
-"""What the theme leaves out of a page and a reader without a mouse or without sight needs: names of regions, levels, focus."""
+"""Fix built pages for readers without a mouse or without sight: names of regions, heading levels, focus."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ MENDED = {
     "<pre>": '<pre tabindex="0">',
     '<div class="table-wrapper': '<div tabindex="0" class="table-wrapper',
 }
-"""What stands in a page, and what it becomes; a page that was mended has none of the first."""
+"""Strings in a built page and their replacements; a fixed page contains none of the strings."""
 
 
 def finish(folder: Path) -> None:
-    """Mend every page of a built site; doing it again changes nothing."""
+    """Fix every page of a built site; a second call changes nothing."""
     for page in sorted(folder.rglob("*.html")):
         text = page.read_text(encoding="utf-8")
         mended = text

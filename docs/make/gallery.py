@@ -30,7 +30,7 @@ def pages() -> dict[str, str]:
     figures = "\n\n".join(_figure(script) for script in ORDER)
     made["gallery/index.md"] = f"""# Gallery
 
-Each figure is drawn by the script below it, as it stands. `python -m docs.make.figures` draws all of them.
+The script below each figure draws it without changes. `python -m docs.make.figures` draws all figures.
 
 {figures}
 """
@@ -38,8 +38,8 @@ Each figure is drawn by the script below it, as it stands. `python -m docs.make.
     names = "\n".join(_name(file) for file in notebooks())
     made["gallery/studies.md"] = f"""# Studies
 
-The notebooks of `analysis/` with the tables and pictures of their last run. Each is a script (jupytext, percent
-format) that can be run again. [Results](../results/index.md) has the answers in words.
+These pages show the notebooks of `analysis/` with the tables and figures of their last run. Each notebook is a Python script
+(jupytext's percent format). The [results](../results/index.md) pages explain the outcomes.
 
 {cards}
 
@@ -65,7 +65,7 @@ def _card(file: Path) -> str:
     title, pictures = f"[{_title(file)}]({_name(file)}.md)", _pictures(file)
     if not pictures:
         return f"## {title}"
-    return f"## {title}\n\n![A picture of it](../images/{pictures[0].name}){{width=320px}}"
+    return f"## {title}\n\n![A figure of this study](../images/{pictures[0].name}){{width=320px}}"
 
 
 def _pictures(file: Path) -> list[Path]:
@@ -79,7 +79,7 @@ def page(file: Path) -> str:
     parts = [f"# {_title(file)}", *(_demoted(cell) for cell in cells)]
     parts.append(f"Source: [`analysis/{file.name}`](../../analysis/{file.name}).")
     if (ROOT / "docs" / "results" / f"{name}.md").is_file():
-        parts.append(f"What came out, in words: [{name}](../results/{name}.md).")
+        parts.append(f"Results: [{name}](../results/{name}.md).")
     pictures = _pictures(file)
     if pictures:
         parts.append("## Pictures")

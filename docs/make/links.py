@@ -1,4 +1,4 @@
-"""Links of built pages: every local one must lead to a file (and a place in it) that is there, none may load from outside."""
+"""Check built pages: local links must lead to an existing file and anchor, and no page may load from other sites."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 LOADS = {("script", "src"), ("img", "src"), ("iframe", "src"), ("source", "src"), ("object", "data")}
-"""What a browser fetches by itself; `link` elements too, but for rel = canonical and the like."""
+"""Elements whose target a browser loads by itself; so are `link` elements, except those with rel = canonical and the like."""
 FETCHED = {"stylesheet", "preload", "icon", "shortcut icon", "manifest", "preconnect", "dns-prefetch"}
 
 
@@ -37,9 +37,9 @@ def pages_of(folder: Path) -> dict[Path, Page]:
 
 
 def dead_links(folder: Path) -> list[str]:
-    """Return a line for each local link or file that is not there, and for each that is loaded from outside.
+    """Return a line for each local link or file that does not exist, and for each that is loaded from another site.
 
-    The place within a page that a link names (#fragment) has to be there, too.
+    The anchor in a page that a link names (#fragment) must exist, too.
     """
     pages = pages_of(folder)
     found = []

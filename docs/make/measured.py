@@ -1,4 +1,4 @@
-"""What the studies measured of an algorithm: its rows of the tables in docs/results, and a study's picture."""
+"""The measurements on an algorithm's page: its rows of the tables in docs/results, and the figure of a study."""
 
 from __future__ import annotations
 
@@ -29,18 +29,20 @@ class Table(NamedTuple):
 
 
 PLANTED = {"K": "3", "B": "1"}
-PROMISE = "Mistakes at the theorem's settings on a planted logistic model (K = 3, d = 10, B = 1); the promise is loss + bound."
-RATES = "Mistake rate in % at the defaults, first pass, with 95 % intervals."
-LAST_FIFTH = "Share of correct predictions on the last fifth of each stream."
-MEANS = "Mistake rate in % at the defaults, means of four streams."
-SPEED = "Nanoseconds per round on one core, and the share of mistakes."
-REGRET = "Regret in nats on hard multiclass streams (K = 2, T = 4,000), the worse of both signs."
+PROMISE = (
+    "The table shows mistakes, and the loss and bound of the theorem, at the theorem's settings on a planted logistic model "
+    "(K = 3, d = 10, B = 1)."
+)
+RATES = "The table shows the mistake rate of the first pass in % at the defaults, with 95 % intervals."
+LAST_FIFTH = "The table shows the share of correct predictions on the last fifth of each stream."
+MEANS = "The table shows the mistake rate in % at the defaults, averaged over four streams."
+SPEED = "The table shows nanoseconds per round on one core, and the share of mistakes."
+REGRET = "The table shows the regret in nats on hard multiclass streams (K = 2, T = 4,000), for the worse of two signs."
 TASTED = (
-    "Expected mistakes beyond those of the best action on a planted logistic model (K = 2), and the share accepted."
+    "The table shows the expected mistakes minus those of the best action on a planted logistic model (K = 2), and the share "
+    "of accepted items."
 )
-ASKED = (
-    "Mistakes in 20,000 rounds against the share of rounds whose label is queried, on a planted logistic model (K = 3)."
-)
+ASKED = "The table shows mistakes in 20,000 rounds for several query rates, on a planted logistic model (K = 3)."
 HARD = {"data": "HardMulticlass", "K": "2"}
 TABLES = (
     Table("theory-mistakes", "agent", "T, mistakes, loss, bound", PLANTED, PROMISE, "theory"),
@@ -83,13 +85,17 @@ PICTURES = {
     "hoeffding-tree": ("boosting-learners.png", "Errors against the number of trees.", "results/boosting-tables.md"),
     "simulated": (
         "boosting-edges.png",
-        "Mistakes of boosters over simulated learners of a known edge.",
+        "Mistakes of boosters over simulated learners with a known edge.",
         "results/boosting-edges.md",
     ),
     "aioli": FIGURE_2,
     "ftrl": FIGURE_2,
     "b-grid": FIGURE_2,
-    "aggregating": ("papers-001-figure-1.png", "Log-odds the forecasters give near 0.", "results/papers-001.md"),
+    "aggregating": (
+        "papers-001-figure-1.png",
+        "Log-odds that the forecasters predict near 0.",
+        "results/papers-001.md",
+    ),
     "decoded-descent": ("decoding.png", "Mistakes per round with and without half-log.", "results/decoding.md"),
 }
 """Figures of a study that are of one algorithm in particular: file, caption, the page that says more."""
@@ -103,7 +109,7 @@ def rows(name: str) -> list[dict[str, str]]:
 
 
 def figures(kind: str, id_: str) -> str:
-    """Return what is on record of one algorithm.
+    """Return the measurements of one algorithm.
 
     Raises
     ------
@@ -117,7 +123,7 @@ def figures(kind: str, id_: str) -> str:
     if found:
         return "\n\n".join(found)
     if kind in ("agents", "forecasters"):
-        return f"No study on record plays {id_}: `python -m benchmarks --only {id_} --keep` measures its speed."
+        return f"No study includes {id_}. `python -m benchmarks --only {id_} --keep` measures its speed."
     raise ValueError(
         f"{kind} {id_}: no figure of it is on record; a small study goes into benchmarks/commands/figures.py"
     )

@@ -1,4 +1,4 @@
-"""`python -m docs.make.public`: write docs/public-api.txt, a line per public name; tests/docs/test_public.py holds it.
+"""`python -m docs.make.public`: write docs/public-api.txt, a line per public name; tests/docs/test_public.py checks it.
 
 A line begins with its kind. Names and signatures are those of the doors of `docs.make.api`; the rest are interfaces that
 Python does not see: spec keys, columns, files, formats, the command line, HTTP, environment variables.

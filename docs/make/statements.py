@@ -1,4 +1,4 @@
-"""List what the papers number: theorems, lemmas, definitions, remarks, assumptions, algorithms, tables and figures.
+"""List the numbered items of the papers: theorems, lemmas, definitions, remarks, assumptions, algorithms, tables and figures.
 
     python -m docs.make.statements FOLDER
 

@@ -79,7 +79,7 @@ def test_costs_are_paired_by_table_and_of_the_second_half_where_labels_change(tm
     assert means.kinds == ["delay", "change"]
     assert means.cost("delay", "100", "a") == (3.0, pytest.approx(1.0))
     assert means.cost("change", "rotate", "a") == (20.0, pytest.approx(0.0))
-    assert means.settings("change") == ["as they were", "rotate"]
+    assert means.settings("change") == ["unchanged", "rotate"]
     assert means.best("delay", "0") == ("a", 15.0)
     assert means.best("delay", "100") == ("b", 15.0)
     assert means.range("delay", "100") == (-20.0, 3.0)

@@ -38,15 +38,7 @@ from banditlab.agents.stacked.stack import (
     write_rivals,
     write_scores,
 )
-from banditlab.agents.stacked.views import (
-    Scale,
-    empty_scale,
-    frequencies,
-    measure,
-    reads_ranks,
-    size_of_views,
-    write_views,
-)
+from banditlab.agents.stacked.views import Scale, empty_scale, frequencies, measure, size_of_views, write_views
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.class_inverses import Inverses
@@ -361,41 +353,26 @@ def rebuild(state, changed):
 class StackCB(KernelAgent):
     r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
 
-    Problem: bandit multiclass. Every expert e has a model of each class; the stack predicts the probability that each
-    class would be correct.
+    Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each class
+    would be correct.
 
-    Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two
-    experts, with :math:`\lambda` and :math:`100 \lambda`, use standardised columns; two use columns scaled by their
-    range; `blocks` experts use random Fourier features. One more is a ridge regression of the bit
-    (`stacked.linear_experts`).
-
-    The prior mean of a model without rounds is the recent share of hits, between 1/4 and 1/2. The logit :math:`\zeta_k`
-    is a weighted mean of two logits. One is :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, with :math:`\theta` a mixture of
-    two online logistic regressions (`stacked.stack`). The other is that of a softmax over the classes
-    (`stacked.softmax_stack`). With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`,
-    for :math:`k \ne \text{best}`,
+    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns, columns
+    scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is AIOLI per
+    class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). Three stacks combine
+    the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta` and
+    :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
     and the best class has the remaining probability. :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, where
-    :math:`n - 1` is the number of updates so far. Then the played class's models and the stack are updated with the
-    bit.
-
-    Two classes: exactly one class is right, so a bit reveals the label whichever class was played. With
-    `complement` one model serves both, :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Only the lower bound
-    :math:`1 / (2 (n + 100))` explores.
+    :math:`n - 1` is the number of updates so far. Then the played class's models and the stacks are updated with the bit.
+    With `complement` one model serves two classes, :math:`\zeta_1 = -\zeta_0`, and is updated in every round.
 
     Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
-    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations:
-    docs/theory/stackcb.md.
-
-    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). When it passes
-    14, the models, which have been updated with the rounds since it was 0, predict the last 256 of these rounds again.
-    If the CUSUM of these predictions passes 10, the models are reset and replay the rounds since the first CUSUM was 0,
-    at most 2,000, and n counts from there. Contexts of a new kind are predicted badly only until the models are updated
-    with them, and do not count as a change.
+    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). With `changes` the models
+    are reset when hits contradict their predicted probabilities (`stacked.change`), and replay the rounds since then.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
@@ -481,13 +458,16 @@ class StackCB(KernelAgent):
         read = 2 * E + 1 if M == K else E
         m, q, z = (zeros(width(E * M)) for _ in range(3))
         lambdas = [LAMBDA, WEAKER * LAMBDA] * 2 + [RIDGE] * whole + [LAMBDA] * self.blocks
+        # Another generator, seeded from the state of the agent's, which does not advance.
+        side = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63, size=4))
+        W, by_rank = frequencies(side, d, self.blocks, F)
         self.payload_size = 1 + read + size
         self.state = State(
             linear=bank(LINEAR + whole, M, d + 1, whole),
             fourier=bank(self.blocks, M, F, True),
             start=np.repeat(1.0 / np.array(lambdas)[:, None], M, axis=1),
-            W=frequencies(_side_stream(self.rng), d, self.blocks, F),
-            by_rank=reads_ranks(self.blocks),
+            W=W,
+            by_rank=by_rank,
             scale=empty_scale(d, MEMORY, self.blocks, F),
             stack=stack(E, K),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
@@ -530,11 +510,6 @@ class StackCB(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return the number of detected changes, and the number of updates since the last one."""
         return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
-
-
-def _side_stream(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator seeded from the state of another generator, which does not advance."""
-    return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 
 def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:

@@ -75,6 +75,16 @@ def dense(P: Floats, d: int) -> Floats:
 
 
 @njit
+def set_identity(P, scale, d):
+    r"""Store :math:`\text{scale} I` of size d in P (S,)."""
+    P[:] = 0.0
+    pad = -d % WIDTH
+    for j in range(pad, pad + d):
+        block_row = j // WIDTH
+        P[BLOCK * block_row * (block_row + 1) // 2 + WIDTH * j + j % WIDTH] = 0.5 * scale
+
+
+@njit
 def unpack(P, A):
     """Write the matrix stored in P (S,) into A (d, d)."""
     d = A.shape[0]

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 
 from banditlab import Problem, make_agent
 from banditlab.agents.stacked import views
-from banditlab.agents.stacked.linear_experts import reset_linear
-from banditlab.agents.stacked.stack import reset
+from banditlab.agents.stacked.stackcb import forget
 from banditlab.players.actor import Trace
 from benchmarks.commands.stack import environment
 from benchmarks.measure.made_streams import KINDS, scaled
@@ -47,7 +46,7 @@ def one_prior(prior: float) -> Callable[[Any], None]:
 
     def change(agent: Any) -> None:
         agent.state.stack.priors[:] = prior
-        reset(agent.state.stack, 4)
+        forget(agent.state, True)
 
     return change
 
@@ -56,16 +55,15 @@ def silent(*experts: int) -> Callable[[Any], None]:
     """Return a change that keeps the margins of these linear experts at 0."""
 
     def change(agent: Any) -> None:
-        agent.state.linear.start[list(experts)] = 1e-12  # so are lambda's inverses
-        reset_linear(agent.state.linear)
+        agent.state.start[list(experts)] = 1e-12  # so are lambda's inverses
+        forget(agent.state, True)
 
     return change
 
 
 def no_softmax(agent: Any) -> None:
     """Leave the third stack without any weight."""
-    if agent.state.softmax is not None:
-        agent.state.softmax.behind[0] = 1e9
+    agent.state.stack.behind[0] = 1e9
 
 
 def no_cold_start(agent: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from banditlab.agents.stacked.linear_experts import LINEAR
+from banditlab.agents.stacked.experts import LINEAR
 from banditlab.agents.stacked.stackcb import EPOCH, ROUNDS, StackCB, rebuild
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace

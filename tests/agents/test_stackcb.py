@@ -13,17 +13,19 @@ from scipy.special import expit, log_softmax, logsumexp, softmax
 from banditlab import make_agent
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.experts import CURVATURE, WEIGHT
-from banditlab.agents.stacked.linear_experts import LINEAR, RIDGE, WEAKER
-from banditlab.agents.stacked.softmax_stack import (
+from banditlab.agents.stacked.experts import CURVATURE, LINEAR, RIDGE, WEAKER, WEIGHT
+from banditlab.agents.stacked.stack import (
     HANDICAP,
+    LEAST,
+    PRIORS,
+    RATE,
     compete,
     logit,
-    rivals,
-    softmax_stack,
+    reset_stack,
+    stack,
+    write_rivals,
     write_scores,
 )
-from banditlab.agents.stacked.stack import LEAST, PRIORS, RATE, stack
 from banditlab.agents.stacked.stackcb import (
     ALARM,
     CHANGES,
@@ -38,6 +40,7 @@ from banditlab.agents.stacked.stackcb import (
     ROUNDS,
     SINCE,
     StackCB,
+    forget,
 )
 from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, SPARSE, write_views
 from banditlab.errors import UsageError
@@ -297,7 +300,7 @@ def test_equals_full_matrices(stream, K, d, chosen):
     assert agent.state.counts[EPOCH] == sum(n <= 36 for n in slow.due()) >= 5
     np.testing.assert_allclose(agent.state.stack.theta, slow.theta, atol=1e-2)
     if slow.competes:
-        np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
+        np.testing.assert_allclose(agent.state.stack.third, slow.third[0], atol=1e-2)
 
 
 def test_equals_full_matrices_where_the_third_stack_leads(stream):
@@ -305,7 +308,7 @@ def test_equals_full_matrices_where_the_third_stack_leads(stream):
     agent = make(3, 4, blocks=2, features=32)
     slow = Slow(agent)
     for x, label in zip(X, y, strict=True):
-        agent.state.softmax.behind[0] = slow.behind = -40.0
+        agent.state.stack.behind[0] = slow.behind = -40.0
         decision = agent.act(x)
         # sorted: where two classes tie, rounding decides which of them is the best
         found, expected = np.sort(decision.probabilities), np.sort(slow.probabilities(x))
@@ -313,7 +316,7 @@ def test_equals_full_matrices_where_the_third_stack_leads(stream):
         correct = bool(decision.action == label)
         slow.learn(x, decision.action, correct)
         agent.learn(x, decision, correct)
-    np.testing.assert_allclose(agent.state.softmax.theta, slow.third[0], atol=1e-2)
+    np.testing.assert_allclose(agent.state.stack.third, slow.third[0], atol=1e-2)
     assert abs(slow.third[0] - 1 / 6).max() > 0.1
 
 
@@ -342,11 +345,11 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
     state = agent.state
     for ones in (state.scale.per_sd, state.scale.per_range):
         ones[:] = 1.0
-    state.linear.start[:] = 0.5 / 0.003
-    state.linear.P[:, :, state.linear.places] = 0.5 / 0.003
+    state.start[:] = 1.0 / 0.003
+    forget(state, True)
     state.stack.S[:] = 0.0
     state.counts[ROUNDS] = 1024  # no new scale from here on
-    state.softmax.behind[0] = 1e9
+    state.stack.behind[0] = 1e9
     for x, label in zip(X, y, strict=True):
         state.hits[0] = 1.0  # virtual labels in equal shares
         theirs = other.act(x)
@@ -538,16 +541,17 @@ def test_rewards_need_no_complement():
 
 
 def competing(n_experts=2, n_classes=3):
-    """The two stacks and a third beside them."""
-    two = stack(n_experts)
-    return two, softmax_stack(n_experts, n_classes, two)
+    """Stacks before any update."""
+    made = stack(n_experts, n_classes)
+    reset_stack(made, -1, True)
+    return made
 
 
-def read_of(softmax, z, a):
+def read_of(stack, z, a):
     """Margins z (K, N) as an agent lays them out, and what is to learn of class a, as it hands it on."""
     flat, out = np.ascontiguousarray(z.T).ravel(), np.zeros(z.shape[1] + 1)
-    write_scores(softmax, flat, len(z))
-    rivals(softmax, flat, a, len(z), out)
+    write_scores(stack, flat)
+    write_rivals(stack, flat, a, out)
     return flat, np.concatenate([z[a], out])
 
 
@@ -555,22 +559,22 @@ def read_of(softmax, z, a):
 @pytest.mark.parametrize("K", [2, 3, 9, 17])
 def test_classes_compete_as_a_softmax_says(K):
     """zeta is the logit of softmax(s), and f its gradient in theta, by differences; all classes, ties, and far ones."""
-    rng, (two, third) = np.random.default_rng(K), competing(4, K)
+    rng, stacks = np.random.default_rng(K), competing(4, K)
     for size in (0.0, 1.0, 30.0):
         z = size * rng.standard_normal((K, 4))
-        third.theta[:], third.behind[0] = rng.standard_normal(4), -1e9
+        stacks.third[:], stacks.behind[0] = rng.standard_normal(4), -1e9
         zeta = rng.standard_normal(K)
-        flat, _ = read_of(third, z, 0)
-        compete(third, two, flat, K, zeta)
-        log_p = log_softmax(z @ third.theta)
+        flat, _ = read_of(stacks, z, 0)
+        compete(stacks, flat, zeta)
+        log_p = log_softmax(z @ stacks.third)
         rest = np.array([logsumexp(np.delete(log_p, k)) for k in range(K)])
         np.testing.assert_allclose(zeta, log_p - rest, rtol=1e-12, atol=1e-12)
         for a in range(K):
-            _, read = read_of(third, z, a)
-            assert logit(third, two, read, 4) == pytest.approx(zeta[a], rel=1e-12, abs=1e-12)
+            _, read = read_of(stacks, z, a)
+            assert logit(stacks, read) == pytest.approx(zeta[a], rel=1e-12, abs=1e-12)
             steps = 1e-6 * np.eye(4)
-            ways = [[logit_of(z @ (third.theta + sign * h), a) for sign in (1, -1)] for h in steps]
-            np.testing.assert_allclose(third.f, np.subtract(*np.transpose(ways)) / 2e-6, rtol=1e-5, atol=1e-5 * size)
+            ways = [[logit_of(z @ (stacks.third + sign * h), a) for sign in (1, -1)] for h in steps]
+            np.testing.assert_allclose(stacks.f, np.subtract(*np.transpose(ways)) / 2e-6, rtol=1e-5, atol=1e-5 * size)
 
 
 def logit_of(s, a):
@@ -579,13 +583,13 @@ def logit_of(s, a):
 
 @pytest.mark.slow
 def test_late_feedback_reads_the_logit_along_its_gradient():
-    rng, (two, third) = np.random.default_rng(2), competing()
+    rng, stacks = np.random.default_rng(2), competing()
     z = rng.standard_normal((3, 2))
-    _, read = read_of(third, z, 1)
-    then, theta = logit(third, two, read, 2), third.theta.copy()
-    third.behind[0], third.theta[:] = -1e9, theta + [0.3, -0.2]
+    _, read = read_of(stacks, z, 1)
+    then, theta = logit(stacks, read), stacks.third.copy()
+    stacks.behind[0], stacks.third[:] = -1e9, theta + [0.3, -0.2]
     own = logit_of(z @ theta, 1)
-    assert logit(third, two, read, 2) == pytest.approx(own + third.f @ [0.3, -0.2], rel=1e-12)
+    assert logit(stacks, read) == pytest.approx(own + stacks.f @ [0.3, -0.2], rel=1e-12)
     assert then != own  # it began behind
 
 

@@ -40,5 +40,5 @@ def test_every_part_is_switched_off_and_the_blocks_are_restored(part: str) -> No
 def test_a_silent_expert_has_no_margin() -> None:
     agent = make_agent("stackcb", Problem(2, 3, 1.0), seed=0)
     ablation.silent(1)(agent)
-    assert agent.state.linear.P[1].max() == pytest.approx(1e-12)
+    assert agent.state.linear.P[1].max() == pytest.approx(0.5e-12)
     assert agent.state.linear.P[0].max() > 1.0

@@ -1,128 +1,109 @@
-"""AIOLI models of N experts that are updated together, one model per expert and class; all inputs have the same length.
+r"""The experts of StackCB: AIOLI models and a ridge regression, each with a model per class. See docs/theory/stackcb.md.
 
-Expert e has the models of `class_models`: :math:`P_{ek} = A_{ek}^{-1}` and :math:`h_{ek} = P_{ek} b_{ek}`. An expert
-obtains :math:`q_k = x'P_{ek} x` in one of two ways: from its own matrices, or from another expert whose input is of the
-same kind (`shared_q`). Matrices are stored in float32, and all sums are computed in float64.
+Two AIOLI experts read each linear view, and one reads each Fourier block. The models of N experts whose views have the
+same size are the arrays of `class_inverses` or `diagonal_inverses` with a leading axis, P (N, M, S) and H (N, M, D).
+Packed matrices are stored in float32, and all sums are computed in float64.
+
+The ridge expert regresses the bit on standardised columns without a constant: with a constant it would mainly fit the
+frequency of hits. Its margin is 0 at :math:`x = 0`. It has whole matrices only.
 """
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
-from banditlab.agents.inverse_gap.class_models import sigmoid
-from banditlab.numerics.jit import inline, njit
-from banditlab.numerics.limits import Limits, constant
-from banditlab.numerics.packed_symmetric import (
-    Floats,
-    Point,
-    diagonal,
-    downdate,
-    forms,
-    inner,
-    pad,
-    point,
-    product,
-    rows_times,
-    set_point,
-    single_zeros,
-    size_of,
-    step_along,
-    width,
-    zeros,
-)
+from banditlab.agents.inverse_gap.class_models import update_terms
+from banditlab.numerics.class_inverses import Inverses
+from banditlab.numerics.contexts import by_type
+from banditlab.numerics.diagonal_inverses import DiagonalInverses, reset
+from banditlab.numerics.jit import borrow, inline, njit
+from banditlab.numerics.model_forms import read_one, update_one
+from banditlab.numerics.packed_symmetric import point, set_identity, single_zeros, size_of, width, zeros
+from banditlab.numerics.row_products import clear
 from banditlab.numerics.tanh_root import aioli_root
 
+LINEAR = 4
+"""AIOLI experts on the linear views: two on the standardised one, two on the one by range; and the ridge expert's number."""
+WEAKER = 100.0
+r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
+RIDGE = 1.0
+r""":math:`\lambda` of the ridge expert."""
 WEIGHT = 2.0
 r"""w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`."""
 CURVATURE = 0.25
 """c, how much an outcome adds to A."""
+SLOPE = 4.0
+"""The slope of the logit at 1/2."""
 
 
-class Bank(NamedTuple):
-    r"""The models: P (N, K, S), packed, in float32; H (N, K, D), the rows h, padded; start (N,), half of
-    :math:`1/\lambda`.
-
-    places (m,) has the positions of the diagonal in a packed matrix. Work arrays: `point`; v (D,), which is P x.
-    """
-
-    P: NDArray[np.float32]
-    H: Floats
-    start: Floats
-    places: NDArray[np.int64]
-    point: Point
-    v: Floats
-
-    def limits(self) -> Limits:
-        """Return the range of every integer; the size determines the places."""
-        return {"places": constant(self.places)}
+def bank(n_experts: int, n_models: int, m: int, whole: bool) -> Any:
+    """Return N experts with M models each, of views with m numbers; `reset_expert` must precede their use."""
+    D = width(m)
+    H, v = zeros(n_experts, n_models, D), zeros(D)
+    if whole:
+        P: Any = single_zeros(n_experts, n_models, size_of(D))
+        return Inverses(P, H, point(m), v, None, None)
+    return DiagonalInverses(zeros(n_experts, n_models, D), H, zeros(D), v)
 
 
-def bank(regularizations: NDArray[np.float64], n_classes: int, m: int) -> Bank:
-    r"""Return experts before any update, with views of m numbers and :math:`A_0 = \lambda_e I` for each class."""
-    N = len(regularizations)
-    made = Bank(
-        P=single_zeros(N, n_classes, size_of(width(m))),
-        H=zeros(N, n_classes, width(m)),
-        start=0.5 / np.asarray(regularizations, dtype=np.float64),
-        places=diagonal(m),
-        point=point(m),
-        v=zeros(width(m)),
-    )
-    made.P[:, :, made.places] = made.start[:, None, None]
-    return made
+@inline(arrays="views")
+def _expert(bank, e):
+    return Inverses(borrow(bank.P)[e], borrow(bank.H)[e], bank.point, bank.v, None, None)
 
 
-@njit
-def reset_bank(bank):
-    """Reset all models to :math:`A_0`."""
-    N, K, S = bank.P.shape
-    for e in range(N):
-        for k in range(K):
-            for s in range(S):
-                bank.P[e, k, s] = 0.0
-            for i in range(bank.places.shape[0]):
-                bank.P[e, k, bank.places[i]] = bank.start[e]
-            for j in range(bank.H.shape[2]):
-                bank.H[e, k, j] = 0.0
+@inline(arrays="views")
+def _diagonal_expert(bank, e):
+    return DiagonalInverses(borrow(bank.P)[e], borrow(bank.H)[e], bank.x, bank.v)
 
 
-@inline
-def read_expert(bank, e, view, m, q, share, shared_q):
-    """Write :math:`m_k = h_k'x` of expert e at its view x into m (K,), and :math:`q_k` into q (K,).
+def _reset(models, scales, m):
+    r"""Reset the models of one expert, whose views have m numbers, to :math:`A_k^{-1} = \text{scales}_k I`."""
+    clear(models.H)
+    for k in range(models.P.shape[0]):
+        set_identity(models.P[k], scales[k], m)
 
-    :math:`q_k` is :math:`x'P_k x`, or `shared_q` (K,) if `share`.
-    """
-    if share:
-        pad(view, bank.point.x)
-        for k in range(q.shape[0]):
-            q[k] = shared_q[k]
-    else:
-        set_point(bank.point, view)
-        forms(bank.P[e], bank.point, q)
-    rows_times(bank.H[e], bank.point.x, m)
+
+def _reset_diagonals(models, scales, m):
+    reset(models, scales)
+
+
+expert = by_type("bank", {Inverses: _expert, DiagonalInverses: _diagonal_expert})
+reset_expert = by_type("models", {Inverses: _reset, DiagonalInverses: _reset_diagonals})
 
 
 @njit
-def update_expert(bank, e, view, k, y, z, fresh, shared_q, lifted):
-    r"""Update class k of expert e with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
+def update_expert(models, view, k, y, z, fresh, shared_q, lifted):
+    r"""Update class k of one expert with the outcome :math:`y = \pm 1` at its view; return its margin and its own q.
 
     The margin is z, or, if fresh, the root at :math:`m + \text{lifted}\, q`. The root uses `shared_q`, or the expert's
     own q if `shared_q` is negative.
     """
-    own, v = bank.point.x, bank.v
-    pad(view, own)
-    product(bank.P[e, k], own, v)
-    m, q = inner(own, bank.H[e, k]), max(0.0, inner(own, v))
+    m, q = read_one(models, view, k)
+    q = max(0.0, q)
     if fresh:
         shared_q = q if shared_q < 0.0 else shared_q
         z = aioli_root(m + lifted * shared_q, shared_q, WEIGHT)
-    # As `class_models.update_model`: b += (c s(z) s(-z) z - g/2) x, A += c s(z) s(-z) x x'
-    curvature = CURVATURE * sigmoid(z) * sigmoid(-z)
-    g = -y * sigmoid(-y * z)
-    down = 1.0 / (1.0 + curvature * q)
-    step_along(bank.H[e, k], (curvature * z - 0.5 * g - curvature * m) * down, v)
-    downdate(bank.P[e, k], v, curvature * down)
+    step, weight, down = update_terms(CURVATURE, z, y, m, q)
+    update_one(models, view, k, step, weight, down)
     return z, q
+
+
+@inline
+def ridge_margin(lifted_m, q, middle):
+    r"""Return z for lifted_m = :math:`m + w (\pi - 1/2) q`; middle is 1/2, or 0 if one model serves two classes."""
+    return SLOPE * (lifted_m - middle) / (1.0 + WEIGHT * q) if q > 0.0 else 0.0
+
+
+@njit
+def update_ridge(models, view, k, y, z, fresh, lifted, middle, penalty):
+    r"""Update class k of the ridge expert with the outcome :math:`y = \pm 1`; return its margin, z, or if fresh a new one.
+
+    The target of a hit is :math:`\text{middle} + 1/2`, that of a miss :math:`\text{middle} - 1/2 - \text{penalty}`.
+    """
+    m, q = read_one(models, view, k)
+    if fresh:
+        z = ridge_margin(m + lifted * q, q, middle)
+    down = 1.0 / (1.0 + q)
+    target = 0.5 * y + middle - (0.0 if y > 0.0 else penalty)
+    update_one(models, view, k, (target - m) * down, 1.0, down)
+    return z

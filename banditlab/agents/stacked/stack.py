@@ -1,39 +1,48 @@
-r"""Two online logistic regressions on the margins of N experts, shared by all classes, and a mixture of the two.
+r"""The stacks of StackCB: two online logistic regressions on the margins of N experts, and a softmax over the classes.
 
-:math:`\zeta_k = \theta'f_k` with :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`. Stack s starts at the mean of the experts
-(except a spare one, whose weight starts at 0), with the covariance :math:`\text{PRIORS}_s I`. Its update is the online
-Newton step for the log loss. After class a was played, let :math:`y = 1` if it was right,
-:math:`p = \mathrm{sigmoid}(\theta_s'f_a)`, :math:`v = S_s f_a` and :math:`c = p (1 - p)`. Then
-:math:`\theta_s \mathrel{+}= v (y - p) / (1 + c f_a'v)` and :math:`S_s \mathrel{-}= c v v' / (1 + c f_a'v)`.
+The equations are (4) and (5) of docs/theory/stackcb.md. Stack s of the first two has the weights :math:`\theta_s` of
+:math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`, shared by all classes. :math:`\theta` is the mean of both with the weights
+:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The tight stack stays
+near the experts' mean while there are too few rounds to estimate the weights.
 
-:math:`\theta` is the mean of the two stacks with weights :math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a
-stack's log loss so far (Vovk, Aggregating strategies, COLT 1990). The stack with the smaller prior stays near the
-experts' mean and has the larger weight while there are too few rounds to estimate the weights. A third stack,
-`softmax_stack`, models all classes jointly.
+In the third stack classes compete: with :math:`s_k = \theta'z_k` and :math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the
+gradient of the logit compares the played class's margins with a weighted mean of the others',
+
+.. math::
+
+    f_a = z_a - \sum_{k \ne a} w_k z_k, \qquad w_k = \exp(s_k) / \sum_{j \ne a} \exp(s_j). \tag{1}
+
+If feedback is late, the logit is :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. The third stack does not change when
+stored rounds are replayed: (1) needs the margins of all classes, and a replay computes those of the played class only.
 """
 
 from __future__ import annotations
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
+from banditlab.numerics.argmax import argmax
 from banditlab.numerics.jit import inline, njit
+from banditlab.numerics.simd_math import exponentials
 
 PRIORS = (3.0, 0.1)
-"""Prior variance of every weight, of the loose stack and of the tight one."""
+"""Prior variance of every weight, of the loose stack and of the tight one; the third has that of the loose stack."""
 RATE = 0.5
 LEAST = 1e-4
 """Smallest probability that counts in a log loss: no single round decides between the stacks."""
+HANDICAP = 10.0
+"""Nats that the third stack begins behind the better of the other two."""
 
 
 class Stack(NamedTuple):
     r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
 
-    priors and loss have the shape (2,); v is a work array.
+    priors and loss have the shape (2,). The third stack: third (N,), its weights; S_third (N, N); behind (1,), its log
+    loss minus that of the better of the other two, in nats. Work arrays: v (N + 1,); s, e (K,); f (N,).
     """
 
     theta: NDArray[np.float64]
@@ -41,42 +50,43 @@ class Stack(NamedTuple):
     S: NDArray[np.float64]
     priors: NDArray[np.float64]
     loss: NDArray[np.float64]
+    third: NDArray[np.float64]
+    S_third: NDArray[np.float64]
+    behind: NDArray[np.float64]
     v: NDArray[np.float64]
+    s: NDArray[np.float64]
+    e: NDArray[np.float64]
+    f: NDArray[np.float64]
 
 
-def stack(n_experts: int, spare: int = -1) -> Stack:
-    """Return the mean of the experts except number `spare` (-1 for none)."""
-    n = n_experts + 1
-    made = Stack(np.zeros(n), np.zeros((2, n)), np.zeros((2, n, n)), np.array(PRIORS), np.zeros(2), np.zeros(n))
-    reset(made, spare)
-    return made
+def stack(n_experts: int, n_classes: int) -> Stack:
+    """Return stacks that `reset_stack` makes ready."""
+    N, K, n = n_experts, n_classes, n_experts + 1
+    shapes: Any = (n, (2, n), (2, n, n), 2, 2, N, (N, N), 1, n, K, K, N)
+    return Stack(*(np.zeros(shape) for shape in shapes))._replace(priors=np.array(PRIORS))
 
 
 @njit
-def reset(stack, spare):
-    """Reset to the mean of the experts; the weight of number `spare` starts at 0 (-1 for none)."""
+def reset_stack(stack, spare, third):
+    """Reset to the mean of the experts; the weight of number `spare` starts at 0 (-1 for none).
+
+    third: whether to reset the third stack as well.
+    """
     n = stack.theta.shape[0]
     of_each = 1.0 / (n - 1 if spare < 0 else n - 2)
+    stack.loss[:] = 0.0
     for i in range(n):
         stack.theta[i] = 0.0 if i in (spare, n - 1) else of_each
         for s in range(2):
             stack.thetas[s, i] = stack.theta[i]
             for j in range(n):
                 stack.S[s, i, j] = stack.priors[s] if i == j else 0.0
-    stack.loss[:] = 0.0
-
-
-@njit
-def learn_stack(stack, z, y):
-    """Update with the outcome y (1 right, 0 wrong) of a class whose experts had the margins z (N,)."""
-    for s in range(2):
-        theta = stack.thetas[s]
-        stack.loss[s] += learn_one(theta, stack.S[s], z, margin(theta, z), y, stack.v)
-    # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
-    first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (stack.loss[0] - stack.loss[1]))
-    # theta, the mean of the two by their weights
-    for i in range(stack.theta.shape[0]):
-        stack.theta[i] = first * stack.thetas[0, i] + (1.0 - first) * stack.thetas[1, i]
+    if third:
+        stack.behind[0] = HANDICAP
+        for i in range(n - 1):
+            stack.third[i] = stack.theta[i]
+            for j in range(n - 1):
+                stack.S_third[i, j] = PRIORS[0] if i == j else 0.0
 
 
 @inline
@@ -90,13 +100,111 @@ def margin(theta, z):
 
 
 @inline
-def least_loss(stack):
-    """Return the log loss of the better of the two."""
-    return min(stack.loss[0], stack.loss[1])
+def share(stack):
+    r"""Return the weight of the third stack: :math:`\exp(-\text{RATE}\, \text{loss})` over the sum for all three."""
+    # The other two, relative to the better one.
+    others = math.log1p(math.exp(-RATE * abs(stack.loss[0] - stack.loss[1])))
+    return sigmoid(-RATE * stack.behind[0] - others)
 
 
 @njit
-def learn_one(theta, S, z, zeta, y, v):
+def write_scores(stack, z):
+    r"""Write :math:`s_k = \theta'z_k` of all classes into the third stack; z has the margins, K per expert."""
+    K = stack.s.shape[0]
+    for k in range(K):
+        stack.s[k] = 0.0
+        for i in range(stack.third.shape[0]):
+            stack.s[k] += stack.third[i] * z[i * K + k]
+
+
+@njit
+def compete(stack, z, zeta):
+    r"""Replace :math:`\zeta` (K,) of the first two stacks by the weighted mean over all three; z as in `write_scores`."""
+    write_scores(stack, z)
+    s, K, weight = stack.s, zeta.shape[0], share(stack)
+    best = argmax(s, K)
+    total = exponentials(s, 1.0, s[best], K, stack.e)
+    for k in range(K):
+        rest = log_rest(s, best) if k == best else s[best] + math.log(total - stack.e[k])
+        zeta[k] += weight * (s[k] - rest - zeta[k])
+
+
+@njit
+def log_rest(s, a):
+    r"""Return :math:`\ln \sum_{k \ne a} \exp(s_k)`."""
+    largest, total = -math.inf, 0.0
+    for k in range(s.shape[0]):
+        if k != a:
+            largest = max(largest, s[k])
+    for k in range(s.shape[0]):
+        if k != a:
+            total += math.exp(s[k] - largest)
+    return largest + math.log(total)
+
+
+@njit
+def write_rivals(stack, z, a, out):
+    r"""Write the features of class a into out (N + 1,): :math:`\sum_{k \ne a} w_k z_k`, then
+    :math:`\zeta_a - \theta'f_a`.
+
+    The scores are those of the last context.
+    """
+    s, e, K, N = stack.s, stack.e, stack.s.shape[0], stack.third.shape[0]
+    rest = log_rest(s, a)
+    for k in range(K):
+        e[k] = math.exp(s[k] - rest) if k != a else 0.0
+    out[N] = -rest  # zeta_a - theta'f_a = theta'(sum w_k z_k) - rest
+    for i in range(N):
+        out[i] = 0.0
+        for k in range(K):  # (1)
+            out[i] += e[k] * z[i * K + k]
+        out[N] += stack.third[i] * out[i]
+
+
+@njit
+def logit(stack, read):
+    """Return the logit of the three stacks for the played class.
+
+    read has its margins (N,), or (2 N + 1,) with the result of `write_rivals` appended.
+    """
+    N = stack.third.shape[0]
+    zeta = margin(stack.theta, read[:N])
+    if read.shape[0] == N:
+        return zeta
+    return zeta + share(stack) * (third_logit(stack, read) - zeta)  # the mean by weights
+
+
+@njit
+def third_logit(stack, read):
+    r"""Write :math:`f_a` into the third stack's f, and return its logit at the present :math:`\theta`."""
+    N = stack.third.shape[0]
+    zeta = read[2 * N]
+    for i in range(N):
+        stack.f[i] = read[i] - read[N + i]
+        zeta += stack.third[i] * stack.f[i]
+    return zeta
+
+
+@njit
+def update_stack(stack, read, y):
+    """Update with the outcome y (1 right, 0 wrong) of the class of which `logit` reads `read`."""
+    N, loss = stack.third.shape[0], stack.loss
+    z, least = read[:N], min(loss[0], loss[1])
+    for s in range(2):
+        theta = stack.thetas[s]
+        loss[s] += newton_step(theta, stack.S[s], z, margin(theta, z), y, stack.v)
+    # 1 / (1 + exp(RATE (loss_0 - loss_1))), without overflow
+    first = 0.5 - 0.5 * math.tanh(0.5 * RATE * (loss[0] - loss[1]))
+    # theta, the mean of the two by their weights
+    for i in range(N + 1):
+        stack.theta[i] = first * stack.thetas[0, i] + (1.0 - first) * stack.thetas[1, i]
+    if read.shape[0] > N:
+        own = newton_step(stack.third, stack.S_third, stack.f, third_logit(stack, read), y, stack.v)
+        stack.behind[0] += own - (min(loss[0], loss[1]) - least)  # its loss less that of the better of the two
+
+
+@njit
+def newton_step(theta, S, z, zeta, y, v):
     r"""Update one stack whose logit was :math:`\zeta`; return its log loss in nats.
 
     :math:`\theta` has the shape (N + 1,) for :math:`f = (z, 1)`, or (N,) for :math:`f = z`. v is a work array.

@@ -14,43 +14,40 @@ from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
 from banditlab.agents.second_order import LARGEST_WHOLE
 from banditlab.agents.stacked.change import cusum
-from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, is_due, target_of_a_miss
-from banditlab.agents.stacked.experts import WEIGHT, Bank, bank, read_expert, reset_bank, update_expert
-from banditlab.agents.stacked.linear_experts import (
+from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, is_due, miss_penalty
+from banditlab.agents.stacked.experts import (
     LINEAR,
-    Diagonals,
-    linear_experts,
-    read_linear,
-    reset_linear,
+    RIDGE,
+    WEAKER,
+    WEIGHT,
+    bank,
+    expert,
+    reset_expert,
     ridge_margin,
-    update_linear,
+    update_expert,
+    update_ridge,
 )
-from banditlab.agents.stacked.softmax_stack import (
-    SoftmaxStack,
-    begin,
+from banditlab.agents.stacked.stack import (
+    Stack,
     compete,
-    learn_softmax,
     logit,
-    rivals,
-    softmax_stack,
+    margin,
+    reset_stack,
+    stack,
+    update_stack,
+    write_rivals,
     write_scores,
 )
-from banditlab.agents.stacked.stack import Stack, learn_stack, least_loss, margin, reset, stack
-from banditlab.agents.stacked.views import (
-    Scale,
-    empty_scale,
-    frequencies,
-    measure,
-    reads_ranks,
-    size_of_views,
-    write_views,
-)
+from banditlab.agents.stacked.views import Scale, empty_scale, frequencies, measure, size_of_views, write_views
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
+from banditlab.numerics.class_inverses import Inverses
+from banditlab.numerics.diagonal_inverses import DiagonalInverses
 from banditlab.numerics.draws import draw
 from banditlab.numerics.jit import borrow, inline, njit, read_only
 from banditlab.numerics.limits import Limits
-from banditlab.numerics.packed_symmetric import width, zeros
+from banditlab.numerics.model_forms import read
+from banditlab.numerics.packed_symmetric import pad, rows_times, width, zeros
 from banditlab.numerics.tanh_root import aioli_roots
 from banditlab.players.agent import KernelAgent
 from banditlab.problem import Problem
@@ -102,18 +99,19 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The state: `linear` and `fourier`, the experts, with M models each; W, the Fourier frequencies; and the arrays
-    below.
+    r"""The state: `linear` and `fourier`, the experts, with M models each; start (E, M), :math:`1/\lambda` of each model;
+    W, the Fourier frequencies; and the arrays below.
 
     `by_rank` (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
     model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
     the memory, the rounds since G was 0, the rebuilds, and the changes. G (1,) is the detector's statistic. settings
     (2,) has :math:`g_n / n^{1/4}` and the G at which a change is detected. hits (1,) is the recent share of hits.
-    softmax is the third stack, or None. cold (1,) says whether `stacked.cold_start` applies.
+    cold (1,) says whether `stacked.cold_start` applies.
     """
 
-    linear: Bank | Diagonals
-    fourier: Bank
+    linear: Inverses | DiagonalInverses
+    fourier: Inverses
+    start: NDArray[np.float64]
     W: NDArray[np.float64]
     by_rank: NDArray[np.bool_]
     scale: Scale
@@ -124,7 +122,6 @@ class State(NamedTuple):
     G: NDArray[np.float64]
     settings: NDArray[np.float64]
     hits: NDArray[np.float64]
-    softmax: SoftmaxStack | None
     cold: NDArray[np.bool_]
 
     def limits(self) -> Limits:
@@ -137,92 +134,86 @@ ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
 SHARPNESS, THRESHOLD = range(2)
 
 
+@inline
+def n_linear(state):
+    """Return the number of linear experts: four, and the ridge expert if there is one."""
+    return state.linear.P.shape[0]
+
+
 @inline(arrays="views")
-def view_of(views, b, n_blocks, size):
-    """Return the part of `views` that holds Fourier block b; the last `n_blocks` parts, of `size` numbers each, are
-    blocks.
-    """
-    start = views.shape[0] - (n_blocks - b) * size
-    return borrow(views)[start : start + size]
-
-
-@inline
-def experts_of(state):
-    """Return the number of experts."""
-    return state.stack.theta.shape[0] - 1
-
-
-@inline
-def linear_of(state):
-    """Return the number of linear experts."""
-    return experts_of(state) - state.fourier.P.shape[0]
+def view_of(state, views, e):
+    """Return the part of `views` that expert e reads."""
+    m, F, left = state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], state.start.shape[0] - e
+    if e < n_linear(state):
+        return borrow(views)[e // 2 * m : (e // 2 + 1) * m]
+    return borrow(views)[views.shape[0] - left * F : views.shape[0] - (left - 1) * F]
 
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    scratch, E, K = state.scratch, experts_of(state), p.shape[0]
-    M, read = state.fourier.P.shape[1], 1 + scratch.margins.shape[0]
-    views = payload[read:]
-    write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, views)
-    read_experts(state, views, x.shape[0] + 1, M)
-    margins_of(state)
+    scratch, (E, M), K, zeta = state.scratch, state.start.shape, p.shape[0], state.scratch.zeta
+    read = 1 + scratch.margins.shape[0]
+    read_experts(state, x, payload[read:])
     for k in range(M):  # zeta_k = theta'(z_1k, ..., z_Ek, 1)
-        scratch.zeta[k] = margin(state.stack.theta, scratch.z[k : E * M : M])
-    compete(state.softmax, state.stack, scratch.z, K, scratch.zeta)
+        zeta[k] = margin(state.stack.theta, scratch.z[k : E * M : M])
+    if M == K:
+        compete(state.stack, scratch.z, zeta)
     n = state.counts[ROUNDS] + 1.0
     if state.cold[0]:
-        add_bounds(scratch.m, scratch.q, lift(state), LINEAR, M, n, x.shape[0], scratch.zeta)
+        add_bounds(scratch.m, scratch.q, lift(state), LINEAR * M, M, n, x.shape[0], zeta)
     if M < K:
-        scratch.zeta[1] = -scratch.zeta[0]
-    inverse_gap(scratch.zeta, state.settings[SHARPNESS] * n**GROWTH, p)
-    at_least_once_in(K * (n + FLOOR), argmax(scratch.zeta, K), p)
+        zeta[1] = -zeta[0]
+    inverse_gap(zeta, state.settings[SHARPNESS] * n**GROWTH, p)
+    best, least = argmax(zeta, K), 1.0 / (K * (n + FLOOR))
+    for k in range(K):
+        if k != best and p[k] < least:
+            p[best] -= least - p[k]
+            p[k] = least
     action = draw(p, u[1])
     payload[0] = state.counts[EPOCH]
-    for e in range(E):
-        payload[1 + e] = scratch.z[e * M + (action if M == K else 0)]
-    rivals(state.softmax, scratch.z, action, K, payload[1 + E : read])
+    write_margins(state, action, payload[1:read])
     return action, False
 
 
-@inline
-def at_least_once_in(n, best, p):
-    """Raise every :math:`p_k` to at least :math:`1/n`, and reduce the best class's probability accordingly."""
-    for k in range(p.shape[0]):
-        if k != best and p[k] < 1.0 / n:
-            p[best] -= 1.0 / n - p[k]
-            p[k] = 1.0 / n
-
-
 @njit
-def read_experts(state, views, m, M):
-    """Write m and q of every expert and model into `scratch`; all Fourier experts use the q of the first one."""
-    scratch, size, n_blocks = state.scratch, state.fourier.H.shape[2], state.fourier.P.shape[0]
-    read_linear(state.linear, views, m, scratch.m, scratch.q)
-    for b in range(n_blocks):
-        e = linear_of(state) + b
-        row, before = slice(e * M, (e + 1) * M), slice((e - 1) * M, e * M)
-        view = view_of(views, b, n_blocks, size)
-        read_expert(state.fourier, b, view, scratch.m[row], scratch.q[row], b > 0, scratch.q[before])
-
-
-@njit
-def margins_of(state):
-    """Write :math:`z_{ek}` of every expert and model into `scratch`."""
-    scratch, lifted = state.scratch, lift(state)
-    if lifted != 0.0:
-        for i in range(scratch.m.shape[0]):
-            scratch.m[i] += lifted * max(0.0, scratch.q[i])
+def read_experts(state, x, views):
+    """Write the views of x, and m, q and z of every expert and model; all Fourier experts use the q of the first one."""
+    scratch, fourier, (E, M), lifted = state.scratch, state.fourier, state.start.shape, lift(state)
+    first, middle = n_linear(state), middle_of(state)
+    write_views(state.scale, state.W, state.by_rank, fourier.H.shape[2], x, views)
+    for e in range(E):
+        view, m, q = view_of(state, views, e), scratch.m[e * M : (e + 1) * M], scratch.q[e * M : (e + 1) * M]
+        if e < first:
+            read(expert(state.linear, e), view, m, q)
+        elif e == first:
+            read(expert(fourier, 0), view, m, q)
+        else:
+            pad(view, fourier.point.x)
+            rows_times(fourier.H[e - first], fourier.point.x, m)
+            for k in range(M):
+                q[k] = scratch.q[first * M + k]
+    for i in range(scratch.m.shape[0]):
+        scratch.m[i] += lifted * max(0.0, scratch.q[i])
     # z = m + w q (pi - sigmoid(z)), in m the term w (pi - 1/2) q of `lift`
     aioli_roots(scratch.m, scratch.q, WEIGHT, scratch.z)
-    M, middle = state.fourier.P.shape[1], middle_of(state)
-    for i in range(LINEAR * M, linear_of(state) * M):
+    for i in range(LINEAR * M, first * M):
         scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], middle)
+
+
+@inline
+def write_margins(state, action, out):
+    """Write what the stacks read of an action, with the layout of `Scratch.margins`, after `read_experts`."""
+    (E, M), z = state.start.shape, state.scratch.z
+    for e in range(E):
+        out[e] = z[e * M + (0 if shares_a_model(state) else action)]
+    if not shares_a_model(state):
+        write_rivals(state.stack, z, action, out[E:])
 
 
 @inline
 def shares_a_model(state):
     """Return whether one model serves two classes."""
-    return state.fourier.P.shape[1] < state.scratch.zeta.shape[0]
+    return state.start.shape[1] < state.scratch.zeta.shape[0]
 
 
 @inline
@@ -241,15 +232,6 @@ def lift(state):
     if shares_a_model(state):
         return 0.0  # one model of two classes: what lifts one lowers the other
     return WEIGHT * (min(0.5, max(LEAST_HOPE, state.hits[0])) - 0.5)
-
-
-@inline
-def miss_penalty(state):
-    """Return the present distance of the ridge expert's target of a miss below 0."""
-    K = state.scratch.zeta.shape[0]
-    if not state.cold[0] or K == 2:  # two classes: one model separates them, and of two models both may be wrong
-        return 0.0
-    return target_of_a_miss(state.counts[ROUNDS], state.scale.mean.shape[0], K)
 
 
 @njit
@@ -281,36 +263,33 @@ def update_models(state, views, z, action, correct, fresh):
 
     z, with the layout of `Scratch.margins`, is given, or is written if fresh.
     """
-    E, m, size, k = experts_of(state), state.scale.mean.shape[0] + 1, state.fourier.H.shape[2], action
-    n_blocks, lifted, q, right = state.fourier.P.shape[0], lift(state), -1.0, correct
+    k, right, first, lifted, shared_q = action, correct, n_linear(state), lift(state), -1.0
     if shares_a_model(state):
         # One model for both classes, of class 0: a miss of class 1 is a hit of it.
         k, right = 0, correct == (action == 0)
-    y = 1.0 if right else -1.0
-    update_linear(state.linear, views, m, k, y, z, fresh, lifted, middle_of(state), miss_penalty(state))
-    for b in range(n_blocks):
-        e = linear_of(state) + b
-        view = view_of(views, b, n_blocks, size)
-        z[e], own = update_expert(state.fourier, b, view, k, y, z[e], fresh, q, lifted)
-        q = own if b == 0 else q
-    predicted = sigmoid(logit(state.softmax, state.stack, z, E))
-    before, hit = least_loss(state.stack), 1.0 if right else 0.0
-    learn_stack(state.stack, z[:E], hit)
-    learn_softmax(state.softmax, state.stack, before, z, E, hit)
+    y, d, K = 1.0 if right else -1.0, state.scale.mean.shape[0], state.scratch.zeta.shape[0]
+    penalty = miss_penalty(state.counts[ROUNDS], d, K) if state.cold[0] else 0.0
+    for e in range(state.start.shape[0]):
+        view = view_of(state, views, e)
+        if e >= first:
+            z[e], q = update_expert(expert(state.fourier, e - first), view, k, y, z[e], fresh, shared_q, lifted)
+            shared_q = q if e == first else shared_q
+        elif e < LINEAR:
+            z[e], _ = update_expert(expert(state.linear, e), view, k, y, z[e], fresh, -1.0, lifted)
+        else:
+            z[e] = update_ridge(expert(state.linear, e), view, k, y, z[e], fresh, lifted, middle_of(state), penalty)
+    predicted = sigmoid(logit(state.stack, z))
+    update_stack(state.stack, z, 1.0 if right else 0.0)
     return predicted if right == correct else 1.0 - predicted
 
 
 @njit
 def read_again(state, x, action):
     """Write the experts' inputs at x and the margins of an action into `scratch`."""
-    scratch, E, M = state.scratch, experts_of(state), state.fourier.P.shape[1]
-    write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
-    read_experts(state, scratch.views, x.shape[0] + 1, M)
-    margins_of(state)
-    write_scores(state.softmax, scratch.z, M)
-    rivals(state.softmax, scratch.z, action, M, scratch.margins[E:])
-    for e in range(E):
-        scratch.margins[e] = scratch.z[e * M + (0 if shares_a_model(state) else action)]
+    read_experts(state, x, state.scratch.views)
+    if not shares_a_model(state):
+        write_scores(state.stack, state.scratch.z)
+    write_margins(state, action, state.scratch.margins)
 
 
 @njit
@@ -325,7 +304,7 @@ def is_contradicted(state):
     for i in range(n):
         t = (state.counts[PLACE] - n + i) % N
         read_again(state, read_only(memory.X[t]), memory.action[t])
-        p = sigmoid(logit(state.softmax, state.stack, state.scratch.margins, experts_of(state)))
+        p = sigmoid(logit(state.stack, state.scratch.margins))
         wrong_way = shares_a_model(state) and memory.action[t] == 1
         G = cusum(G, 1.0 - p if wrong_way else p, memory.hit[t])
     state.G[0] = G
@@ -343,66 +322,57 @@ def remember(state, x, action, correct):
 
 
 @njit
+def forget(state, changed):
+    """Reset all models, and the third stack only if a change was detected."""
+    d, first = state.scale.mean.shape[0], n_linear(state)
+    for e in range(state.start.shape[0]):
+        if e < first:
+            reset_expert(expert(state.linear, e), state.start[e], d + 1)
+        else:
+            reset_expert(expert(state.fourier, e - first), state.start[e], state.fourier.H.shape[2])
+    reset_stack(state.stack, LINEAR if first > LINEAR else -1, changed)
+
+
+@njit
 def rebuild(state, changed):
     """Estimate the scale from the rounds since the last change, reset the models, and replay the rounds with the new
     scale.
-
-    The third stack is reset only if a change was detected.
     """
-    memory, n, N = state.memory, state.counts[ROUNDS], state.memory.X.shape[0]
-    margins = state.scratch.margins[: experts_of(state)]
-    first, size = (state.counts[PLACE] - n) % N, state.fourier.H.shape[2]
+    memory, scratch, n, N = state.memory, state.scratch, state.counts[ROUNDS], state.memory.X.shape[0]
+    first, margins = (state.counts[PLACE] - n) % N, scratch.margins[: state.start.shape[0]]
     measure(state.scale, state.W, state.by_rank, memory.X, first, n)
-    reset_linear(state.linear)
-    reset_bank(state.fourier)
-    reset(state.stack, LINEAR if linear_of(state) > LINEAR else -1)
-    if changed:
-        begin(state.softmax, state.stack)
+    forget(state, changed)
     for i in range(n):
         t = (first + i) % N
-        write_views(state.scale, state.W, state.by_rank, size, read_only(memory.X[t]), state.scratch.views)
-        update_models(state, state.scratch.views, margins, memory.action[t], memory.hit[t], True)
+        x = read_only(memory.X[t])
+        write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
+        update_models(state, scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
 
 class StackCB(KernelAgent):
     r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
 
-    Problem: bandit multiclass. Every expert e has a model of each class; the stack predicts the probability that each
-    class would be correct.
+    Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each class
+    would be correct.
 
-    Update rule. Expert e is AIOLI per class (as in `fastcb`) on its own view of :math:`x_t` (`stacked.views`). Two
-    experts, with :math:`\lambda` and :math:`100 \lambda`, use standardised columns; two use columns scaled by their
-    range; `blocks` experts use random Fourier features. One more is a ridge regression of the bit
-    (`stacked.linear_experts`).
-
-    The prior mean of a model without rounds is the recent share of hits, between 1/4 and 1/2. The logit :math:`\zeta_k`
-    is a weighted mean of two logits. One is :math:`\theta'(z_{1k}, \dots, z_{Ek}, 1)`, with :math:`\theta` a mixture of
-    two online logistic regressions (`stacked.stack`). The other is that of a softmax over the classes
-    (`stacked.softmax_stack`). With :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`,
-    for :math:`k \ne \text{best}`,
+    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns, columns
+    scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is AIOLI per
+    class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). Three stacks combine
+    the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta` and
+    :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
     and the best class has the remaining probability. :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, where
-    :math:`n - 1` is the number of updates so far. Then the played class's models and the stack are updated with the
-    bit.
-
-    Two classes: exactly one class is right, so a bit reveals the label whichever class was played. With
-    `complement` one model serves both, :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Only the lower bound
-    :math:`1 / (2 (n + 100))` explores.
+    :math:`n - 1` is the number of updates so far. Then the played class's models and the stacks are updated with the bit.
+    With `complement` one model serves two classes, :math:`\zeta_1 = -\zeta_0`, and is updated in every round.
 
     Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
-    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations:
-    docs/theory/stackcb.md.
-
-    With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). When it passes
-    14, the models, which have been updated with the rounds since it was 0, predict the last 256 of these rounds again.
-    If the CUSUM of these predictions passes 10, the models are reset and replay the rounds since the first CUSUM was 0,
-    at most 2,000, and n counts from there. Contexts of a new kind are predicted badly only until the models are updated
-    with them, and do not count as a change.
+    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). With `changes` the models
+    are reset when hits contradict their predicted probabilities (`stacked.change`), and replay the rounds since then.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
@@ -486,26 +456,29 @@ class StackCB(KernelAgent):
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
         read = 2 * E + 1 if M == K else E
-        self.payload_size = 1 + read + size
         m, q, z = (zeros(width(E * M)) for _ in range(3))
-        W = frequencies(_side_stream(self.rng), d, self.blocks, F)
-        two = stack(E, LINEAR if whole else -1)
+        lambdas = [LAMBDA, WEAKER * LAMBDA] * 2 + [RIDGE] * whole + [LAMBDA] * self.blocks
+        # Another generator, seeded from the state of the agent's, which does not advance.
+        side = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63, size=4))
+        W, by_rank = frequencies(side, d, self.blocks, F)
+        self.payload_size = 1 + read + size
         self.state = State(
-            linear=linear_experts(LAMBDA, M, d + 1, whole),
-            fourier=bank(np.full(self.blocks, LAMBDA), M, F),
+            linear=bank(LINEAR + whole, M, d + 1, whole),
+            fourier=bank(self.blocks, M, F, True),
+            start=np.repeat(1.0 / np.array(lambdas)[:, None], M, axis=1),
             W=W,
-            by_rank=reads_ranks(self.blocks),
+            by_rank=by_rank,
             scale=empty_scale(d, MEMORY, self.blocks, F),
-            stack=two,
+            stack=stack(E, K),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=Scratch(m, q, z, np.zeros(K), np.zeros(read), np.zeros(size)),
             counts=np.zeros(5, np.int64),
             G=np.zeros(1),
             settings=np.array([self.sharpness * (K - 1) if M == K else GREEDY, ALARM if self.changes else math.inf]),
             hits=np.array([0.5]),
-            softmax=softmax_stack(E, K, two) if read > E else None,
             cold=np.array([whole and d >= COLUMNS * K]),
         )
+        forget(self.state, True)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
@@ -522,7 +495,7 @@ class StackCB(KernelAgent):
     @property
     def has_models_by_class(self) -> bool:
         """Return whether the state has a row per class: whole matrices, and no model shared by two classes."""
-        return isinstance(self.state.linear, Bank) and not shares_a_model(self.state)
+        return isinstance(self.state.linear, Inverses) and self.state.start.shape[1] == self.problem.n_classes
 
     def learn_memory_of(self, other: StackCB) -> None:
         """Update with the rounds in another agent's memory since its last detected change, at most 2,000."""
@@ -537,11 +510,6 @@ class StackCB(KernelAgent):
     def diagnostics(self) -> dict[str, Any]:
         """Return the number of detected changes, and the number of updates since the last one."""
         return {"changes": int(self.state.counts[CHANGES]), "rounds_since": int(self.state.counts[ROUNDS])}
-
-
-def _side_stream(rng: np.random.Generator) -> np.random.Generator:
-    """Return a generator seeded from the state of another generator, which does not advance."""
-    return np.random.default_rng(copy.deepcopy(rng).integers(2**63, size=4))
 
 
 def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:

@@ -13,7 +13,7 @@ column j over the contexts of a memory, and n the number of columns that vary. E
 In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks use ranks
 instead of v: the interpolated rank of :math:`x_j` among 17 quantiles of the column, standardised as v is. A column that
 does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the
-change by its nonzero entries. The cost of features of sparse rows is therefore proportional to these entries.
+change by its nonzero entries.
 """
 
 from __future__ import annotations
@@ -98,22 +98,17 @@ BANDWIDTHS = ((1.4, 1.0, False), (0.8, 1.0, True), (1.4, 0.5, False), (0.8, 0.5,
 """Of the pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns, ranks or not."""
 
 
-def reads_ranks(n_blocks: int) -> NDArray[np.bool_]:
-    """Return which blocks use ranks, as a boolean array (n_blocks,)."""
-    return np.array([BANDWIDTHS[block // 2 % len(BANDWIDTHS)][2] for block in range(n_blocks)], dtype=np.bool_)
-
-
-def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
-    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features."""
-    groups = size // (2 * WIDTH)
-    W = np.zeros((n_blocks, groups, d, WIDTH))
+def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> tuple[Floats, NDArray[np.bool_]]:
+    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features; and
+    by_rank (n_blocks,), which blocks use ranks.
+    """
+    W, by_rank = np.zeros((n_blocks, size // (2 * WIDTH), d, WIDTH)), np.zeros(n_blocks, np.bool_)
     for block in range(n_blocks):
-        bandwidth, share, _ = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
-        own = rng.standard_normal((groups, d, WIDTH)) / (bandwidth * math.tau)
+        bandwidth, share, by_rank[block] = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
+        W[block] = rng.standard_normal(W.shape[1:]) / (bandwidth * math.tau)
         if share < 1.0:
-            own[:, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
-        W[block] = own
-    return W
+            W[block, :, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
+    return W, by_rank
 
 
 @njit
@@ -260,14 +255,17 @@ def ranked(scale, x, j):
 @njit
 def write_views(scale, W, by_rank, size, x, views):
     """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), V = 2, or 3 with the centred view; size is F."""
-    n_blocks, groups = by_rank.shape[0], size // (2 * WIDTH)
-    start = views.shape[0] - n_blocks * size
+    n_blocks, groups, norm = by_rank.shape[0], size // (2 * WIDTH), 1.0 / math.sqrt(0.5 * size)
+    views, start = borrow(views), views.shape[0] - n_blocks * size
     write_linear_views(scale, x, views[:start])
     n = write_changes(scale, x) if n_blocks > 0 else 0
     for block in range(n_blocks):
         for g in range(groups):
-            turns = turns_of(scale, W, block * groups + g, int(by_rank[block]), n)
-            put_features(turns, g, size, views, start + block * size)
+            t = turn_fraction(turns_of(scale, W, block * groups + g, int(by_rank[block]), n))
+            put(views, start + WIDTH * g, cosine(t) * norm)
+            put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
+        start += size
+        views[start - 1] = CONSTANT  # in the place of the last sine
 
 
 @njit
@@ -311,17 +309,6 @@ def turns_of(scale, W, group, kind, n):
     if n % 2 == 1:
         even = even + eight(W, WIDTH * (first + places[n - 1])) * changes[kind, n - 1]
     return even + odd
-
-
-@inline
-def put_features(turns, g, size, views, start):
-    """Write the cosines and sines of group g of a Fourier block, whose features begin at index `start` of `views`."""
-    views, norm, groups = borrow(views), 1.0 / math.sqrt(0.5 * size), size // (2 * WIDTH)
-    t = turn_fraction(turns)
-    put(views, start + WIDTH * g, cosine(t) * norm)
-    put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
-    if g == groups - 1:
-        views[start + size - 1] = CONSTANT  # in the place of the last sine
 
 
 def size_of_views(d: int, n_blocks: int, size: int, centred: bool = False) -> int:

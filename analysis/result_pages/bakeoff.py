@@ -104,7 +104,7 @@ def parts(results: Path) -> dict[str, str]:
 
 
 def _compared(means: Means, name: str) -> str:
-    return f"`{name}`, {_written(means.ratio(name))} times its mistakes"
+    return f"`{name}`, with {_written(means.ratio(name))} times the mistakes of `{FIRST}`"
 
 
 def _written(ratio: Interval) -> str:

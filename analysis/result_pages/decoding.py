@@ -86,7 +86,7 @@ def checks_table(checks: pd.DataFrame) -> str:
         for _, row in checks.iterrows()
     ]  # fmt: skip
     return markdown_table(
-        ["", "runs", "above the bound", "largest beyond / bound", "largest mistakes / (loss + bound)"], lines
+        ["", "runs", "above the bound", "largest (mistakes - loss) / bound", "largest mistakes / (loss + bound)"], lines
     )
 
 
@@ -98,7 +98,7 @@ def searched_table(searched: pd.DataFrame) -> str:
          f"{row['beyond / bound']:.2f}", f"{row['mistakes / promise']:.2f}"]
         for _, row in best.iterrows()
     ]  # fmt: skip
-    return markdown_table(["", "labels", "K", "gamma", "beyond / bound", "mistakes / (loss + bound)"], lines)
+    return markdown_table(["", "labels", "K", "gamma", "(mistakes - loss) / bound", "mistakes / (loss + bound)"], lines)
 
 
 def speaks(thresholds: pd.DataFrame) -> dict[str, str]:

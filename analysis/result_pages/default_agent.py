@@ -138,7 +138,7 @@ def summary(lines: list[Line]) -> str:
         rows.append([f"{name} {len(groups)}", *means, *map(str, counts), f"{calls} in {runs}"])
     counted = [
         f"within {MARGIN} pp of the best other",
-        "over 2 pp behind it",
-        f"over {BEHIND} pp behind the best linear",
+        "over 2 pp worse than it",
+        f"over {BEHIND} pp worse than the best linear form",
     ]
     return markdown_table(["tables", *PLAYERS, *counted, "changes detected in runs"], rows)

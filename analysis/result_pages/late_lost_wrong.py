@@ -16,7 +16,6 @@ from banditlab.analysis.pages import markdown_table
 FILE = "late-lost-wrong.csv"
 PLAIN = ("delay", "0")
 """The kind and setting of feedback at once, all of it and right."""
-MEANS = "The table shows the mistake rate in %, averaged over the data sets."
 KINDS = {
     "delay": "the delay in rounds",
     "batch": "the number of rounds in a batch",
@@ -138,10 +137,8 @@ def parts(results: Path) -> dict[str, str]:
 def section(means: Means, kind: str) -> str:
     """Return a kind's section of the page."""
     title, note = SECTIONS[kind]
-    picture = (
-        f"![Mistake rate in % by {KINDS[kind]}, averaged over the data sets.](../images/late-lost-wrong-{kind}.png)"
-    )
-    return "\n\n".join([f"## {title}", picture, f"{MEANS} {note}", table(means, kind)])
+    picture = f"![Mistake rate in % by {KINDS[kind]}.](../images/late-lost-wrong-{kind}.png)"
+    return "\n\n".join([f"## {title}", picture, note, table(means, kind)])
 
 
 def costs(means: Means) -> str:

@@ -44,7 +44,15 @@ def parts(results: Path) -> dict[str, str]:
 def found_table(lines: list[Line]) -> str:
     """Return in how many runs of an agent a better action is found soon, with its least probability and without."""
     better = [line for line in lines if max(KINDS[line.new_action]) > 0.0]
-    head = ("agent", "old actions right", "new action", "runs", "found", "median decisions", "found without")
+    head = (
+        "agent",
+        "old actions right",
+        "new action",
+        "runs",
+        "found",
+        "median decisions",
+        "found without a lower bound",
+    )
     return markdown_table(head, [found_row(line) for line in better], "lllr")
 
 

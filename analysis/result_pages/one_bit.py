@@ -161,7 +161,7 @@ def answer(prices: pd.DataFrame) -> str:
     slope = exponent(tables)
     return (
         f"on {len(tables)} tables, an agent with one bit makes {price.text()} times the mistakes of its twin with all bits "
-        f"(geometric mean, with its 95 % interval). This price grows with K as a power with exponent {slope.text()}. If "
+        f"(geometric mean, with its 95 % interval). This price grows like a power of K, with exponent {slope.text()}. If "
         f"contexts have nothing in common, the exponent is {exponent(at_end(prices, MEMORY)).text()}. With one bit, an agent "
         f"that never explores makes {greedy.text()} times the mistakes of the agent that explores."
     )
@@ -181,10 +181,10 @@ def price_table(prices: pd.DataFrame) -> str:
     head = (
         "streams",
         "K",
-        "how many",
+        "number",
         "price of one bit",
-        "of not knowing",
-        "of exploring",
+        "price of not knowing",
+        "price of exploring",
         "greedy over exploring, one bit",
     )
     return markdown_table(head, rows, align="llr")
@@ -207,7 +207,7 @@ def exponent_table(prices: pd.DataFrame) -> str:
             if there["K"].nunique() > 2:
                 name = study if noise is None else f"{study}, noise {noise:g}"
                 rows.append((name, f"{rounds:,}", f"{len(there)}", exponent(there).text()))
-    return markdown_table(("streams", "rounds", "how many", "exponent of the price in K"), rows, align="lrrr")
+    return markdown_table(("streams", "rounds", "number", "exponent of the price in K"), rows, align="lrrr")
 
 
 def every_table(prices: pd.DataFrame) -> str:
@@ -222,8 +222,8 @@ def every_table(prices: pd.DataFrame) -> str:
         "K",
         "rounds",
         "price of one bit",
-        "of not knowing",
-        "of exploring",
+        "price of not knowing",
+        "price of exploring",
         "greedy over exploring, one bit",
     )
     return markdown_table(head, rows)

@@ -73,7 +73,7 @@ def references(points: pd.DataFrame) -> str:
         + [f"{row['least']:.2f} to {row['most']:.2f}", f"{row['ours / reference']:.2f}"]
         for row in points.to_dict("records")
     ]
-    header = ["data", "agent", "gamma", "reference", "ours, %", "least to most", "ours / reference"]
+    header = ["data", "agent", "gamma", "reference", "ours, %", "range", "ours / reference"]
     return markdown_table(header, rows, align="llr")
 
 

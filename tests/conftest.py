@@ -97,7 +97,7 @@ FAMILIES = {
     "samplers": "obama_samplers|langevin",
     "fourier": "fourier",
     "remembered": r"[-\[]remembered",
-    "folklore": "folklore",
+    "folklore": "folklore|(?<!boosted-)exploration",
 }
 """Players whose kernels take long to compile, as their tests are called."""
 PLAYERS = ("agents", "forecasters", "checks", "conformance", "numerics", "players", "record", "boosting")

@@ -54,11 +54,11 @@ def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
     return form
 
 
-def resolved_order(second_order: Any, problem: Problem) -> Any:
-    """Return the form that "auto" selects for this problem, or any other value unchanged."""
+def resolved_order(second_order: Any, problem: Problem, beyond: str = "sketch") -> Any:
+    """Return the form that "auto" selects, "full" or the form beyond `LARGEST_WHOLE`, or any other value unchanged."""
     if second_order != "auto":
         return second_order
-    return "sketch" if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"
+    return beyond if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"
 
 
 def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) -> float:

@@ -16,6 +16,9 @@ from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
 from banditlab.problem import Problem
 
+pytestmark = pytest.mark.slow
+"""Kernels over other oracles than the default are compiled by the slow tests."""
+
 ORACLES = ["logistic", "b-grid"]  # the default has test_fastcb
 
 
@@ -24,7 +27,6 @@ def make(K, d, oracle, radius=1.0, cls=FastCB, **settings):
 
 
 @pytest.mark.parametrize("oracle", ORACLES)
-@pytest.mark.few(1)
 def test_contract(one_bit_contract, stream, oracle):
     X, y = stream(3, 5, 120, noise=0.3)
     one_bit_contract(lambda: make(3, 5, oracle, sharpness=2.0), X, y)
@@ -90,7 +92,6 @@ SLOW = {"logistic": SlowLogistic, "b-grid": SlowGrid}
         ("b-grid", 3, 6, {"curvature": 0.25, "virtual_weight": 1.0, "growth": 0.0}),
     ],
 )
-@pytest.mark.few(2)
 def test_equals_the_slow_form(stream, oracle, K, d, chosen):
     X, y = stream(K, d, 150, noise=0.2)
     agent = make(K, d, oracle, **chosen)
@@ -105,7 +106,6 @@ def test_equals_the_slow_form(stream, oracle, K, d, chosen):
         agent.learn(x, decision, correct)
 
 
-@pytest.mark.slow
 def test_a_grid_of_one_point_is_that_learner(stream):
     X, y = stream(4, 6, 300, noise=0.2)
     one = make(4, 6, "b-grid", norm_bound=5.0, grid_size=1)

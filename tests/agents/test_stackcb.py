@@ -21,7 +21,6 @@ from banditlab.agents.stacked.stack import (
     RATE,
     compete,
     logit,
-    reset_stack,
     stack,
     write_rivals,
     write_scores,
@@ -540,13 +539,6 @@ def test_rewards_need_no_complement():
     assert plays[False] > 0.9 > plays[True]
 
 
-def competing(n_experts=2, n_classes=3):
-    """Stacks before any update."""
-    made = stack(n_experts, n_classes)
-    reset_stack(made, -1, True)
-    return made
-
-
 def read_of(stack, z, a):
     """Margins z (K, N) as an agent lays them out, and what is to learn of class a, as it hands it on."""
     flat, out = np.ascontiguousarray(z.T).ravel(), np.zeros(z.shape[1] + 1)
@@ -559,7 +551,7 @@ def read_of(stack, z, a):
 @pytest.mark.parametrize("K", [2, 3, 9, 17])
 def test_classes_compete_as_a_softmax_says(K):
     """zeta is the logit of softmax(s), and f its gradient in theta, by differences; all classes, ties, and far ones."""
-    rng, stacks = np.random.default_rng(K), competing(4, K)
+    rng, stacks = np.random.default_rng(K), stack(4, K)
     for size in (0.0, 1.0, 30.0):
         z = size * rng.standard_normal((K, 4))
         stacks.third[:], stacks.behind[0] = rng.standard_normal(4), -1e9
@@ -583,7 +575,7 @@ def logit_of(s, a):
 
 @pytest.mark.slow
 def test_late_feedback_reads_the_logit_along_its_gradient():
-    rng, stacks = np.random.default_rng(2), competing()
+    rng, stacks = np.random.default_rng(2), stack(2, 3)
     z = rng.standard_normal((3, 2))
     _, read = read_of(stacks, z, 1)
     then, theta = logit(stacks, read), stacks.third.copy()

@@ -37,6 +37,7 @@ def test_every_part_is_switched_off_and_the_blocks_are_restored(part: str) -> No
     assert ablation.views.BANDWIDTHS is bandwidths
 
 
+@pytest.mark.slow
 def test_a_silent_expert_has_no_margin() -> None:
     agent = make_agent("stackcb", Problem(2, 3, 1.0), seed=0)
     ablation.silent(1)(agent)

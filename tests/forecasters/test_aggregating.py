@@ -162,6 +162,7 @@ def test_chains_agree_with_the_posterior_by_importance_sampling() -> None:
     assert player.bound(n) is None
 
 
+@pytest.mark.slow
 def test_chains_stay_in_the_ball_and_answer_to_the_seed() -> None:
     X, y = plane(8, 20, 2, 3)
     runs = []
@@ -175,6 +176,7 @@ def test_chains_stay_in_the_ball_and_answer_to_the_seed() -> None:
     assert np.abs(runs[0] - runs[2]).max() > 1e-6
 
 
+@pytest.mark.slow
 def test_saved_chains_continue(tmp_path) -> None:
     X, y = plane(9, 40, 2, 3)
     problem = Problem(2, 3, 1.0)
@@ -224,6 +226,7 @@ def test_settings_out_of_range(wrong: dict) -> None:
         Aggregating(Problem(2, 2, 1.0), np.random.default_rng(0), **wrong)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("scale", [2.0**20, 2.0**-20])
 def test_mala_does_not_depend_on_the_units_of_the_contexts(scale):
     answers = []

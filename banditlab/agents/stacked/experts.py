@@ -12,13 +12,16 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from banditlab.agents.inverse_gap.class_models import update_terms
 from banditlab.numerics.class_inverses import Inverses
 from banditlab.numerics.contexts import by_type
 from banditlab.numerics.diagonal_inverses import DiagonalInverses, reset
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.model_forms import read_one, update_one
-from banditlab.numerics.packed_symmetric import point, set_identity, single_zeros, size_of, width, zeros
+from banditlab.numerics.packed_symmetric import diagonal, point, set_identity, single_zeros, size_of, width, zeros
 from banditlab.numerics.row_products import clear
 from banditlab.numerics.tanh_root import aioli_root
 
@@ -36,14 +39,17 @@ SLOPE = 4.0
 """The slope of the logit at 1/2."""
 
 
-def bank(n_experts: int, n_models: int, m: int, whole: bool) -> Any:
-    """Return N experts with M models each, of views with m numbers; `reset_expert` must precede their use."""
+def bank(start: NDArray[np.float64], m: int, whole: bool) -> Any:
+    r"""Return models of views with m numbers before any update, :math:`A^{-1} = \text{start}\, I`; start is (N, M)."""
     D = width(m)
-    H, v = zeros(n_experts, n_models, D), zeros(D)
+    H, v = zeros(*start.shape, D), zeros(D)
     if whole:
-        P: Any = single_zeros(n_experts, n_models, size_of(D))
+        P: Any = single_zeros(*start.shape, size_of(D))
+        P[:, :, diagonal(m)] = 0.5 * start[:, :, None]  # diagonals are stored halved
         return Inverses(P, H, point(m), v, None, None)
-    return DiagonalInverses(zeros(n_experts, n_models, D), H, zeros(D), v)
+    P = zeros(*start.shape, D)
+    P[:] = start[:, :, None]
+    return DiagonalInverses(P, H, zeros(D), v)
 
 
 @inline(arrays="views")

@@ -59,11 +59,13 @@ class Stack(NamedTuple):
     f: NDArray[np.float64]
 
 
-def stack(n_experts: int, n_classes: int) -> Stack:
-    """Return stacks that `reset_stack` makes ready."""
+def stack(n_experts: int, n_classes: int, spare: int = -1) -> Stack:
+    """Return the mean of the experts except number `spare` (-1 for none)."""
     N, K, n = n_experts, n_classes, n_experts + 1
     shapes: Any = (n, (2, n), (2, n, n), 2, 2, N, (N, N), 1, n, K, K, N)
-    return Stack(*(np.zeros(shape) for shape in shapes))._replace(priors=np.array(PRIORS))
+    made = Stack(*(np.zeros(shape) for shape in shapes))._replace(priors=np.array(PRIORS))
+    reset_stack(made, spare, True)
+    return made
 
 
 @njit

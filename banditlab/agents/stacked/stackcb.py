@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.inverse_gap.fastcb import inverse_gap
-from banditlab.agents.second_order import LARGEST_WHOLE
+from banditlab.agents.second_order import resolved_order
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.cold_start import COLUMNS, add_bounds, is_due, miss_penalty
 from banditlab.agents.stacked.experts import (
@@ -451,25 +451,26 @@ class StackCB(KernelAgent):
         self.changes = true_or_false("changes", changes)
         self.complement = true_or_false("complement", complement)
         one_of("second_order", second_order, get_args(SecondOrder))
-        self.second_order = _resolved(second_order, problem)
+        self.second_order = resolved_order(second_order, problem, "diagonal")
         K, d, whole = problem.n_classes, problem.n_features, self.second_order == "full"
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
         read = 2 * E + 1 if M == K else E
         m, q, z = (zeros(width(E * M)) for _ in range(3))
         lambdas = [LAMBDA, WEAKER * LAMBDA] * 2 + [RIDGE] * whole + [LAMBDA] * self.blocks
+        start = np.repeat(1.0 / np.array(lambdas)[:, None], M, axis=1)
         # Another generator, seeded from the state of the agent's, which does not advance.
         side = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63, size=4))
         W, by_rank = frequencies(side, d, self.blocks, F)
         self.payload_size = 1 + read + size
         self.state = State(
-            linear=bank(LINEAR + whole, M, d + 1, whole),
-            fourier=bank(self.blocks, M, F, True),
-            start=np.repeat(1.0 / np.array(lambdas)[:, None], M, axis=1),
+            linear=bank(start[: E - self.blocks], d + 1, whole),
+            fourier=bank(start[E - self.blocks :], F, True),
+            start=start,
             W=W,
             by_rank=by_rank,
             scale=empty_scale(d, MEMORY, self.blocks, F),
-            stack=stack(E, K),
+            stack=stack(E, K, LINEAR if whole else -1),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=Scratch(m, q, z, np.zeros(K), np.zeros(read), np.zeros(size)),
             counts=np.zeros(5, np.int64),
@@ -478,7 +479,6 @@ class StackCB(KernelAgent):
             hits=np.array([0.5]),
             cold=np.array([whole and d >= COLUMNS * K]),
         )
-        forget(self.state, True)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
@@ -488,7 +488,7 @@ class StackCB(KernelAgent):
         numbers = isinstance(blocks, int) and isinstance(F, int)
         M, F = models(K, F if numbers else 0, given["complement"] is not False)
         fourier = 0.5 * max(0, blocks) * float(F) ** 2 if numbers else 0.0
-        whole = _resolved(given["second_order"], problem) == "full"
+        whole = resolved_order(given["second_order"], problem, "diagonal") == "full"
         linear = 2.0 * (LINEAR + 1) * d * d if whole else 16.0 * LINEAR * d  # whole matrices are of float32
         return M * (linear + 4.0 * fourier) + 8.0 * MEMORY * d
 
@@ -517,10 +517,3 @@ def models(n_classes: int, features: int, complement: bool) -> tuple[int, int]:
     if n_classes == 2 and complement:
         return 1, 16 * -(-3 * features // 32)
     return n_classes, features
-
-
-def _resolved(second_order: Any, problem: Problem) -> Any:
-    """Return the form that "auto" selects for this problem, or any other value unchanged."""
-    if second_order != "auto":
-        return second_order
-    return "full" if problem.n_classes * problem.n_features**2 <= LARGEST_WHOLE else "diagonal"

@@ -51,7 +51,7 @@ class InFrobeniusBall(ScaledScores):
 def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
     """Return the step size: a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
 
-    The words "theory" and "wide" need gamma above 0.
+    "theory" and "wide" need gamma above 0.
     """
     if step == "adaptive":
         return "adaptive"

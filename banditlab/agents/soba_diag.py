@@ -69,9 +69,9 @@ class SOBAdiag(LinearScores, KernelAgent):
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (:math:`W = 0, A = a, \theta = 0, S = 0`, all of shape :math:`K \times d`, squares and quotients element
-    by element): let :math:`\hat y = \arg\max W x_t`, the first of equals. The agent plays from
-    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn by a coin flip and a uniform class. Only if the played class y
-    is right:
+    by element): let :math:`\hat y = \arg\max W x_t`; ties go to the first class. The agent draws its action from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise
+    :math:`\hat y`. Only if the played class y is right:
 
     .. math::
 

@@ -15,7 +15,8 @@ from banditlab.validation import positive
 
 
 class CobaAgent(PickledBySettings, PeerAgent):
-    """A learner of `coba.learners` with one ridge regression of the bit on context times class, with K d joint weights.
+    """An agent with a learner of `coba.learners`: one ridge regression of the bit on context times class, with K d
+    weights.
 
     A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
     `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
@@ -26,7 +27,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
     learner: ClassVar[str]
     """The name of the learner in `coba.learners`."""
     arrays: ClassVar[tuple[str, ...]]
-    """The learner's attributes that learn."""
+    """The learner's attributes that updates change."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, **settings: float) -> None:
         super().__init__(problem, rng)
@@ -53,7 +54,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
         return {"rng": self.rng, "arrays": {name: getattr(self._learner, name) for name in self.arrays}}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         self._begin()
         taken = restored(self.get_state(), state)
         self.rng = taken["rng"]
@@ -61,7 +62,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, played by its upper bounds.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 

@@ -61,14 +61,14 @@ class MABWiserAgent(BatchPeerAgent):
         return {
             "rng": self.rng,
             "mab_rng": inside.rng.rng,
-            # mabwiser copies its generator into a class's model whenever that learns: from then on it is the model's own
+            # mabwiser copies its generator into a class's model at each update of the class
             "own_rng": {str(k): m.rng.rng for k, m in enumerate(models) if m.rng is not inside.rng},
             "arrays": [{name: getattr(model, name) for name in ARRAYS} for model in models],
             "waiting": self._get_waiting(),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         super().set_state({"rng": state["rng"]})
         inside, K = self._mab._imp, self.problem.n_classes
         within(len(state["arrays"]), "the number of state.arrays", 0, K, K)
@@ -88,15 +88,15 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, played by its upper bounds.
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. The agent plays the class
-    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Nothing is drawn, so
-    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is
-    full. For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
+    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first one on ties. Nothing is drawn, so
+    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is full.
+    For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
 
     Guarantee: none is claimed here; `bound` returns None.
 

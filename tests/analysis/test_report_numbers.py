@@ -441,4 +441,4 @@ def test_a_player_that_learnt_is_not_said_to_have_learnt_nothing(new_folder: Any
     assert "nothing was learnt" not in page.text
     said = {name: found[0] for name, found in page.cards[0]["sentences"].items()}
     assert set(said) == {"wins", "constant"}
-    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower one: 0 of 2.")
+    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower rate: 0 of 2.")

@@ -54,7 +54,7 @@ class AroundForecaster(Player):
     rng: np.random.Generator
 
     def _play_through(self, forecaster: str, decoding: str, given: dict[str, Any]) -> None:
-        """Store the settings of the agent, and build the forecaster with the settings given for it."""
+        """Store the settings of the agent, and build the forecaster with its settings."""
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), self.problem, self.rng, forecaster, given)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse

@@ -36,7 +36,7 @@ class State(NamedTuple):
 
 @inline
 def value_of(block, x):
-    """Return 1 + the position in the block of its first positive feature, or 0 if there is none."""
+    """Return 1 plus the index in the block of the first positive feature of x, or 0 if there is none."""
     first, stop = block[0], block[1]
     for i in range(size(x) if first < stop else 0):
         j, xj = entry(x, i)

@@ -138,8 +138,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     ------
     UsageError
         `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown;
-        `gamma = 0` with `step = "theory"` or "wide", which would be 0; the wide step with a decoding that has none or
-        with a delay; or `delay` is not an integer of at least 0.
+        `gamma = 0` with `step = "theory"` or "wide", which would be 0; the wide step is combined with a delay or with a
+        decoding that has none; or `delay` is not an integer of at least 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 

@@ -66,7 +66,8 @@ def learn_kernel(state, x, action, p, payload, correct):
 class EpsilonGreedyDirect(KernelAgent):
     r"""Play the class most likely to be right, or sometimes a uniform class; update the chosen class's model.
 
-    Problem: bandit multiclass. Class k's model says that k is right with probability :math:`\mathrm{sigmoid}(w_k'x)`.
+    Problem: bandit multiclass. The model of class k predicts that k is right with probability
+    :math:`\mathrm{sigmoid}(w_k'x)`.
 
     Update rule: :math:`\text{best} = \arg\max_k w_k'x` (ties go to the first class). The agent draws its action from
     :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise the
@@ -76,8 +77,8 @@ class EpsilonGreedyDirect(KernelAgent):
     weights, because the agent fits a model of the outcome and not of the policy's value.
 
     "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, where :math:`t - 1` is the number of updates so far.
-    It explores in about :math:`2 \sqrt{K T}` rounds, most of them early, when some classes have never been seen to be
-    right. (The guarantee below would require a rate of order :math:`t^{-1/3}`.)
+    It explores in about :math:`2 \sqrt{K T}` rounds, most of them early. (The guarantee below would require a rate of
+    order :math:`t^{-1/3}`.)
 
     Guarantee: assume that :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k, and let Reg be the
     models' regret in squared loss. The mistakes exceed the expected mistakes of the best class by at most

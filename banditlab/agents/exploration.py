@@ -296,7 +296,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        r"""Return the bound of `bound` for any :math:`\gamma`, if the labels are drawn from the comparator.
+        r"""Return a bound as in `bound`, but for any :math:`\gamma`, if the labels are drawn from the comparator.
 
         That is, :math:`y \sim \mathrm{softmax}(U x)`.
         """

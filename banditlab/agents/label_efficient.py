@@ -21,8 +21,8 @@ class LabelEfficient(Sampled):
     r"""Turn a forecaster into an agent that observes the label in a random subset of the rounds.
 
     Problem: online multiclass classification against an oblivious adversary; the label is revealed in queried rounds
-    only. It serves as a reference and is never ranked with agents that observe one bit: a query reveals more than one
-    bit, and most rounds reveal nothing.
+    only. The agent serves as a reference and is never ranked with agents that observe one bit: a query reveals more
+    than one bit, and most rounds reveal nothing.
 
     Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding. Then, with
     probability :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.

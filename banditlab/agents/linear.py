@@ -49,7 +49,7 @@ class InFrobeniusBall(ScaledScores):
 
 
 def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
-    """Return the step size: a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
+    """Return a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
 
     "theory" and "wide" need gamma above 0.
     """

@@ -70,10 +70,10 @@ def learn_kernel(state, x, action, p, payload, label):
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     r"""Gradient descent on the logistic loss, with actions as random as the surrogate gap allows.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. It serves as
-    a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under full
-    information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the base-2
-    Fenchel-Young loss of the scores :math:`W x / \ln 2`).
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under
+    full information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the
+    base-2 Fenchel-Young loss of the scores :math:`W x / \ln 2`).
 
     Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let
     :math:`q = \mathrm{softmax}(W_t x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The
@@ -155,7 +155,8 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         )
 
     def _largest_step(self) -> float:
-        """Return the theorem's step: the paper's constant for its own decoding, the exact constant for other decodings."""
+        """Return the theorem's largest step, with the paper's constant for its own decoding, otherwise with the exact
+        constant."""
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)

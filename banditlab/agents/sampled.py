@@ -55,9 +55,9 @@ def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true
 class Sampled(AroundForecaster, RoundLabelAgent):
     r"""Turn a forecaster into an agent that observes the label and draws its action from the decoded forecast.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. It serves as
-    a reference and is never ranked with agents that observe one bit: it is the exploration reduction under full
-    information.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit: it is the exploration reduction under
+    full information.
 
     Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding,
     then update the forecaster with :math:`(x_t, y_t)`.

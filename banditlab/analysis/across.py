@@ -58,7 +58,7 @@ class Across:
     arenas
         The data sets.
     families
-        The family of each data set; a data set without a family has its own title.
+        The family of each data set, or its title if it has no family.
     agents
         Labels, by mean rank.
     shares
@@ -254,6 +254,6 @@ def critical_difference(agents: int, families: int) -> float:
 
 
 def by_family(values: Floats, families: Sequence[str]) -> Floats:
-    """Return the means of (agents, data sets) over the data sets of each family, (agents, families)."""
+    """Average `values` (agents, data sets) over the data sets of each family; return (agents, families)."""
     names = np.array(families)
     return np.stack([values[:, names == name].mean(axis=1) for name in dict.fromkeys(families)], axis=1)

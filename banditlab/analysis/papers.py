@@ -62,7 +62,7 @@ def export(
     formats: Sequence[str] = ("latex",),
     png: bool = False,
 ) -> list[Path]:
-    """Write the tables of a results folder in these formats, and its figures as PDF; return the paths of all files.
+    """Write the tables of a results folder in the given formats, and its figures as PDF; return the paths of all files.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ def _float(kind: str, lines: Sequence[str], said: str, label: str) -> str:
 
 
 def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
-    """Return the contents of a table or figure and the method of measurement, in plain text."""
+    """Return the caption of a table or figure, with the protocol, in plain text."""
     what = {
         "ranking": "Expected mistakes as a share of the rounds, ranked; differences from the first in percentage points; "
         f"relative: mistakes minus the loss of the best logistic model in nats, B = {formats.short(best_ball(arena))}. "

@@ -26,7 +26,7 @@ class Standing:
     ----------
     rank
         "1", "2=", or "?" without evidence for the order (see `statistics.Place`). Players with feedback "bit" and
-        "label" are ranked separately. It is "" for the references of players with one bit.
+        "label" are ranked separately. The rank of a reference of "bit" players is "".
     settings, among
         The settings that differ, as text, chosen on all repetitions, and the number of settings to choose from.
     held_out
@@ -43,11 +43,11 @@ class Standing:
     constant
         Whether this row is a hindsight reference instead of a player: "most frequent class", "best single action", ...
     below_constant
-        Whether the player made more mistakes than always playing the action that is right most often.
+        Whether the player made more mistakes than always choosing the action that is right most often.
     cost
         Mean cost of the chosen actions over the ranked rounds; NaN if costs are not known.
     conditional
-        Whether the expectation is conditional on the player's internal draws.
+        Whether the expectation is conditional on the player's other random draws.
     relative
         Expected mistakes minus the loss of the best comparator (`comparator_bound`) in nats; None without comparators
         or if players had different streams.

@@ -124,7 +124,7 @@ class Booster(RoundLabelAgent):
         """Update with the label of the round that returned `payload`."""
 
     def view(self, x: Floats) -> Any:
-        """Return the form in which the weak learners read a context (d,)."""
+        """Return the form of a context (d,) that the weak learners read."""
         return self.inner.view(x)
 
     def peek(self, label: int) -> None:

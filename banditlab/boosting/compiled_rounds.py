@@ -40,10 +40,13 @@ class Scratch(NamedTuple):
     mass (N + 1, K)         :math:`-C^i(r, r)` of every label r, at :math:`s^0, \dots, s^N`
     before, after (N, K)    :math:`C^i(r, l)` and :math:`C^{i+1}(r, l)` of every label :math:`r \ne l`,
                             l being learner i's prediction
-    costs (K, K), gain (K,) a learner's costs, and minus the expected cost of each class estimates (N, K) the learners'
-    estimates uniforms, weights (N,) uniforms for ties, the learners' and then the experts'; the example's weight for
-    each learner experts (N,) hedge's weights fading (NEVER,) a constant, see `hedge` p (K,) the distribution of the
-    action own the rule's own work arrays, including what `adapt` needs of :math:`s^i`
+    costs (K, K), gain (K,) a learner's costs, and minus the expected cost of each class
+    estimates (N, K)        the learners' estimates
+    uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
+    experts (N,)            Hedge's weights
+    fading (NEVER,)         a constant, see `hedge`
+    p (K,)                  the distribution of the action
+    own                     the rule's work arrays, including what `adapt` needs of :math:`s^i`
     """
 
     payload: Floats

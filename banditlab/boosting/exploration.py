@@ -97,7 +97,7 @@ class BoostedExploration(RoundAgent):
         return self._inner
 
     def view(self, x: Floats) -> Any:
-        """Return the form in which the booster's weak learners read a context (d,)."""
+        """Return the form of a context (d,) that the booster's weak learners read."""
         return self._inner.view(x)
 
     def _decide(self, view: Any, u: Floats) -> Decision:

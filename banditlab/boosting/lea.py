@@ -25,6 +25,7 @@ class ExpertAdvice:
 
     Parameters
     ----------
+    rounds
         T, which determines :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
     n_experts
         N, at least 1.

@@ -1,7 +1,7 @@
 """Surrogate losses :math:`L^r(s)` of votes s (K,) for the label r, whose gradients are the boosters' cost matrices.
 
-Row r of a cost matrix is the gradient of :math:`L^r`. The entry of the label is minus the sum of the other entries,
-which are not negative.
+Row r of a cost matrix is the gradient of :math:`L^r`. Entries of other classes are nonnegative, and that of the label
+is minus their sum.
 """
 
 from __future__ import annotations

@@ -253,7 +253,8 @@ class AdaBoostOLM(ExpertBooster):
     there is no bound, because the remainder in Theorem 12 uses :math:`|f'| \le (k-1) e^i`, which is false at
     :math:`\alpha = -2`.
 
-    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with half the votes and another step.
+    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with votes of half the size and another
+    step size.
 
     Cost: that of the weak learners, and :math:`O(N K^2)`. With learners that estimate probabilities, this is N
     exponentials and :math:`N K` divisions. (With more than 300 learners, votes may overflow an exponential, and each
@@ -334,7 +335,8 @@ class AdaBoostOLM(ExpertBooster):
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return edges, experts' weights, the best expert with its bound, and the learners' votes :math:`\alpha`."""
+        r"""Return edges, experts' weights, the best expert with its bound, and the weights :math:`\alpha` of the
+        votes."""
         return super().diagnostics() | {f"alpha.{i}": a for i, a in enumerate(self.alpha.tolist(), 1)}
 
     def _best_expert_bound(self) -> float:

@@ -32,7 +32,7 @@ class Regressions(NamedTuple):
     r"""N binary forecasters of two features, with :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and constants
     (3,).
 
-    Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`h = A^{-1} b`, in AIOLI's notation. The
+    Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`A^{-1} b`, in AIOLI's notation. The
     constants are the curvature c, the virtual weight w, and the clip.
     """
 

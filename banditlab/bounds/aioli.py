@@ -31,7 +31,7 @@ def aioli(
     B is the bound of :math:`\|\theta\|`. At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as
     printed: :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is that of the
     paper with another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` because :math:`g^{-y} = -e^{yz} g`, and
-    :math:`(\eta_t/2) g g' \le (c/4) x x'`. The result is NaN if c is not known to be admissible.
+    :math:`(\eta_t/2) g g' \le (c/4) x x'`.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
@@ -129,7 +129,7 @@ def aioli_kernel(
 
     Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))` with the Gram
     matrix G. Each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
-    :math:`n R^2`. The result is NaN if c is not known to be admissible.
+    :math:`n R^2`.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature

@@ -1,4 +1,4 @@
-"""Apple tasting, where only accepted items reveal their label, by inverse gap weighting of one probability."""
+"""Apple tasting (only accepted items reveal their label) by inverse gap weighting."""
 
 from __future__ import annotations
 

@@ -107,8 +107,7 @@ def decoded_exploration(
     :math:`\gamma (1 - 1/K) T + (1 - \gamma) 0.7213 (K/\gamma)\, \mathrm{Reg}`.
 
     `regret` is the forecaster's bound after :math:`\gamma T / K` updates. The argument is that of `exploration`, with
-    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore. The result is infinite at
-    :math:`\gamma = 0`.
+    :math:`0.7213 (-\ln s_y)` instead of :math:`-\ln p_y` in the rounds that do not explore.
     """
     return exploration(rounds, n_classes, gamma, mistakes_per_nat(decoding, n_classes) * regret)
 
@@ -139,8 +138,7 @@ def decoded_exploration_well_specified(
     `exploration_well_specified`.
 
     At :math:`\gamma_t = \min(1, \sqrt{0.7213 K\, \mathrm{Reg}(t)/t})` it is at most
-    :math:`3 \sqrt{0.7213 K T\, \mathrm{Reg}(T)} = 2.548 \sqrt{K T\, \mathrm{Reg}(T)}`. The result is infinite at
-    :math:`\gamma_T = 0`.
+    :math:`3 \sqrt{0.7213 K T\, \mathrm{Reg}(T)} = 2.548 \sqrt{K T\, \mathrm{Reg}(T)}`.
     """
     factor = mistakes_per_nat(decoding, n_classes)
     return exploration_well_specified(n_classes, total_gamma, last_gamma, factor * regret)

@@ -30,7 +30,7 @@ def exploration(rounds: float, n_classes: int, gamma: float, regret: float) -> f
     :math:`1 - p_y \le -\ln p_y`. The coin flip and the uniform action are independent of the forecast. The forecaster's
     expected loss over all rounds is therefore :math:`K/\gamma` times its expected loss over its updates, and the same
     holds for the comparator. The number of updates is Binomial(T, :math:`\gamma/K`), so
-    :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`. The result is infinite at :math:`\gamma = 0`.
+    :math:`E\, \mathrm{Reg}(N) \le \mathrm{Reg}(\gamma T / K)`.
     """
     if gamma == 1.0:  # uniform exploration only, whatever the forecaster
         return (1.0 - 1.0 / n_classes) * rounds
@@ -67,7 +67,6 @@ def exploration_well_specified(n_classes: int, total_gamma: float, last_gamma: f
         (1 - \gamma_t) \delta_t \le (1 - \gamma_T)(K/\gamma_T) (\gamma_t/K) \delta_t.
 
     At :math:`\gamma_t = \min(1, \sqrt{K\, \mathrm{Reg}(t)/t})` it is at most :math:`3 \sqrt{K T\, \mathrm{Reg}(T)}`.
-    The result is infinite at :math:`\gamma_T = 0`.
     """
     explored = (1.0 - 1.0 / n_classes) * total_gamma
     return explored if last_gamma == 1.0 else explored + (1.0 - last_gamma) * n_classes / last_gamma * regret

@@ -72,8 +72,7 @@ def folklore_any_regularization(
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
     The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
-    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. The result is NaN if c is not known
-    to be admissible.
+    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -101,8 +100,7 @@ def folklore_after(
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
     The regret of a round is then at most :math:`(1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes. Neither a
-    condition on :math:`\lambda` nor a factor for :math:`A_{t-1}` is needed. The result is NaN if c is not known to be
-    admissible.
+    condition on :math:`\lambda` nor a factor for :math:`A_{t-1}` is needed.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -178,7 +176,7 @@ def folklore_frobenius(
 
     Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains the row ball
     of B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of radius B, within the row ball,
-    allows a curvature larger by :math:`\sqrt{2}`. The result is NaN if c is not known to be admissible.
+    allows a curvature larger by :math:`\sqrt{2}`.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
@@ -208,8 +206,7 @@ def folklore_kernel(
 
     :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so
     :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))` with the Gram matrix G. Each of its
-    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. The
-    result is NaN if c is not known to be admissible.
+    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan

@@ -78,8 +78,7 @@ def gaf(
     :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz
     function of a Gaussian vector with :math:`K - 1` coordinates of variance at most :math:`\sigma^2`. Moreover
     :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
-    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. The result is NaN
-    if c is not known to be admissible, and infinite if :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
+    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -102,7 +101,7 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
     :math:`-\ln(1 + D)` is at most :math:`-D + D^2`. Here :math:`E D = 0` and
     :math:`E D^2 \le (1 - \mu)(q - a)/(m q^2) \le (1 - \mu)/(4 a m)`, because :math:`q^2 \ge 4 a (q - a)`.
     :math:`D < -1/2` has probability at most :math:`\exp(-m q^2/(8 (1 - \mu)(q - a)))` (Chernoff) and costs at most
-    :math:`\ln(1/a)`. An antithetic pair counts as one sample. The result is infinite at :math:`\mu = 0`.
+    :math:`\ln(1/a)`. An antithetic pair counts as one sample.
     """
     n, m, mu = rounds, samples, smoothing
     a = mu / n_classes
@@ -158,8 +157,7 @@ def gaf_kernel(
 
     The argument of `gaf` bounds the regret by :math:`\lambda K B^2 + (\kappa/(4c)) \ln \det(I + (c/\lambda) \sum H)`,
     and that of `folklore_kernel` bounds the determinant. The logits of a round have :math:`K - 1` dimensions, whatever
-    the dimension of the space, so :math:`\kappa` does not depend on it. The result is NaN if c is not known to be
-    admissible.
+    the dimension of the space, so :math:`\kappa` does not depend on it.
     """
     n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):

@@ -28,10 +28,10 @@ def gaussian_mix_regret(
     :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`; the regret is
     :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t\, \mathrm{loss}(U)`.
 
-    The proof uses the variational formula at :math:`N(U, v I)`. For each unit of weight, its mean loss exceeds the loss
-    of U by at most :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` (heat equation). Its relative
-    entropy to the prior is :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`. The bound follows at
-    :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
+    The proof uses the variational formula at :math:`N(U, v I)`. For each unit of weight, the mean loss under this
+    Gaussian exceeds the loss of U by at most :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` (heat
+    equation). The relative entropy to the prior is :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`. The bound
+    follows at :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
 
     Parameters
     ----------
@@ -69,7 +69,6 @@ def obama_gaussian_prior(
 
         1 - q_y \le 1 - \bar q_y + \gamma (1 - 1/K) \le -\ln \bar q_y + \gamma (1 - 1/K).
 
-    The result is infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -86,7 +85,7 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T` for any of N members.
 
     The mix-loss regret against a member is at most :math:`\ln N`, whatever the weights; the rest is as in
-    `obama_gaussian_prior`. The result is infinite at :math:`\gamma = 0`.
+    `obama_gaussian_prior`.
     """
     if gamma == 0.0:
         return math.inf
@@ -115,7 +114,7 @@ def decoded_obama(
 
     OBAMA draws actions from :math:`(1 - \gamma) h(\bar q) + \gamma/K`, where h is the decoding, and its learning rate
     is :math:`\gamma/K`. Every class has at least :math:`\gamma/K`, so weights are at most 1, and their mean is
-    :math:`\gamma/K`. Moreover :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`. The result is infinite at :math:`\gamma = 0`.
+    :math:`\gamma/K`. Moreover :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`.
     """
     if gamma == 0.0:
         return math.inf
@@ -136,7 +135,6 @@ def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, d
     :math:`0.7213 (K/\gamma) \ln N + \gamma (1 - 1/K) T`, by the argument of `decoded_obama` with the regret of
     `obama_net`.
 
-    The result is infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf

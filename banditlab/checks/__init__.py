@@ -181,7 +181,7 @@ def check_file(path: str | Path) -> Iterator[CheckResult]:
 
 
 def _unfinished(cls: Any) -> CheckResult:
-    """Return the message for a class with an id that has abstract methods."""
+    """Return the message for a class with an id and abstract methods."""
     missing = ", ".join(sorted(cls.__abstractmethods__))
     reason = f"does not define {missing}: write these methods (a base class must have no id)"
     return CheckResult(str(cls.id), "construction", "failed", reason)

@@ -256,9 +256,7 @@ def both_paths(probe: PlayerProbe) -> None:
 
 
 def told_the_label(probe: PlayerProbe) -> None:
-    """learn receives the label; the compiled path uses it after the action only, so it changes no action up to its
-    round.
-    """
+    """learn receives the label, and the label of a round changes no action up to that round."""
     agent = probe.make()
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:

@@ -135,7 +135,7 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
 
 
 def require_metadata(cls: Any) -> None:
-    """Fail if a class lacks one of id, summary, reference and version."""
+    """Fail if a class has no valid id, summary, reference or version."""
     for name in ("id", "summary", "reference"):
         value = getattr(cls, name, "")
         if not (isinstance(value, str) and value.strip() and "\n" not in value):
@@ -145,7 +145,7 @@ def require_metadata(cls: Any) -> None:
 
 
 def require_setting(parameter: inspect.Parameter) -> None:
-    """Fail if a parameter of a constructor is not a setting: keyword-only, with an annotation."""
+    """Fail unless a parameter of a constructor is keyword-only and annotated."""
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
     if parameter.annotation is inspect.Parameter.empty:

@@ -194,7 +194,8 @@ def contexts(probe: EnvProbe) -> None:
 
 
 def one_bit(probe: EnvProbe) -> None:
-    """The reward is 1.0 for the label, or a right action, and 0.0 for any other; an episode terminates after the horizon."""
+    """The reward is 1.0 for the label, or a right action, and 0.0 for any other; an episode terminates after its last
+    round."""
     env = probe.make()
     actions = _actions(env)
     played = episode(env, actions)

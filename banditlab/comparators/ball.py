@@ -133,7 +133,7 @@ def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: flo
     if not gap <= tolerance * max(1.0, loss):
         raise ComparatorError(
             f"the comparator at norm_bound = {B:g} reached a gap of {gap:.3g} nats at loss {loss:.6g} "
-            f"after {iterations} iterations; required is {tolerance * max(1.0, loss):.3g}: "
+            f"after {iterations} iterations; the tolerance is {tolerance * max(1.0, loss):.3g}: "
             f"raise max_iterations or the tolerance"
         )
     W.flags.writeable = False

@@ -91,8 +91,8 @@ def best_in_frobenius_ball(
         low, high = (mu, high) if norm > D else (low, mu)
         mu = _next(mu, norm, D, low, high)
     raise ComparatorError(
-        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; required is "
-        f"{tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
+        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; the "
+        f"tolerance is {tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
     )
 
 

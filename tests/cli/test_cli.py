@@ -141,7 +141,7 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "-j", 1, "--set", "rounds=100")
     assert code == 0
     [line] = [line for line in text.splitlines() if line.startswith("notice: this folder held the report of another")]
-    kept = here / line.rpartition(" is kept in ")[2]
+    kept = here / line.rpartition(" was moved to ")[2]
     assert (kept / "report.html").read_text("utf-8") == first
     assert (here / "results" / "tiny" / "report.html").read_text("utf-8") != first
 
@@ -347,7 +347,7 @@ def test_compare_says_that_no_agent_reads_a_column_that_tells_the_labels(banditl
     code, text = banditlab("compare", "hidden.csv", "--label", "y", "-o", "other", *quick)
     assert code == 0
     assert "alone tells 100.0 % of labels" in text
-    assert "yet no agent" not in text
+    assert "but no agent" not in text
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):

@@ -53,9 +53,8 @@ class FastCB(InverseGapAgent):
     :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where :math:`t - 1` is the number of updates so far, so
     no horizon is needed.
 
-    Guarantee: assume that labels are drawn given :math:`x_t`, with
-    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all k. Let :math:`L^*` be
-    the expected mistakes of the best class, and Reg the sum over the classes of AIOLI's regrets,
+    Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
+    k. Let :math:`L^*` be the expected mistakes of the best class, and Reg the sum over the classes of AIOLI's regrets,
     :math:`O(K d B \ln T)`. A constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
     :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants not checked
     against the paper). Exactly one class is correct, so the assumption needs

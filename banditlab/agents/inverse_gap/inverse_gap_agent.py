@@ -203,13 +203,14 @@ class InverseGapAgent(KernelAgent):
     Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
     with zeros), K scalar roots and one rank-one update. It takes twice that while a duel is open (on Digits the first
     set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of 1.5 MiB
-    or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`). A class with :math:`r < d / 2` updates
-    stores and reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching
-    takes :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers
-    per set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
+    or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates stores and
+    reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching takes
+    :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per
+    set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
     :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
 
-    Cost of the other oracles: "b-grid" takes `grid_size` times a single set; "logistic" takes :math:`O(K d)`.
+    Cost of the other oracles: "b-grid" takes `grid_size` times as long as a single set; "logistic" takes
+    :math:`O(K d)`.
 
     Parameters
     ----------
@@ -369,8 +370,7 @@ class InverseGapAgent(KernelAgent):
         return _bound_prefetch(self.kind) if self.kind.prefetches(self.state.oracle) else no_prefetch
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both, if there is a
-        duel.
+        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both.
 
         With a sketch, also return the number of basis rotations and the share of :math:`\|x\|^2` outside the sketch
         over all updates.

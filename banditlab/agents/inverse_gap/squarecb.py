@@ -44,9 +44,8 @@ class SquareCB(InverseGapAgent):
     The best class gets the remaining probability. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where
     :math:`t - 1` is the number of updates so far, so no horizon is needed.
 
-    Guarantee: assume that labels are drawn given :math:`x_t`, with
-    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all k. Let Reg be the
-    regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
+    Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
+    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
     :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the agent makes :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the
     expected number of the best class. Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere

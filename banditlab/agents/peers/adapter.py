@@ -134,6 +134,6 @@ def one_hot(k: int, K: int) -> Floats:
 
 
 def internal_seed(rng: np.random.Generator) -> int:
-    """Return a seed for a library's own generator, from a child stream so the agent's own draws do not change."""
+    """Return a seed for a library's own generator, from a child generator, so the agent's own draws do not change."""
     [child] = rng.spawn(1)
     return int(child.integers(2**31 - 1))

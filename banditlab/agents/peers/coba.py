@@ -71,7 +71,7 @@ class CobaLinUCB(CobaAgent):
     :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}`; ties are broken uniformly. Because the z of different classes are
     orthogonal, this is one model per class, but coba stores the whole :math:`K d \times K d` inverse.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K (K d)^2)` per round: 2 ms at :math:`d = 65`, :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and
     as many for each of two temporary arrays.
@@ -113,10 +113,10 @@ class CobaLinTS(CobaAgent):
     plays the class with the highest :math:`z'b`. Ties to five digits are broken uniformly. Probabilities are
     conditional on the draw.
 
-    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws.
-    The adapter replaces it by a generator that is seeded from the agent's.
+    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws. The
+    adapter replaces it by a generator that is seeded from the agent's generator.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O((K d)^3)` per round, for a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
     :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and several times as many for temporary arrays.

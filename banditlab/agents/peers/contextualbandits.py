@@ -25,8 +25,8 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     """A policy of `contextualbandits.online` with a model of the bit per class, updated by its `partial_fit`.
 
     The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of
-    its own, which is seeded from the agent's. Until the first batch is full it has no model and plays a uniform class.
-    It cannot be pickled if it has scikit-learn models.
+    its own, which is seeded from the agent's generator. Until the first batch is full it has no model and plays a
+    uniform class. It cannot be pickled if it has scikit-learn models.
 
     A subclass builds the policy, and defines which parameters of a class's model an update changes.
     """
@@ -163,7 +163,7 @@ class ContextualBanditsLinUCB(LinearAgent):
     bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`, it chooses at random. Probabilities are one-hot given
     that draw.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d^2)` per round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
     over the K classes. Memory: :math:`K d^2` numbers in single precision.
@@ -224,7 +224,7 @@ class ContextualBanditsLinTS(LinearAgent):
     rounds of one class in 9 dimensions a score had a standard deviation of 3.39 instead of 0.0095. On a synthetic
     stream of three classes the agent was right in 39 % of the rounds; with "ci", in 97 %.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d^2)` per round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
     over the K classes. Memory: :math:`K d^2` numbers.
@@ -280,7 +280,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     loss with an intercept, at default step sizes and ridge. The library draws the action itself, so probabilities
     are one-hot given its draws.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it for
     scikit-learn's checks in K predictions and a step. Memory: :math:`K (d + 1)` numbers.

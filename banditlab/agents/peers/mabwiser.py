@@ -98,7 +98,7 @@ class MABWiserLinUCB(MABWiserAgent):
     probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is full.
     For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: 1.3 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly for copies, checks and a new
     inverse of :math:`A_k`; with `batch = 50` it is a twentieth of that. Memory: :math:`2 K d^2` numbers.
@@ -139,14 +139,14 @@ class MABWiserLinTS(MABWiserAgent):
 
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. mabwiser's generator, which
-    is seeded from the agent's, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent plays the
-    class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only after a fit,
-    so classes are uniform until the first batch is full.
+    is seeded from the agent's generator, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent
+    plays the class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only
+    after a fit, so classes are uniform until the first batch is full.
 
     mabwiser 2.7.4 copies its generator into a class's model at each update of the class. The classes therefore draw
     from copies of one stream and not from one generator. The adapter does not change that.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`. It is spent on copies, checks, a new
     inverse of :math:`A_k`, and for each class the singular value decomposition that begins its draw; a larger batch

@@ -27,7 +27,7 @@ class RiverLinUCB(PeerAgent):
     Update rule: river's own. The bound of class k is :math:`\mu_k + \sigma_k`, the mean plus the standard deviation of
     the predictive normal distribution. Here :math:`\sigma_k^2 = 1/\beta + x'S_k x` with
     :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}` over the rounds in which k was played. river's generator, which is
-    seeded from the agent's, breaks ties, so probabilities are one-hot given that draw.
+    seeded from the agent's generator, breaks ties, so probabilities are one-hot given that draw.
 
     river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
     two disagree, and decisions use the inverse. The adapter does not offer the argument `burn_in`, because river
@@ -128,8 +128,8 @@ class RiverLogistic(PeerAgent):
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d)` per round in dictionaries, 40 µs at :math:`d = 65`, :math:`K = 10`. Memory: :math:`K (d + 1)`
-    numbers.
+    Cost: :math:`O(K d)` dictionary operations per round, 40 µs at :math:`d = 65`, :math:`K = 10`. Memory:
+    :math:`K (d + 1)` numbers.
 
     Parameters
     ----------

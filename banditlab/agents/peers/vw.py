@@ -50,7 +50,7 @@ class VW(PickledBySettings, PeerAgent):
     :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The weight table is so
     large that no two indices collide.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` per round, and parsing; 50 to 80 µs per round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, with 16 bytes per weight.

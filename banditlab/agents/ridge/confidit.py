@@ -47,7 +47,7 @@ class Confidit(RidgeAgent):
     :math:`w_i` is projected in the norm of :math:`A_i` onto the slab :math:`\{w : -\alpha \le w'x \le 1\}`, in closed
     form; let :math:`w'_i` be the result. Then :math:`A_i \mathrel{+}= x x'` and
     :math:`w_i = A_i^{-1}(A_i^{\text{old}} w'_i + s x)` with :math:`s = +1` (right) or :math:`-\alpha` (wrong). At
-    :math:`\alpha = 1`, the choice of the paper's experiments, s is the paper's sign. At another :math:`\alpha`,
+    :math:`\alpha = 1`, the choice of the paper's experiments, s is 1 or -1, as in the paper. At another :math:`\alpha`,
     :math:`-\alpha` makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
     Contexts of another norm: the paper assumes :math:`\|x\| = 1`. Here x stands for :math:`x/R`, with R the problem's

@@ -91,7 +91,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RidgeAgent(KernelAgent):
-    """Base class of the three agents; if the regressions are large, blocks are played with prefetch."""
+    """Base class of the three agents; large regressions are prefetched for blocks of rounds."""
 
     learn_kernel = learn_kernel
 

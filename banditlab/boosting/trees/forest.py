@@ -37,9 +37,11 @@ class Forest(NamedTuple):
 
     The arrays `nodes`, `values` and `seen` of a tree have V, W and Z columns.
 
-    trees (M, 7) addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen draws (N + 1,
-    2) addresses of the function for the next uniform and of its argument; the last row is the booster's widths (3,) V,
-    W, Z starts an argument of `learn` scratch (SCRATCH, K), both (2,) are work arrays
+    trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
+    draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last row is the booster's
+    widths (3,)             V, W, Z
+    starts                  an argument of `learn`
+    scratch (SCRATCH, K), both (2,) are work arrays
     """
 
     trees: NDArray[np.int64]

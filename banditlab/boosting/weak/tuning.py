@@ -23,9 +23,9 @@ TUNED = ("grace_period", "split_confidence", "tie_threshold")
 class Tuning:
     """The draws for N learners, from the booster's generators or from a given seed.
 
-    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its seed is 1 by
-    default, so all orders of a data set get the same trees. numpy's Mersenne Twister draws, for each tree, the
-    confidence, the grace period, a real number, and the tie threshold, then the factors of all weights.
+    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its default seed is 1,
+    so all orders of a data set have the same trees. For each tree, numpy's Mersenne Twister draws the confidence, the
+    grace period, a real number and the tie threshold, then the factors of all weights.
 
     Raises
     ------

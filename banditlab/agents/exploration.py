@@ -146,8 +146,8 @@ class Exploration(AroundForecaster, RoundAgent):
         :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound.
         "anytime" is the schedule above, which needs the proved bound only.
     decoding
-        The rule that turns a forecast into action probabilities: "half-log", "sample" as in the paper, "sparsemax",
-        "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name. If the reduction has a setting of the same name, write `forecaster.NAME`.
 

@@ -39,8 +39,8 @@ class LabelEfficient(Sampled):
     forecaster
         Id of the forecaster.
     decoding
-        The rule that turns a forecast into action probabilities: "half-log", "sample", "sparsemax", "randomized", "gap"
-        or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     query_rate
         Probability :math:`\epsilon` in (0, 1] with which the label of a round is queried.
     inner_settings

@@ -37,7 +37,7 @@ class ScaledScores:
 
 
 class InFrobeniusBall(ScaledScores):
-    """Attributes of agents whose comparators lie in the Frobenius ball around the row ball B."""
+    """Attributes of agents whose comparators lie in the smallest Frobenius ball that contains the row ball B."""
 
     problem: Problem
     norm_bound: float

@@ -128,12 +128,12 @@ class PNewtron(KernelAgent):
     use 0 there, a difference of order :math:`\gamma \beta`.
 
     This implementation avoids two errors of others. The implementation used in the experiments of the SOBA paper adds
-    :math:`\pm 1/K` in every row, including that of the played class, instead of :math:`e_{\hat y} - 1/K` (on SynSep it
-    makes 1.29 % mistakes instead of 1.27 %). It also always rescales W to norm D, and another implementation to norm 1;
-    here W is not rescaled inside the ball. Without any rescaling PNewtron diverges on features of norm 7.
+    :math:`\pm 1/K` in every row, including that of the played class, instead of :math:`e_{\hat y} - 1/K`. It also
+    always rescales W to norm D, and another implementation to norm 1; here W is not rescaled inside the ball. Without
+    any rescaling PNewtron diverges on features of norm 7.
 
     Guarantee: none. Newtron's theorem needs the full matrix and the exact projection. `bound` returns None. With the
-    paper's :math:`\alpha` and a small :math:`\gamma`, the step of one round can exceed the ball. Rounding then changes
+    paper's :math:`\alpha` and a small :math:`\gamma`, one step can be larger than the ball. Rounding then changes
     actions within a thousand rounds, so two correct implementations agree in distribution only.
 
     Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and

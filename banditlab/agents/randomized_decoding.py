@@ -104,8 +104,8 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         Step size (:math:`\eta` in the paper, which scales W by 1/ln 2), or "theory":
         :math:`2 (\ln 2) (1 - \ln 2) / R^2`; with another decoding :math:`2 c (\ln 2) / R^2`. No horizon is needed.
     decoding
-        The rule that turns q into action probabilities: "randomized" as in the paper, "half-log", "sample",
-        "sparsemax", "gap" or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
 
     Raises
     ------

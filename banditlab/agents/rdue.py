@@ -123,8 +123,8 @@ class RDUE(ScaledScores, KernelAgent):
         Exploration rate in [0, 1] (:math:`q_0` in the paper), or "theory": :math:`\min\{1, B' \sqrt{K/T}\}`, which
         needs the horizon. With another decoding it is :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
     decoding
-        The rule that turns q into action probabilities: "randomized" as in the paper, "half-log", "sample",
-        "sparsemax", "gap" or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     step
         "theory" is :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum \|G\|_F^2)}`, as in the paper's experiments.

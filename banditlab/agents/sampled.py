@@ -75,8 +75,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     forecaster
         Id of the forecaster.
     decoding
-        The rule that turns a forecast into action probabilities: "half-log", "sample", "sparsemax", "randomized", "gap"
-        or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name.
 

@@ -84,7 +84,7 @@ class SOBAdiag(LinearScores, KernelAgent):
         \theta \mathrel{-}= g, \quad W = \theta/A
 
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
-    diff = 0). They affect its diagnostics only, because that branch always updates. They are not repeated here.
+    diff = 0). They affect its diagnostics only, because that branch always updates.
 
     Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very
     small :math:`\gamma` harms the agent, because exploration fills the budget S for updates in correct rounds. The

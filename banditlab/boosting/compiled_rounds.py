@@ -94,7 +94,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); the other arrays are written."""
+    """n rounds: contexts V in the form that trees read, labels y, uniforms U (n, 2); the other arrays are written."""
 
     V: Floats
     y: NDArray[np.int64]

@@ -38,9 +38,9 @@ class BoostedExploration(RoundAgent):
     gamma
         Exploration rate in [0, 1].
     decoding
-        The rule that turns the booster's distribution into action probabilities: "sample" (unchanged), "half-log",
-        "sparsemax", "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`). No bound on the log loss of a
-        booster is known, so no decoding has a guarantee here.
+        Decoding rule: "sample" (unchanged), "half-log", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`). No bound on the log loss of a booster is known, so no decoding has a guarantee
+        here.
     inner_settings
         Settings of the booster and its weak learners, by name; a name that both have is written `booster.NAME`.
 

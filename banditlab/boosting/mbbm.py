@@ -22,8 +22,8 @@ SHARE, LEAST_WEIGHT = 0.1, 1e-10
 class OnlineMBBM(Booster):
     r"""Online boost-by-majority for the multiclass 0-1 loss, with potentials as costs.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
-    a reference and is never ranked with agents that observe one bit.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit.
 
     Update rule (Algorithm 1): let :math:`\phi_m^r(s)` be the probability that the label r is not the only leader after
     m more votes drawn from :math:`u_{\gamma}^r` are added to s. Before learner i votes on :math:`s = s^{i-1}`, its
@@ -166,7 +166,7 @@ class OnlineMBBM(Booster):
         return p / p.sum(), payload
 
     def costs(self, i: int, votes: Any) -> Floats:
-        """Return the costs (k, k) of learner i, from 0 to :math:`N-1`, after the votes (k,) of the learners before it.
+        """Return the costs (k, k) of learner i (0 to :math:`N-1`) after the votes (k,) of the learners before it.
 
         Exact rows have a zero diagonal and no negative entry; if they are normalized, they sum to 1 or to 0.
         """

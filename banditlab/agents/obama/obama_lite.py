@@ -92,8 +92,8 @@ class ObamaLite(KernelAgent):
         Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper). "theory" makes the two terms of the
         guarantee equal and needs the horizon.
     decoding
-        The rule that turns the average into action probabilities: "half-log", "sample" as in the paper, "sparsemax",
-        "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
+        Decoding rule: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`).
     samples
         Number of logit samples in the average, an even number.
     sampler

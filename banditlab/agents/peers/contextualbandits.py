@@ -220,8 +220,7 @@ class ContextualBanditsLinTS(LinearAgent):
     class that was never played.) Probabilities are one-hot given those draws.
 
     The library's default, `sample_from = "coef"`, is not used. In contextualbandits 0.3.30 it draws coefficients with
-    the covariance :math:`A_k` itself instead of its inverse, so more updates lead to more exploration. After 1,000
-    rounds of one class in 9 dimensions a score had a standard deviation of 3.39 instead of 0.0095. On a synthetic
+    the covariance :math:`A_k` itself instead of its inverse, so more updates lead to more exploration. On a synthetic
     stream of three classes the agent was right in 39 % of the rounds; with "ci", in 97 %.
 
     Guarantee: none; `bound` returns None.

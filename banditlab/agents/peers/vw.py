@@ -45,10 +45,9 @@ class VW(PickledBySettings, PeerAgent):
     library. The defaults are those of `--cbify K` and of `--cb_explore K`.
 
     Features: Vowpal Wabbit writes the class into the low bits of a feature's index and overwrites what is there.
-    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. On
-    Digits-v0 that leads to 80 % mistakes instead of 41 % in the first 5,000 rounds. Here feature j has the index
-    :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The weight table is so
-    large that no two indices collide.
+    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. Here
+    feature j has the index :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`.
+    The weight table is so large that no two indices collide.
 
     Guarantee: none; `bound` returns None.
 

@@ -72,10 +72,10 @@ class LinTS(RidgeAgent):
         libraries start from 1, which explores too much on digits (16 to 22 % mistakes, with 0.1 only 3 to 4 %).
     regularization
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for :math:`\|x\| \le 1`). "auto" is
-        :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight
-        because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
-        mistakes, and on noisy streams the difference is small. On tables with few columns :math:`0.01 R^2` makes 14 %
-        fewer mistakes; with hundreds of dense columns it makes far more.
+        :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight because
+        rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many mistakes. On
+        tables with few columns :math:`0.01 R^2` makes 14 % fewer mistakes; with hundreds of dense columns it makes far
+        more.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes

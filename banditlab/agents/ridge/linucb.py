@@ -53,7 +53,7 @@ class LinUCB(RidgeAgent):
         Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
         "auto" is :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's
         weight because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
-        mistakes, and on noisy streams the difference is small.
+        mistakes.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes

@@ -184,7 +184,7 @@ class Gaptron(InFrobeniusBall, KernelAgent):
 
     .. math::
 
-        \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\};
+        \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}.
 
     The bounds for the hinge losses are `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed
     :math:`\gamma` and any step up to the wide one, projected or not, the additive term is

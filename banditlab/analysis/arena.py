@@ -195,7 +195,7 @@ class Arena:
 def deviations(losses: bytes) -> Floats:
     """Return the deviations :math:`e_{ri}` (see `statistics`) from a run's stored losses per row.
 
-    It is the sum of each row (or group) minus the mean over rows, divided by n.
+    Each is the sum of the losses of a row (or group) minus the mean over rows, divided by n.
     """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()

@@ -190,8 +190,8 @@ class InverseGapAgent(KernelAgent):
     best classes differ is a point for the set whose best class was right. A lead of more than
     :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates one other class, the class
     j with the next largest :math:`z_j`, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no
-    half-space separates. The duel is needed because these updates are biased: in such rounds a hit of j is not
-    observed.
+    half-space separates. The duel is needed because these updates are biased: they count misses of j, but hits of j are
+    not observed if another class is chosen.
 
     `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and

@@ -39,7 +39,7 @@ class SquareCB(InverseGapAgent):
 
     .. math::
 
-        p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)));
+        p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k))).
 
     The best class gets the remaining probability. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where
     :math:`t - 1` is the number of updates so far, so no horizon is needed.

@@ -149,8 +149,8 @@ class MABWiserLinTS(MABWiserAgent):
     Guarantee: none; `bound` returns None.
 
     Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`. It is spent on copies, checks, a new
-    inverse of :math:`A_k`, and for each class the singular value decomposition that begins its draw; a larger batch
-    does not save the decompositions. Memory: :math:`2 K d^2` numbers.
+    inverse of :math:`A_k`, and for each class a singular value decomposition before its draw; a larger batch does not
+    reduce their number. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------

@@ -229,7 +229,7 @@ def test_the_users_own_lab_is_loaded_and_named(
 ) -> None:
     assert listed(monkeypatch, lab / "runs") == 0
     assert (lab.parent / "sprung").exists()
-    assert capsys.readouterr().err == f"loading the lab {lab}, found from this folder\n"
+    assert capsys.readouterr().err == f"loading the lab {lab}, which contains the working folder\n"
     assert listed(monkeypatch, lab / "runs", "--lab", str(lab)) == 0
     assert capsys.readouterr().err == ""
 
@@ -277,7 +277,7 @@ def test_a_name_that_would_break_the_line_is_escaped(
     (lab / "lab.toml").touch()
     assert listed(monkeypatch, lab) == 0
     assert capsys.readouterr().err.splitlines() == [
-        f"loading the lab {tmp_path}/two\\nlines\\x1b[31m, found from this folder"
+        f"loading the lab {tmp_path}/two\\nlines\\x1b[31m, which contains the working folder"
     ]
     lab.chmod(0o777)
     assert listed(monkeypatch, lab) == 2

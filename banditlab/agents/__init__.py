@@ -1,4 +1,4 @@
-"""Agents, which observe one bit (`Agent`) or, as references, the label (`LabelAgent`); imported on first use."""
+"""Agents, which observe one bit of feedback (`Agent`), and references, which observe the label (`LabelAgent`)."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ BUILT_IN = {
         "CobaLinTS": ("coba-lints", "banditlab.agents.peers.coba"),
     },
 }
-"""By kind, for each class its id and module; also read by the registry and the listings."""
+"""For each kind, the id and the module of every class; the registry and the listings use it."""
 _OTHERS = {
     "banditlab.players.actor": ("Trace",),
     "banditlab.players.agent": ("Agent", "KernelAgent"),
@@ -99,5 +99,5 @@ _OTHERS = {
     "banditlab.problem": ("Decision", "Problem"),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with it, a type checker would accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

@@ -22,7 +22,7 @@ REJECT, ACCEPT = 0, 1
 class AppleTasting(AroundForecaster, RoundAgent):
     r"""Turn a forecaster into an agent for two classes where only action 1, "accept", gives feedback.
 
-    Problem: two classes. The bit of action 0, "reject", is never used and need not arrive (`[feedback]` with
+    Problem: two classes. The bit of action 0, "reject", is never used and need not arrive (in a spec, `[feedback]` with
     `answered = [0, 1]`). Examples are fraud detection and moderation: a blocked item never reveals its label.
 
     Update rule: f is the forecast probability that the item is good, and :math:`g = 1 - 2 f`. The agent accepts with
@@ -32,10 +32,10 @@ class AppleTasting(AroundForecaster, RoundAgent):
 
     Guarantee (`well_specified_bound`): assume that labels are drawn from a model in the forecaster's ball. Then the
     expected mistakes exceed those of the best action in each round by at most
-    :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, where Reg is the forecaster's regret bound in nats. Against an
-    adversary nothing is proved, and `bound` is None.
+    :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, where Reg is the forecaster's regret bound in nats. For adversarial
+    labels nothing is proved, so `bound` returns None.
 
-    Cost: one forecast per round, and one update for each accepted item. Memory: the forecaster's.
+    Cost: one forecast per round, and one update for each accepted item. Memory: that of the forecaster.
 
     Parameters
     ----------
@@ -110,8 +110,8 @@ class AppleTasting(AroundForecaster, RoundAgent):
             self._inner.update(view, ACCEPT if outcome else REJECT)
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        """For labels that a model in the ball generates, return a bound on the expected mistakes in excess of the best
-        action's.
+        """Return a bound on the expected mistakes in excess of the best action's, for labels drawn from a model in the
+        ball.
 
         Returns None if the forecaster has no proved bound in nats.
         """

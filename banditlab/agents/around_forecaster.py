@@ -18,7 +18,7 @@ from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the forecaster's settings under its own names, or raise a UsageError for an unknown name."""
+    """Return the settings by their names in the forecaster, or raise a UsageError for an unknown name."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():
@@ -35,7 +35,7 @@ def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dic
 def build_forecaster(
     outer: type[Player], problem: Problem, rng: np.random.Generator, forecaster: str, given: dict[str, Any]
 ) -> Forecaster:
-    """Return the forecaster with this id and these settings; its generator is a child of `rng`.
+    """Return the forecaster with this id and these settings; its generator is spawned from `rng`.
 
     Raises
     ------
@@ -49,12 +49,12 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """An agent around the forecaster that its setting `forecaster` names; `decoding` turns forecasts into actions."""
+    """Base of agents that turn the forecasts of another forecaster into actions by a decoding."""
 
     rng: np.random.Generator
 
     def _play_through(self, forecaster: str, decoding: str, given: dict[str, Any]) -> None:
-        """Store the settings of the agent, and build the forecaster with the settings given for it."""
+        """Store the settings of the agent, and build the forecaster with its settings."""
         self.forecaster = forecaster
         self._inner = build_forecaster(type(self), self.problem, self.rng, forecaster, given)
         self.plays_blocks, self.sparse = isinstance(self._inner, KernelForecaster), self._inner.sparse
@@ -67,18 +67,18 @@ class AroundForecaster(Player):
 
     @property
     def bound_unit(self) -> str:  # type: ignore[override]
-        """The unit of the bound: "nats" for "sample", otherwise the decoding's factor in bits, such as "0.5 bits"."""
+        """The unit of the bound: "nats" for the decoding "sample", otherwise a number of bits such as "0.5 bits"."""
         return mistakes_unit(self.decoding, self.problem.n_classes)
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the forecaster's state, before it is built."""
+        """Return a lower bound on the bytes of the forecaster's state, without building the forecaster."""
         inner, given = cls._forecaster_of(settings)
         return inner.least_bytes(problem, given)
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether the forecaster needs dense contexts, before it is built."""
+        """Return whether the forecaster needs dense contexts, without building it."""
         inner, given = cls._forecaster_of(settings)
         return issubclass(inner, KernelForecaster) and inner.needs_dense(problem, given)
 

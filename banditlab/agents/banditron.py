@@ -47,11 +47,11 @@ class Banditron(LinearScores, KernelAgent):
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k` (ties go to the first class). The agent plays from
-    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn by a coin flip and a uniform class. In every round
-    :math:`W_{\hat{y}} \mathrel{-}= x`; if the action y was right, :math:`W_y \mathrel{+}= x / P(y)` as well, even when
-    :math:`y = \hat{y}`. In expectation this is the perceptron's update. The scale of W is irrelevant, so there is
-    no step size.
+    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k` (ties go to the first class). The agent draws its action from
+    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise
+    :math:`\hat{y}`. In every round :math:`W_{\hat{y}} \mathrel{-}= x`; if the action y was right,
+    :math:`W_y \mathrel{+}= x / P(y)` as well, even when :math:`y = \hat{y}`. In expectation this is the perceptron's
+    update. The scale of W is irrelevant, so there is no step size.
 
     Guarantee (oblivious adversary, :math:`\|x\| \le 1`, L the multiclass hinge loss of U summed over the rounds,
     :math:`D = 2 \|U\|_F^2`):
@@ -61,8 +61,8 @@ class Banditron(LinearScores, KernelAgent):
         \mathbb{E}[M] \le L + \gamma T + 3 \max\{K D / \gamma, \sqrt{D \gamma T}\} + \sqrt{K D L / \gamma}.
 
     The comparator's loss is the hinge loss, not the logistic loss, so `bound` returns None. For large T, a
-    :math:`\gamma` of order :math:`(K D / T)^{1/3}` gives :math:`T^{2/3}` mistakes beyond L. A :math:`\gamma` of order
-    :math:`\sqrt{K D / T}` gives :math:`\sqrt{T}` if :math:`L = 0`.
+    :math:`\gamma` of order :math:`(K D / T)^{1/3}` gives :math:`T^{2/3}` mistakes in excess of L. A :math:`\gamma` of
+    order :math:`\sqrt{K D / T}` gives :math:`\sqrt{T}` if :math:`L = 0`.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`K d` numbers.

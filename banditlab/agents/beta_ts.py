@@ -19,7 +19,8 @@ from banditlab.problem import Problem
 class State(NamedTuple):
     """The state: counts (V, K, 2), the misses and hits of each action at each value of the column.
 
-    block (2,) has the column's features. tally (2,) has the key of the agent's draws and the number of decisions.
+    `block` (2,) contains the first and the last feature of the column. `tally` (2,) contains the key of the agent's
+    draws and the number of decisions.
     """
 
     counts: NDArray[np.int64]
@@ -27,7 +28,7 @@ class State(NamedTuple):
     tally: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         (least, most), (low, high) = COUNT, WORD
         tally = np.array([low, least]), np.array([high, most])
         return {"counts": COUNT, "block": constant(self.block), "tally": tally}
@@ -35,7 +36,7 @@ class State(NamedTuple):
 
 @inline
 def value_of(block, x):
-    """Return 1 + the position in the block of its first positive feature, or 0 if there is none."""
+    """Return 1 plus the index in the block of the first positive feature of x, or 0 if there is none."""
     first, stop = block[0], block[1]
     for i in range(size(x) if first < stop else 0):
         j, xj = entry(x, i)
@@ -66,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class BetaTS(KernelAgent):
-    r"""Play the action with the largest draw from Beta posteriors of its success rate, whatever the context.
+    r"""Play the action with the largest draw from the Beta posterior of its success rate; the context is not used.
 
     Problem: bandit with one bit of feedback; any number of actions may be right in a round. This agent is a control: an
     agent that uses contexts should make fewer mistakes.
@@ -76,15 +77,14 @@ class BetaTS(KernelAgent):
     prior is uniform. With `per`, each value of one column has separate counts.
 
     The draws are a function (Philox4x32-10; Marsaglia and Tsang) of a key and of the number of earlier decisions. The
-    constructor draws the key from a child stream. Draws of two rounds are therefore independent, however late feedback
-    is.
+    constructor draws the key from a child generator. The draws of different rounds are therefore independent, even if
+    feedback is delayed.
 
     Guarantee: if the bits of action k are independent with mean :math:`\mu_k`, the expected regret against the action
     with the largest mean is :math:`O(\sqrt{K T \ln T})` (Agrawal and Goyal, AISTATS 2013). The theorem does not cover
     bits that depend on the context, and its constants are not stated, so `bound` returns None.
 
-    The reported probabilities are conditional on the draws, hence one-hot. Expected mistakes therefore carry no more
-    information than mistakes.
+    The reported probabilities are conditional on the draws, hence one-hot, so expected mistakes equal mistakes.
 
     Cost: 2 K Gamma draws per round, and with `per` :math:`O(d)` to find the value. Memory: 2 K numbers for each value
     of the column.
@@ -92,14 +92,14 @@ class BetaTS(KernelAgent):
     Parameters
     ----------
     per
-        The first and the last feature of a block of one-hot features, which belongs to one nominal column (see
-        `feature_names` of a table's encoder). Each feature has separate counts; a context uses those of its first
-        positive feature. Contexts without a positive feature share one more set. Default None: one set of counts.
+        The indices of the first and the last one-hot feature of a nominal column (see `feature_names` of a table's
+        encoder). Each of these features has separate counts; a context uses the counts of its first positive one.
+        Contexts in which none is positive share another set of counts. By default (None) there is one set of counts.
 
     Raises
     ------
     UsageError
-        `per` is not a pair of features with the first not after the last.
+        `per` is not a pair of feature indices in ascending order.
 
     References
     ----------
@@ -109,7 +109,7 @@ class BetaTS(KernelAgent):
 
     id = "beta-ts"
     group = "practice"
-    summary = "Thompson sampling with a Beta law per action, without context, or per value of one column"
+    summary = "Thompson sampling with a Beta posterior per action, or per action and value of one column"
     reference = "Agrawal and Goyal, COLT 2012, Algorithm 1"
     state_order = (1, 0)
     explores = False

@@ -1,4 +1,4 @@
-"""Gradient descent on the base-2 logistic loss with one bit, played through a decoding rule."""
+"""Gradient descent on the base-2 logistic loss with one bit of feedback and a decoding rule."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ LN2 = math.log(2.0)
 class State(NamedTuple):
     r"""The state: V (K, d), which is W up to a scale, and the work arrays z, r (K,).
 
-    step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. squares (1,) is :math:`\sum \|g\|_F^2`. W is
-    `norm.scale[0]` times V, in a ball of infinite radius. `decoding` is the index in `DECODINGS`.
+    `step` is :math:`\eta`, or :math:`B_0` if `adaptive` is 1. `squares` (1,) is :math:`\sum \|g\|_F^2`. W is
+    `norm.scale[0]` times V and is not projected. `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -44,7 +44,7 @@ class State(NamedTuple):
     decoding: int
 
 
-# payload (K,) carries s = softmax(W x).
+# payload (K,) stores s = softmax(W x).
 
 
 @inline
@@ -65,7 +65,7 @@ def learn_kernel(state, x, action, p, payload, correct):
     if not correct:  # g_t = 0
         return
     r, K = state.r, p.shape[0]
-    weight = 1.0 / (p[action] * LN2)  # g_t = (s - e_y) (x) x / (p_y ln 2), r its factor in the classes
+    weight = 1.0 / (p[action] * LN2)  # g_t = (s - e_y) (x) x / (p_y ln 2); r is its factor over the classes
     r_squared = 0.0
     for k in range(K):
         r[k] = weight * (payload[k] - 1.0 if k == action else payload[k])
@@ -80,34 +80,35 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class DecodedDescent(InFrobeniusBall, KernelAgent):
-    r"""Descend the base-2 logistic loss and play its softmax through a decoding rule, mixed with uniform exploration.
+    r"""Gradient descent on the base-2 logistic loss; actions are drawn from the decoded softmax, with uniform
+    exploration.
 
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (:math:`W_1 = 0`, no projection): let :math:`s = \mathrm{softmax}(W_t x_t)` and let h be the decoding.
-    The agent plays from :math:`p = (1 - \gamma) h(s) + \gamma/K`, by a coin flip and a draw. Then
-    :math:`W_{t+1} = W_t - \eta g_t` with :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an
-    unbiased estimate of the gradient of :math:`l = -\log_2 s_y`.
+    The agent draws its action from :math:`p = (1 - \gamma) h(s) + \gamma/K`. Then :math:`W_{t+1} = W_t - \eta g_t` with
+    :math:`g_t = (1[\text{right}] / p_y) (s - e_y) \otimes x_t / \ln 2`, an unbiased estimate of the gradient of
+    :math:`l = -\log_2 s_y`.
 
     Guarantee (oblivious adversary, :math:`\|x_t\| \le R`). Let c be the decoding's constant, 1/2 for half-log, and
-    :math:`b = R^2/\ln 2`. For steps :math:`\eta \le 2 c \gamma/(b K)`, for every U at once and after any number of
-    rounds, :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T`. At the default settings
-    and for :math:`\|U\|_F \le D = \sqrt{K} B` the additive term is at most :math:`D \sqrt{b K T/c}`; with half-log it
-    is :math:`1.70 R D \sqrt{K T}`.
+    :math:`b = R^2/\ln 2`. For steps :math:`\eta \le 2 c \gamma/(b K)`, every U and any number of rounds,
+    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + \|U\|_F^2/(2 \eta) + \gamma (1 - 1/K) T`. At the default settings and for
+    :math:`\|U\|_F \le D = \sqrt{K} B` the additive term is at most :math:`D \sqrt{b K T/c}`; with half-log it is
+    :math:`1.70 R D \sqrt{K T}`.
 
-    Half-log and sparsemax allow wider steps, :math:`2 h \gamma/(K R^2)` with :math:`h = 0.427` and 0.496, because a
+    Half-log and sparsemax allow larger steps, :math:`2 h \gamma/(K R^2)` with :math:`h = 0.427` and 0.496, because a
     label that is likely to be played has a small importance weight. The additive terms are then 1.53 and
-    :math:`1.42 R D \sqrt{K T}`. `bound` is the term for D, in bits. It is None for the adaptive step, for longer steps
-    and for :math:`\gamma = 0`.
+    :math:`1.42 R D \sqrt{K T}`. `bound` returns the additive term for :math:`\|U\|_F = D`, in bits. It returns None for
+    the adaptive step, for larger steps and for :math:`\gamma = 0`.
 
     With `delay` :math:`= \tau` the guarantee holds if every bit arrives at most :math:`\tau` rounds late, in any order,
     for steps :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`. The delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes,
-    whatever T. It may depend on the context, on the label and on whether the action is right, but on no other draw of
-    the agent. An update is a sum, so a late update is only missing until it arrives; in expectation its gradient
-    is missing, without the importance weight.
+    whatever T. The delay may depend on the context, on the label and on whether the action is right, but not otherwise
+    on the agent's random draws. W is a sum of updates, so a late update is only missing until it arrives. In
+    expectation an update is a gradient without importance weight.
 
-    The argument is that of Gaptron and RDUE, whose own rules are decodings here ("thresholded", "randomized"). The rule
-    half-log and the constants are new: see docs/theory/half-log.md.
+    The proof follows that of Gaptron and RDUE, whose decoding rules are available here as "thresholded" and
+    "randomized". The rule half-log and the constants are new: see docs/theory/half-log.md.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
     exponentials. Memory: :math:`K d` numbers.
@@ -115,16 +116,16 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     Parameters
     ----------
     norm_bound
-        B, the bound on each row's norm of the comparators that determine :math:`\gamma` :math:`(D = \sqrt{K} B)`.
-        Nothing is projected.
+        B, the bound on the norm of each row of a comparator. It determines :math:`\gamma` (:math:`D = \sqrt{K} B`); W
+        is not projected.
     gamma
-        Exploration rate in [0, 1], or "theory": :math:`\min\{1, D \sqrt{b K/(4 c T)}\}`, with the wide step
-        :math:`\min\{1, R D \sqrt{K/(4 h T)}\}`, which needs the horizon.
+        Exploration rate in [0, 1], or "theory", which needs the horizon: :math:`\min\{1, D \sqrt{b K/(4 c T)}\}`, or
+        :math:`\min\{1, R D \sqrt{K/(4 h T)}\}` with the wide step.
     decoding
         "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded" (`banditlab.numerics.decoding`).
     step
-        :math:`\eta`, as a number or a word. "theory" is :math:`2 c \gamma/(b K)`. "wide", for half-log and sparsemax,
-        is :math:`2 h \gamma/(K R^2)`. "adaptive" is
+        :math:`\eta`: a number, "theory", "wide" or "adaptive". "theory" is :math:`2 c \gamma/(b K)`. "wide", for
+        half-log and sparsemax, is :math:`2 h \gamma/(K R^2)`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, which Shibukawa et al. use for
         RDUE and Gaptron (App. H.1).
     step_scale
@@ -137,8 +138,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     ------
     UsageError
         `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown;
-        `gamma = 0` with the theory's or the wide step, which would be 0; the wide step with a decoding that has none or
-        with a delay; or a delay that is not a whole number from 0 on.
+        `gamma = 0` with `step = "theory"` or "wide", which would be 0; the wide step is combined with a delay or with a
+        decoding that has none; or `delay` is not an integer of at least 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 
@@ -151,7 +152,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
 
     id = "decoded-descent"
     group = "theory"
-    summary = "first-order, logistic gradient descent played through a decoding rule, by default half-log"
+    summary = "first-order: logistic gradient descent with a decoding rule, by default half-log"
     reference = "ours, unpublished; the argument of van der Hoeven, NeurIPS 2020, and Sakaue et al., COLT 2024"
     bound_unit = "bits"
     act_kernel = act_kernel
@@ -180,7 +181,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
                 f"decoding must be one of {', '.join(map(repr, WIDE))} with step = 'wide', got {decoding!r}"
             )
         if step == "wide" and self.delay:
-            raise UsageError(f"step = 'wide' is not proved for late bits: delay must be 0, got {self.delay}")
+            raise UsageError(f"step = 'wide' has no proof for delayed feedback: delay must be 0, got {self.delay}")
         if gamma == "theory":
             T = problem.known_horizon("gamma = 'theory'", "give gamma as a number")
             self.gamma = template_gamma(K, problem.radius, self.frobenius_bound, T, self.decoding, wide=step == "wide")
@@ -210,7 +211,7 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     def bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits.
 
-        Returns None for the adaptive step, for a step above the theorem's, and for :math:`\gamma = 0`.
+        Returns None for the adaptive step, for a step above that of the theorem, and for :math:`\gamma = 0`.
         """
         if not isinstance(self.step, float) or self.gamma == 0.0:
             return None

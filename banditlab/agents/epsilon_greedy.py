@@ -22,14 +22,14 @@ AUTO_RATE = 1.0
 FLOOR = 1e-12
 """Initial value of the sums of squared gradients, in units of :math:`R^2`; avoids 0/0."""
 LEAST = 1e-50
-"""Smaller probabilities weigh as much: with R up to 1e100 no square overflows, and the step, which outweighs all before it,
-is the same."""
+"""The smallest probability by which a gradient is divided, so no square overflows for R up to 1e100. Such a gradient
+dominates the sum of squares, so the step is the same."""
 
 
 class State(NamedTuple):
     r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    settings (2,) has :math:`\gamma` and the learning rate; z, r (K,) are work arrays.
+    `settings` (2,) contains :math:`\gamma` and the learning rate; `z` and `r` (K,) are work arrays.
     """
 
     V: NDArray[np.float64]
@@ -61,7 +61,7 @@ def adagrad(V, G, k, r, x):
         V[k, j] -= g / math.sqrt(G[k, j])
 
 
-# payload (K + 1,) carries e^v, v = W x - max_k (W x)_k, and their sum behind them.
+# payload (K + 1,) stores e^v for v = W x - max_k (W x)_k, followed by the sum of its entries.
 
 
 @inline
@@ -79,23 +79,22 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedy(KernelAgent):
-    r"""Play the most likely class of a softmax regression, sometimes a uniform class; update on hits.
+    r"""Play the most likely class of a softmax regression, or a uniform class with probability :math:`\gamma`; update
+    on hits.
 
     Problem: bandit multiclass.
 
-    Update rule: :math:`\text{best} = \arg\max_k (W x)_k` (ties go to the first class). The agent plays from
-    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn by a coin flip and a uniform class. On a hit (action y)
-    the gradient is that of the logistic loss, :math:`(\mathrm{softmax}(W x) - e_y) x'`, divided by :math:`P(y)`. On a
-    miss it is
-    0. The mean of this estimate g is the gradient under full information, whatever the label. The steps are those of
-    AdaGrad, with a step size for every entry: :math:`G_{kj} \mathrel{+}= g_{kj}^2`,
-    :math:`W_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
+    Update rule: :math:`\text{best} = \arg\max_k (W x)_k` (ties go to the first class). The agent draws its action from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise the
+    best. The gradient estimate g is :math:`(\mathrm{softmax}(W x) - e_y) x' / P(y)` on a hit (action y) and 0 on a
+    miss. Its mean is the gradient of the logistic loss. The steps are those of AdaGrad:
+    :math:`G_{kj} \mathrel{+}= g_{kj}^2`, :math:`W_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_{kj} / \sqrt{G_{kj}}`.
 
     Guarantee: the gradient estimates are unbiased, and their second moment is up to :math:`K/\gamma` times that of the
     true gradient. On a ball of radius B, the logistic losses of W have regret :math:`O(B \sqrt{K T / \gamma})` up to
     factors of d and K, for a learning rate of the order of B (AdaGrad's theorem, with a projection that this agent
-    omits). The greedy class minimises no logistic loss: its mistakes are only bounded by that loss divided by
-    :math:`\ln 2`, plus :math:`\gamma T`. `bound` returns None.
+    omits). The mistakes are bounded only by the logistic loss divided by :math:`\ln 2`, plus :math:`\gamma T`. `bound`
+    returns None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
     :math:`2 K d` numbers.
@@ -103,8 +102,7 @@ class EpsilonGreedy(KernelAgent):
     Parameters
     ----------
     gamma
-        Exploration rate in [0, 1], often called :math:`\epsilon`. At 0 the agent is updated by hits of the greedy class
-        only.
+        Exploration rate in [0, 1], often called :math:`\epsilon`. At 0, only hits of the greedy class lead to updates.
     learning_rate
         AdaGrad's step size, above 0. "auto" is :math:`1/R`.
 
@@ -121,7 +119,7 @@ class EpsilonGreedy(KernelAgent):
 
     id = "epsilon-greedy"
     group = "practice"
-    summary = "greedy softmax regression with uniform exploration, learnt from importance-weighted hits"
+    summary = "greedy softmax regression with uniform exploration, updated by importance-weighted hits"
     reference = "Dudík, Langford and Li, ICML 2011 (inverse propensity score); AdaGrad, JMLR 2011"
     act_kernel = act_kernel
     learn_kernel = learn_kernel

@@ -25,8 +25,8 @@ AUTO_RATE = 0.5
 class State(NamedTuple):
     r"""The state: V, which is W divided by the learning rate, and G, the sums of squared gradients (K, d).
 
-    rounds (1,) is the number of updates. settings (2,) has :math:`\gamma`, negative for "anytime", and the learning
-    rate. z (K,) is a work array.
+    `rounds` (1,) is the number of updates. `settings` (2,) contains :math:`\gamma`, negative for "anytime", and the
+    learning rate. `z` (K,) is a work array.
     """
 
     V: NDArray[np.float64]
@@ -36,7 +36,7 @@ class State(NamedTuple):
     z: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"rounds": COUNT}
 
 
@@ -55,7 +55,7 @@ def act_kernel(state, x, u, p, payload):
 @inline
 def learn_kernel(state, x, action, p, payload, correct):
     y, z = 1.0 if correct else -1.0, payload[0]
-    if math.isnan(z):  # another class was played instead of the one chosen
+    if math.isnan(z):  # the action was forced, not chosen by act
         scores(state.V, x, state.z)
         z = state.settings[1] * state.z[action]
     r = -y / (1.0 + math.exp(y * z))  # g = r x, r = -y sigmoid(-y w_k'x); an overflow gives 0
@@ -64,26 +64,27 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class EpsilonGreedyDirect(KernelAgent):
-    r"""Play the class most probably right, sometimes a uniform class; update the played class's model in every round.
+    r"""Play the class most likely to be right, or sometimes a uniform class; update the chosen class's model.
 
-    Problem: bandit multiclass. Class k's model says that k is right with probability :math:`\mathrm{sigmoid}(w_k'x)`.
+    Problem: bandit multiclass. The model of class k predicts that k is right with probability
+    :math:`\mathrm{sigmoid}(w_k'x)`.
 
-    Update rule: :math:`\text{best} = \arg\max_k w_k'x` (ties go to the first class). The agent plays from
-    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`, drawn by a coin flip and a uniform class. Only the model of the
-    played class k is updated, with :math:`y = +1` (right) or -1 (wrong). The gradient of the logistic loss is
-    :math:`g = -y\, \mathrm{sigmoid}(-y w_k'x) x`; then :math:`G_{kj} \mathrel{+}= g_j^2` and
+    Update rule: :math:`\text{best} = \arg\max_k w_k'x` (ties go to the first class). The agent draws its action from
+    :math:`P = (1 - \gamma) e_{\text{best}} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise the
+    best. Only the model of the played class k is updated, with :math:`y = +1` (right) or -1 (wrong). The gradient of
+    the logistic loss is :math:`g = -y\, \mathrm{sigmoid}(-y w_k'x) x`; then :math:`G_{kj} \mathrel{+}= g_j^2` and
     :math:`w_{kj} \mathrel{-}= \mathrm{learning\_rate}\, g_j / \sqrt{G_{kj}}` (AdaGrad). There are no importance
     weights, because the agent fits a model of the outcome and not of the policy's value.
 
     "anytime" explores at :math:`\gamma_t = \min(1, \sqrt{K / t})`, where :math:`t - 1` is the number of updates so far.
-    It explores in about :math:`2 \sqrt{K T}` rounds, most of them early, when some classes have never been seen to be
-    right. (The guarantee of the reduction would require :math:`t^{-1/3}`.)
+    It explores in about :math:`2 \sqrt{K T}` rounds, most of them early. (The guarantee below would require a rate of
+    order :math:`t^{-1/3}`.)
 
     Guarantee: assume that :math:`P(k\text{ is right} \mid x) = \mathrm{sigmoid}(w_k'x)` for all k, and let Reg be the
-    models' regret in squared loss. The mistakes exceed the best class's expected ones by at most
+    models' regret in squared loss. The mistakes exceed the expected mistakes of the best class by at most
     :math:`\gamma T + O(\sqrt{T K\, \mathrm{Reg} / \gamma})`, which is :math:`T^{2/3}` at best. Exactly one class is
-    right, so the assumption needs :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`. That is possible only for
-    :math:`K = 2` or one-hot contexts. `bound` returns None.
+    right, so the assumption needs :math:`\sum_k\, \mathrm{sigmoid}(w_k'x) = 1`. That is possible only for :math:`K = 2`
+    or one-hot contexts. `bound` returns None.
 
     Cost: :math:`O(K d)` to score and :math:`O(d)` to update, with :math:`\mathrm{nnz}(x)` instead of d for sparse
     contexts. Memory: :math:`2 K d` numbers.
@@ -93,13 +94,13 @@ class EpsilonGreedyDirect(KernelAgent):
     gamma
         Exploration rate in [0, 1], often called :math:`\epsilon`, or "anytime".
     learning_rate
-        AdaGrad's step size, above 0. "auto" is :math:`0.5/R`. A step several times as large learns separable data
-        faster and fails on noisy labels.
+        AdaGrad's step size, above 0. "auto" is :math:`0.5/R`. With a step several times as large, the agent learns
+        faster on separable data and fails on noisy labels.
 
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1] or an unknown word, or `learning_rate` is not above 0.
+        `gamma` is neither in [0, 1] nor "anytime", or `learning_rate` is not above 0.
 
     References
     ----------

@@ -28,7 +28,7 @@ from banditlab.problem import Decision, Problem
 from banditlab.validation import number, probability
 
 STRETCH = 128
-"""Most rounds that are forecast in one batch between two updates."""
+"""The largest number of rounds that are forecast in one batch."""
 
 
 @njit
@@ -68,9 +68,9 @@ def rounds_one_by_one(state, X, y, U, gammas, rule, z, p, action, correct, p_tru
 def rounds_in_stretches(state, X, y, U, gammas, rule, Z, z, p, action, correct, p_true, explored):
     """Run one block of rounds, with forecasts computed in batches between two updates.
 
-    Coin flips, rates (which do not increase) and uniform actions do not depend on the state. This loop is outside the
-    agent and has the labels or bits, so it knows in advance which round will be explored and correct. The state
-    changes after that round only. Returns what `rounds_one_by_one` returns.
+    Coin flips, exploration rates (which do not increase) and uniform actions do not depend on the state. This loop also
+    has the labels or bits, so it can determine the next round that is explored and correct. Only such rounds change the
+    state. Returns what `rounds_one_by_one` returns.
     """
     state, X, y, U, Z, z, p = borrow(state), borrow(X), borrow(y), borrow(U), borrow(Z), borrow(z), borrow(p)
     gammas = borrow(gammas)
@@ -101,41 +101,41 @@ class Exploration(AroundForecaster, RoundAgent):
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (Algorithm 2): flip a coin with probability :math:`\gamma`. Heads: play a uniform class and, if it was
-    right, update the forecaster with :math:`(x_t, y_t)`. Tails: play a draw from
-    :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, without an update. The reported probabilities are
-    those before the coin flip, :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper draws
-    from the forecast itself: `decoding = "sample"`.
+    Update rule (Algorithm 2): with probability :math:`\gamma`, play a uniform class and, if it was right, update the
+    forecaster with :math:`(x_t, y_t)`. Otherwise play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h
+    is the decoding, without an update. The reported probabilities are those before the coin flip,
+    :math:`\gamma/K + (1 - \gamma) h(\mathrm{softmax}(\text{forecast}))`. The paper's rule is `decoding = "sample"`.
 
     Guarantee (oblivious adversary; docs/results/adaptive.md has an adaptive adversary for which it fails). Let
     :math:`\mathrm{Reg}(n)` be the forecaster's regret bound after n updates in nats, concave in n, and L the loss of
-    any W in its ball. Let f be the largest number of mistakes per nat of the decoding (:math:`f = 1` for a draw, 0.7213
-    for half-log). Then
+    any W in its ball. Let f be the decoding's largest expected number of mistakes per nat of log loss (1 for "sample",
+    0.7213 for half-log). Then
 
     .. math::
 
         \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma)\, \mathrm{Reg}(\gamma T/K).
 
     At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`.
-    For a draw that is Theorem 9, whose statement omits the factor 2 that its proof contains. The extension to other
+    For "sample" that is Theorem 9, whose statement omits the factor 2 that its proof contains. The extension to other
     decodings is new: see docs/theory/half-log.md.
 
-    With `gamma = "anytime"` round t explores at :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the
-    theorem's rate for the horizon t, so no horizon is needed. If the labels are drawn from the comparator,
-    :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in the ball and any contexts,
+    With `gamma = "anytime"`, round t explores with probability
+    :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the theorem's rate for the horizon t, so no
+    horizon is needed. If the labels are drawn from the comparator, :math:`y_t \sim \mathrm{softmax}(U x_t)` with U in
+    the ball and any contexts,
 
     .. math::
 
         \mathbb{E}[\text{mistakes}] \le f L + (1 - 1/K) \sum_t \gamma_t + (1 - \gamma_T) f (K/\gamma_T)
         \mathrm{Reg}(\sum_t \gamma_t/K) \le f L + 3 \sqrt{f K T\, \mathrm{Reg}(T)}
 
-    (`well_specified_bound`). Against an adversary nothing is proved and `bound` is None. Later updates represent more
-    rounds than earlier ones, and a regret bound over the updates, which may be very negative at first, does not bound
-    their weighted sum. A restart at :math:`T = 1, 2, 4, \dots` would give
-    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}`, but discards past updates. This class never restarts.
+    (`well_specified_bound`). For adversarial labels nothing is proved, so `bound` returns None. The proof fails because
+    later updates represent more rounds than earlier ones: a bound on a sum of regrets does not bound their weighted
+    sum, as early regrets may be very negative. A restart at :math:`T = 1, 2, 4, \dots` would give
+    :math:`f L + 6.9 \sqrt{f K T\, \mathrm{Reg}(T)}`, but would discard past updates, so this class never restarts.
 
     Cost: one forecast per round and about :math:`\gamma T / K` updates. Between two updates the forecaster does not
-    change, and forecasts are computed in batches if it supports them. Memory: the forecaster's.
+    change, and forecasts are computed in batches if it supports them. Memory: that of the forecaster.
 
     Parameters
     ----------
@@ -146,16 +146,16 @@ class Exploration(AroundForecaster, RoundAgent):
         :math:`\min(1, \sqrt{f K\, \mathrm{Reg}(T)/T})`, which needs the horizon and a forecaster with a proved bound.
         "anytime" is the schedule above, which needs the proved bound only.
     decoding
-        How a forecast is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        Decoding rule: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     inner_settings
-        Settings of the forecaster, by name. A name that the reduction also has is written `forecaster.NAME`.
+        Settings of the forecaster, by name. If the reduction has a setting of the same name, write `forecaster.NAME`.
 
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], the decoding, the forecaster or a setting is unknown, or `gamma = "theory"` or
-        "anytime" with a forecaster that has no proved bound.
+        `gamma` is outside [0, 1]; the decoding, the forecaster or a setting is unknown; or `gamma` is "theory" or
+        "anytime" and the forecaster has no proved bound.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
     IncompatibleError
@@ -185,11 +185,11 @@ class Exploration(AroundForecaster, RoundAgent):
         super().__init__(problem, rng)
         self._play_through(forecaster, decoding, inner_settings)
         self.gamma: float | str = self._resolved(gamma)
-        # What a schedule has come to: the rounds acted on, and the rate of the last of them.
+        # Progress of the schedule: the number of decisions, and the exploration rate of the last one.
         self.acted, self.rate = 0, 1.0
 
     def limits(self) -> Limits:
-        """Return the ranges of the integers in the state of a schedule."""
+        """Return the allowed ranges of the numbers in the state of the schedule."""
         return {"acted": COUNT, "rate": (0.0, 1.0)}
 
     def _resolved(self, gamma: float | str) -> float | str:
@@ -207,10 +207,10 @@ class Exploration(AroundForecaster, RoundAgent):
         return "anytime" if gamma == "anytime" else float(self._known(self._theory_rate(T, regret)))
 
     def _known(self, rates: Any) -> Any:
-        """Return rates computed from the forecaster's bound, or raise a UsageError if that is NaN or negative."""
+        """Return the rates, or raise a UsageError if one is NaN, because the forecaster's bound is NaN or negative."""
         if np.isnan(rates).any():
             raise UsageError(
-                f"gamma = 'theory' and 'anytime' need a bound that is 0 or above, and {self.forecaster}'s is not at these "
+                f"gamma = 'theory' and 'anytime' need a bound of at least 0, which {self.forecaster} does not have at these "
                 "settings; give gamma as a number"
             )
         return rates
@@ -221,12 +221,12 @@ class Exploration(AroundForecaster, RoundAgent):
 
     @property
     def _per_nat(self) -> float:
-        """The factor f: the largest number of mistakes per nat of the forecast's loss."""
+        """The factor f: the decoding's largest expected number of mistakes per nat of log loss."""
         return mistakes_per_nat(self.decoding, self.problem.n_classes)
 
     def _rates(self, acted: int, rate: float, n: int) -> Floats:
-        r"""Return :math:`\gamma_t` of the n rounds after `acted`, the last of which explored at `rate`; they never
-        increase.
+        r"""Return :math:`\gamma_t` of the n rounds that follow the first `acted` rounds: non-increasing, and at most
+        `rate`.
         """
         if not isinstance(self.gamma, str):
             return np.full(n, self.gamma)
@@ -272,8 +272,8 @@ class Exploration(AroundForecaster, RoundAgent):
         inner.play_in_parts(X, learns, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return the expected mistakes beyond f times the comparator's loss in nats, or None if the forecaster has no
-        bound.
+        """Return a bound on the expected mistakes minus f times the comparator's loss in nats, or None if the
+        forecaster has no bound.
 
         Returns None for `gamma = "anytime"`; see `well_specified_bound`.
         """
@@ -286,8 +286,8 @@ class Exploration(AroundForecaster, RoundAgent):
     def certificate(self) -> float:
         r"""Return :math:`\gamma (1 - 1/K) t` plus :math:`(1 - \gamma) f (K/\gamma)` times the forecaster's certificate.
 
-        t is the number of rounds so far. `bound` bounds the mean of this value over the coin flips. It uses the
-        forecaster's regret over its updates in this run instead of the worst case. The value of a single run is not a
+        t is the number of rounds so far. This value uses the forecaster's regret over its updates in this run instead
+        of the worst case. Its mean over the coin flips is at most `bound`, but its value in a single run is not a
         bound. It is NaN if :math:`\gamma` is 0 or varies, if the forecaster has no certificate, and for
         `decoding = "sample"`.
         """
@@ -296,7 +296,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        r"""Return `bound` for any :math:`\gamma`, on streams whose labels are drawn from the comparator.
+        r"""Return a bound as in `bound`, but for any :math:`\gamma`, if the labels are drawn from the comparator.
 
         That is, :math:`y \sim \mathrm{softmax}(U x)`.
         """

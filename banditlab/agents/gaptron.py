@@ -32,11 +32,11 @@ LOGISTIC, HINGE, SMOOTH_HINGE = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one number.
+    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one entry.
 
-    `loss` is the index in `LOSSES`; step is :math:`\eta`, or :math:`B_0` if `adaptive` is 1; squares is
-    :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
-    the index in `DECODINGS`.
+    `loss` is the index in `LOSSES`, and `decoding` the index in `DECODINGS`. `step` is :math:`\eta`, or :math:`B_0` if
+    `adaptive` is 1. `squares` is :math:`\sum \|g\|_F^2`. W is `norm.scale[0]` times V. Without projection the radius is
+    infinite.
     """
 
     V: NDArray[np.float64]
@@ -52,11 +52,11 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"loss": constant(self.loss), "adaptive": constant(self.adaptive)}
 
 
-# payload (K + 1,) carries v = W x - max_k (W x)_k; with the logistic loss e^v in its place, and their sum behind them.
+# payload (K + 1,) stores v = W x - max_k (W x)_k or, with the logistic loss, e^v followed by the sum of its entries.
 
 
 @inline
@@ -78,9 +78,10 @@ def act_kernel(state, x, u, p, payload):
 
 @inline
 def decoded(rule, y_star, gamma, payload, u, p):
-    r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, h the decoding, and draw from it.
+    r"""Write :math:`(1 - \gamma) h(\mathrm{softmax}) + \gamma/K` into p, where h is the decoding, and return a draw
+    from p.
 
-    The draw consists of a coin flip and a draw from the decoded forecast.
+    A coin flip decides between a uniform draw and a draw from the decoded forecast.
     """
     K = p.shape[0]
     for k in range(K):
@@ -91,7 +92,7 @@ def decoded(rule, y_star, gamma, payload, u, p):
 
 @inline
 def hinge_gap(payload, y_star, K, loss):
-    r"""Return the gap map of a hinge loss, with :math:`m^*` the margin of :math:`y^*`.
+    r"""Return the gap map a of a hinge loss, where :math:`m^*` is the margin of :math:`y^*`.
 
     It is :math:`a = 1 - m^*` if :math:`m^* \le \kappa`, else 0; for the smooth hinge it is
     :math:`(1 - \min(1, m^*))^2`.
@@ -168,9 +169,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     * "smooth-hinge": :math:`1 - 2 m` for :math:`m \le 0`, :math:`(1 - m)^2` up to :math:`m = 1`, 0 beyond.
 
     Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let :math:`y^* = \arg\max_k (W_t x_t)_k`
-    and :math:`m = \max(a, \gamma)` with the gap map a of the loss. The agent plays from
-    :math:`p' = (1 - m) e_{y^*} + m/K`, drawn by a coin flip and a uniform class. Then
-    :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)` with
+    and :math:`m = \max(a, \gamma)` with the gap map a of the loss. The agent draws its action from
+    :math:`p' = (1 - m) e_{y^*} + m/K`. Then :math:`W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \eta g_t)` with
     :math:`g_t = (1[\text{right}] / p'_y)\, \mathrm{grad}\, l_t(W_t)`.
 
     The gap maps (Table 2) use :math:`p^* = \max_k\, \mathrm{softmax}(W_t x_t)_k` and the margin :math:`m^*` of
@@ -184,20 +184,21 @@ class Gaptron(InFrobeniusBall, KernelAgent):
 
     .. math::
 
-        \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\};
+        \mathbb{E}[M] \le \sum_t l_t(U) + \max\{2 K^2 R^2 D^2 / \ln 2, 2 K R D \sqrt{T / \ln 2}\}.
 
-    For the hinge losses the guarantees are `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed
+    The bounds for the hinge losses are `gaptron_bandit_hinge` and `gaptron_bandit_smooth_hinge`. For any fixed
     :math:`\gamma` and any step up to the wide one, projected or not, the additive term is
-    :math:`D^2/(2\,\text{step}) + \gamma ((K-1)/K) T`. At the theorem's settings it never exceeds the maximum, after any
-    number of rounds. `surrogate_bound` is this term in the player's loss. `bound` is the same for the logistic loss,
-    and None for the other losses, because comparators are measured by their logistic loss.
+    :math:`D^2/(2\,\text{step}) + \gamma ((K-1)/K) T`. At the theorem's settings it never exceeds the maximum above,
+    after any number of rounds. `surrogate_bound` is this term for the agent's loss. `bound` is the same for the
+    logistic loss, and None for the other losses, because comparators are measured by their logistic loss.
 
     The wide step is unpublished. The paper's inequality also holds at a step of order :math:`\gamma/(K R^2)`, K times
-    the printed step (proof in docs/gaptron-wide-step.md). The factor under the roots is then K instead of :math:`K^2`:
-    `gaptron_wide` is about :math:`1.52 R D \sqrt{K T}`, where the paper has :math:`2.40 K R D \sqrt{T}`.
+    the published step (proof in docs/gaptron-wide-step.md). The factor under the roots is then K instead of
+    :math:`K^2`: `gaptron_wide` is about :math:`1.52 R D \sqrt{K T}`, instead of the paper's
+    :math:`2.40 K R D \sqrt{T}`.
 
-    With another decoding h (for the logistic loss only), the agent plays from
-    :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`. With the decoding's constant c, the theorem is
+    With another decoding h (for the logistic loss only), the agent draws its action from
+    :math:`(1 - \gamma) h(\mathrm{softmax}(W x)) + \gamma/K`. With the decoding's constant c, the bound is
     `template_fixed`, for steps up to :math:`2 c \gamma (\ln 2)/(K R^2)`. With half-log the term is
     :math:`1.70 R D \sqrt{K T}` (new: see docs/theory/half-log.md).
 
@@ -211,18 +212,19 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     norm_bound
         B, the bound on each row's norm (:math:`D = \sqrt{K} B` in the paper, a Frobenius ball).
     gamma
-        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory". "theory" balances the two terms for the
-        loss and the step and needs the horizon; it is :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
+        Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "theory". "theory" makes the two terms of the bound
+        equal and needs the horizon; it is :math:`\min\{1, K R D / \sqrt{T \ln 2}\}` by default.
     step
-        :math:`\eta` in the paper, as a number or a word. "theory" is :math:`\gamma (\ln 2) / (2 K^2 R^2)`; for the
-        hinge losses it is :math:`\gamma / (2 K^2 R^2)` and :math:`\gamma / (4 K^2 R^2)`. "wide" is
-        :math:`2.5 \gamma (\ln 2) / (2 K R^2)`, :math:`\gamma / (2 K R^2)` and :math:`\gamma / (4 K R^2)`. "adaptive" is
+        :math:`\eta` in the paper: a number, "theory", "wide" or "adaptive". For the logistic, the hinge and the smooth
+        hinge loss, "theory" is :math:`\gamma (\ln 2) / (2 K^2 R^2)`, :math:`\gamma / (2 K^2 R^2)` and
+        :math:`\gamma / (4 K^2 R^2)`. "wide" is :math:`2.5 \gamma (\ln 2) / (2 K R^2)`, :math:`\gamma / (2 K R^2)` and
+        :math:`\gamma / (4 K R^2)`. "adaptive" is
         :math:`\mathrm{step\_scale} / \sqrt{2 (10^{-8} + \sum_{s\le t} \|g_s\|_F^2)}`, the practical variant of
         Shibukawa et al., App. H.1, who attribute it to Gappletron.
     decoding
-        "thresholded" is the rule of Gaptron. With the logistic loss also "half-log", "sample", "sparsemax",
-        "randomized" or "gap" (`banditlab.numerics.decoding`), for which "theory" uses the :math:`\gamma` and the step
-        of that theorem.
+        "thresholded" is Gaptron's rule. The logistic loss also allows "half-log", "sample", "sparsemax", "randomized"
+        and "gap" (`banditlab.numerics.decoding`). With these, "theory" is the :math:`\gamma` and the step of
+        `template_fixed`.
     step_scale
         :math:`B_0` in the adaptive step, in units of a norm of W, 10 by default; other steps do not use it.
     project
@@ -233,7 +235,7 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     UsageError
         The loss or the decoding is unknown; a decoding other than "thresholded" is combined with a hinge loss or the
         wide step; `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; or `gamma = 0` with
-        the theory's or the wide step, which would be 0.
+        `step = "theory"` or "wide", which would be 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 
@@ -245,7 +247,7 @@ class Gaptron(InFrobeniusBall, KernelAgent):
 
     id = "gaptron"
     group = "theory"
-    summary = "first-order, randomises by the surrogate gap of the base-2 logistic, hinge or smooth hinge loss"
+    summary = "first-order; randomises actions by the surrogate gap of the base-2 logistic, hinge or smooth hinge loss"
     reference = "van der Hoeven, NeurIPS 2020, bandit setting; the wide step: ours, unpublished"
     bound_unit = "bits"
     act_kernel = act_kernel
@@ -316,9 +318,10 @@ class Gaptron(InFrobeniusBall, KernelAgent):
 
     def surrogate_bound(self, rounds: int) -> float | None:
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
-        comparator's loss in the player's own loss.
+        comparator's loss, measured by `loss`.
 
-        Returns None for the adaptive step and above the wide step; for another decoding, above its theorem's step.
+        Returns None for the adaptive step and for steps above the wide one, or with another decoding above that of its
+        theorem.
         """
         K, R = self.problem.n_classes, self.problem.radius
         if self.decoding != "thresholded":

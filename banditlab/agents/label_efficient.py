@@ -18,28 +18,28 @@ from banditlab.validation import positive
 
 
 class LabelEfficient(Sampled):
-    r"""Turn a forecaster into a player that observes the label in a random share of the rounds.
+    r"""Turn a forecaster into an agent that observes the label in a random subset of the rounds.
 
     Problem: online multiclass classification against an oblivious adversary; the label is revealed in queried rounds
-    only. The player is a reference and is never ranked with agents that observe one bit: a query reveals more than one
-    bit, and most rounds reveal nothing.
+    only. The agent serves as a reference and is never ranked with agents that observe one bit: a query reveals more
+    than one bit, and most rounds reveal nothing.
 
-    Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding. Then, with probability
-    :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.
+    Update rule: play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding. Then, with
+    probability :math:`\epsilon`, query the label and update the forecaster with :math:`(x_t, y_t)`.
 
     Guarantee (oblivious adversary): let Reg be a regret bound in nats that is concave in the number of updates, and L
-    the loss of any U in the forecaster's ball. Let f be the largest number of mistakes per nat of the decoding (see
-    `Sampled`). Then :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number of queries is
-    :math:`\epsilon T`.
+    the loss of any U in the forecaster's ball. Let f be the decoding's largest expected number of mistakes per nat of
+    log loss (see `Sampled`). Then :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(\epsilon T)/\epsilon)`. The mean number
+    of queries is :math:`\epsilon T`.
 
-    Cost: the forecaster's, one exponential per class and a draw. Memory: the forecaster's.
+    Cost: that of the forecaster, one exponential per class and a draw. Memory: that of the forecaster.
 
     Parameters
     ----------
     forecaster
         Id of the forecaster.
     decoding
-        How a forecast is played: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        Decoding rule: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     query_rate
         Probability :math:`\epsilon` in (0, 1] with which the label of a round is queried.
@@ -55,8 +55,8 @@ class LabelEfficient(Sampled):
 
     References
     ----------
-    N. Cesa-Bianchi, G. Lugosi, G. Stoltz. Minimizing regret with label efficient prediction. IEEE Transactions on Information
-    Theory 51(6), 2005 (queries at random, for experts; the step to any forecaster is derived here).
+    N. Cesa-Bianchi, G. Lugosi, G. Stoltz. Minimizing regret with label efficient prediction. IEEE Transactions on
+    Information Theory 51(6), 2005 (queries at random, for experts; the extension to any forecaster is derived here).
     """
 
     id = "label-efficient"
@@ -88,7 +88,7 @@ class LabelEfficient(Sampled):
             super()._receive(view, decision, outcome)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times `label_efficient`, a bound on the expected mistakes beyond f times the comparator's loss, or
+        """Return f times `label_efficient`, a bound on the expected mistakes minus f times the comparator's loss, or
         None.
         """
         if self._inner.bound_unit != "nats":
@@ -99,5 +99,5 @@ class LabelEfficient(Sampled):
         return decoded_forecast(label_efficient(regret, self.query_rate), self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return NaN, because regret over queried rounds does not bound the regret over the other rounds."""
+        """Return NaN, because the regret over the queried rounds does not bound the regret over all rounds."""
         return math.nan

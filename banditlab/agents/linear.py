@@ -37,7 +37,7 @@ class ScaledScores:
 
 
 class InFrobeniusBall(ScaledScores):
-    """Attributes of agents whose comparators lie in the Frobenius ball around the row ball B."""
+    """Attributes of agents whose comparators lie in the smallest Frobenius ball that contains the row ball B."""
 
     problem: Problem
     norm_bound: float
@@ -49,9 +49,9 @@ class InFrobeniusBall(ScaledScores):
 
 
 def resolved_step(step: float | str, gamma: float, theory: Callable[[bool], float]) -> float | str:
-    """Return the step size: a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
+    """Return a number or "adaptive" unchanged, and `theory(wide)` for "theory" and "wide".
 
-    The words "theory" and "wide" need gamma above 0.
+    "theory" and "wide" need gamma above 0.
     """
     if step == "adaptive":
         return "adaptive"

@@ -20,7 +20,7 @@ from banditlab.validation import nonnegative, number, positive, probability
 
 
 class State(NamedTuple):
-    r"""The state: the quadratic programme with :math:`W'`, work arrays z, s (K,), and rates (3,).
+    r"""The state: the quadratic programme with :math:`W'`, work arrays `z`, `s` (K,), and `rates` (3,).
 
     The rates are :math:`\gamma`, :math:`\beta` and :math:`\alpha`.
     """
@@ -90,23 +90,23 @@ class Newtron(KernelAgent):
         W'_{t+1} = \arg\min_{\|W\|_F \le D} \sum_{s \le t} f_s(W) + \|W\|_F^2/(2D)
 
     :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at :math:`W'_t`, whatever :math:`\gamma`. Every
-    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so the rows of :math:`W'` add up to zero. On that subspace
-    the quadratic is block diagonal, with one :math:`d \times d` block per class. Rank-one updates cost :math:`O(K d^2)`
-    and give the results of the :math:`Kd \times Kd` form. The ball constraint is active in nearly every round;
-    `numerics.frobenius_programme` solves that case exactly, too.
+    :math:`\delta` is :math:`c (e_i - 1/K) \otimes x`, so the rows of :math:`W'` add up to zero. On that subspace the
+    quadratic is block diagonal, with one :math:`d \times d` block per class. Rank-one updates cost :math:`O(K d^2)` and
+    give the results of the :math:`Kd \times Kd` form. The ball constraint is active in nearly every round;
+    `numerics.frobenius_programme` solves that case exactly.
 
     Guarantee: the regret is :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` if
     :math:`\alpha \le (\ln T)/(8 R D)`. The first bound needs :math:`\gamma = 0`, the others
     :math:`\gamma \sim T^{-1/3}` and :math:`T^{-1/2}`. `gamma = "theory"` has the last form; at the default
-    :math:`\alpha = 1` the theorem covers it only from :math:`T = e^{8 R D}` on, which few runs reach. The constants are
-    not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is
-    ours. It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the Frobenius ball (for
+    :math:`\alpha = 1` the theorem covers it only for :math:`T \ge e^{8 R D}`, which few runs reach. The constants are
+    not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is ours.
+    It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the Frobenius ball (for
     :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
 
     Cost: :math:`O(K d^2)` per round, a few passes over K :math:`d \times d` matrices if the ball constraint is active.
-    Memory: :math:`K d^2` numbers. If a set takes 1.5 MiB or more, round t costs :math:`O(t d)` until the constraint is
-    active for the first time (`numerics.low_rank`), with the same decisions up to rounding. `pnewtron` stores diagonals
-    and costs :math:`O(K d)` per round.
+    Memory: :math:`K d^2` numbers. If the matrices take 1.5 MiB or more, round t costs :math:`O(t d)` until the
+    constraint is active for the first time (`numerics.low_rank`), with the same decisions up to rounding. `pnewtron`
+    stores diagonals and costs :math:`O(K d)` per round.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ class Newtron(KernelAgent):
 
     id = "newtron"
     group = "theory"
-    summary = "online Newton steps that learn from hits and from errors, in a Frobenius ball"
+    summary = "online Newton steps after hits and after mistakes, in a Frobenius ball"
     reference = "Hazan and Kale, NIPS 2011"
     state_order = (1, 2)
     act_kernel = act_kernel

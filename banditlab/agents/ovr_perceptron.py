@@ -21,7 +21,8 @@ from banditlab.validation import one_of
 class State(NamedTuple):
     """The state: W (K, d), and the scores z (K,), a work array.
 
-    rules (2,) are two flags: the positive class with the largest score is played; a hit corrects every class.
+    `rules` (2,) has two flags: whether the positive class with the largest score is played, and whether a hit corrects
+    every class.
     """
 
     W: NDArray[np.float64]
@@ -29,7 +30,7 @@ class State(NamedTuple):
     rules: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"rules": constant(self.rules)}
 
 
@@ -83,8 +84,8 @@ class OvRPerceptron(LinearScores, KernelAgent):
     Guarantee: :math:`\mathbb{E}[M] \le (K-1)\, \mathrm{floor}(4 R^2 / \gamma^2)`, :math:`O(K / \gamma^2)`. The bound
     does not depend on T, and the agent does not explore on purpose. For any U of Frobenius norm F and one-vs-rest hinge
     loss L (margin 1, all classes and rounds) the same proof gives
-    :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`. Noise therefore costs a factor :math:`K-1`, and the
-    method suits streams without noise. Both bounds are in `banditlab.bounds` as `ovr_perceptron_mistakes`, and hold for
+    :math:`\mathbb{E}[M] \le (K-1) (L + R F \sqrt{L} + R^2 F^2)`. Noise therefore costs a factor :math:`K-1`: use the
+    method for streams without noise. Both bounds are in `banditlab.bounds` as `ovr_perceptron_mistakes`, and hold for
     every setting below. The comparator's loss is not a logistic loss, so `bound` returns None.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
@@ -102,7 +103,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
     Raises
     ------
     UsageError
-        choice or corrects is an unknown word.
+        `choice` or `corrects` is unknown.
 
     References
     ----------
@@ -112,7 +113,7 @@ class OvRPerceptron(LinearScores, KernelAgent):
 
     id = "ovr-perceptron"
     group = "theory"
-    summary = "one perceptron a class, finitely many mistakes where every class is separable from the rest"
+    summary = "one perceptron per class; finitely many mistakes if every class is separable from the rest"
     reference = "Beygelzimer, Pal, Szorenyi, Thiruvenkatachari, Wei and Zhang, ICML 2019, strong separability"
     act_kernel = act_kernel
     learn_kernel = learn_kernel

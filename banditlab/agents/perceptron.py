@@ -43,12 +43,12 @@ def learn_kernel(state, x, action, p, payload, label):
 class Perceptron(LinearScores, KernelLabelAgent):
     r"""The multiclass perceptron with full information.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
-    a reference and is never ranked with agents that observe one bit.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit.
 
-    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k`, the first of equals, is played. On a mistake
-    :math:`W_y \mathrel{+}= x` and :math:`W_{\hat{y}} \mathrel{-}= x`. The scale of W is irrelevant, so there is no
-    step size.
+    Update rule: :math:`\hat{y} = \arg\max_k (W x)_k` is played; ties go to the first class. On a mistake
+    :math:`W_y \mathrel{+}= x` and :math:`W_{\hat{y}} \mathrel{-}= x`. The scale of W is irrelevant, so there is no step
+    size.
 
     Guarantee (adversarial, :math:`\|x\| \le R`): :math:`M \le L + D + \sqrt{L D}` for every U, with
     :math:`D = 2 R^2 \|U\|_F^2` and L the multiclass hinge loss

@@ -22,13 +22,13 @@ from banditlab.validation import nonnegative, number, one_of, positive, probabil
 PAPER_RADIUS = math.sqrt(55.0)
 r"""The largest :math:`\|x\|` of SynSep, the data on which the published :math:`D = 1` was used."""
 LEAST_NORM, MOST_NORM = 1e-150, 1e150
-"""What norm_bound may be: :math:`D^2` is compared with a square."""
+"""The allowed range of norm_bound, because D is squared."""
 
 
 class State(NamedTuple):
     """The state: A, b and :math:`V = -b/A` (K, d), which is W before the rescaling, and the norm of V.
 
-    z and s (K,) are work arrays. greedy says whether the exploitation draw is the argmax; the other numbers are the
+    `z` and `s` (K,) are work arrays. `greedy` is 1 if the exploitation draw is the argmax; the other arrays are
     settings.
     """
 
@@ -45,7 +45,7 @@ class State(NamedTuple):
     greedy: bool
 
 
-# payload (2,) carries p_yh and <e_yh - 1/K (x) x, W>.
+# payload (2,) stores p_yh and <e_yh - 1/K (x) x, W>.
 
 
 @inline
@@ -108,7 +108,7 @@ class PNewtron(KernelAgent):
 
     Update rule (:math:`A = 1/D, b = 0, W = 0`, all of shape :math:`K \times d`, products and quotients element by
     element): :math:`p = \mathrm{softmax}(\alpha W x_t)` and :math:`p' = (1 - \gamma) p + \gamma/K`. The agent draws
-    :math:`\hat y` from :math:`p'`, by a coin flip and a class.
+    :math:`\hat y` from :math:`p'`.
 
     .. math::
 
@@ -124,17 +124,17 @@ class PNewtron(KernelAgent):
 
     :math:`\mathbb{E}[\delta]` is the gradient of :math:`l_t` at W if every class can be played. That holds at any
     :math:`\gamma` if the exploitation draw is a sample, and at :math:`\gamma` above 0 if it is the argmax.
-    :math:`\langle \delta, W \rangle` uses the W of the round, also in exploration rounds. Some public copies use 0
-    there, a difference of order :math:`\gamma \beta`.
+    :math:`\langle \delta, W \rangle` uses the W of the round, also in exploration rounds. Some public implementations
+    use 0 there, a difference of order :math:`\gamma \beta`.
 
-    Two errors of public implementations are not repeated. The implementation that the authors of SOBA compared with
-    adds :math:`\pm 1/K` in every row, the played one included, instead of :math:`e_{\hat y} - 1/K` (on SynSep it makes
-    1.29 % mistakes instead of 1.27 %). It also always rescales W to norm D, and another copy to norm 1; here W does not
-    change inside the ball. Without any rescaling PNewtron diverges on features of norm 7.
+    This implementation avoids two errors of others. The implementation used in the experiments of the SOBA paper adds
+    :math:`\pm 1/K` in every row, including that of the played class, instead of :math:`e_{\hat y} - 1/K`. It also
+    always rescales W to norm D, and another implementation to norm 1; here W is not rescaled inside the ball. Without
+    any rescaling PNewtron diverges on features of norm 7.
 
-    Guarantee: none. Newtron's theorem is about the full matrix and the exact projection. `bound` returns None. With the
-    paper's :math:`\alpha` and a small :math:`\gamma`, the step of a round can be longer than the ball. Rounding then
-    changes actions within a thousand rounds, so two correct implementations agree in distribution only.
+    Guarantee: none. Newtron's theorem needs the full matrix and the exact projection. `bound` returns None. With the
+    paper's :math:`\alpha` and a small :math:`\gamma`, one step can be larger than the ball. Rounding then changes
+    actions within a thousand rounds, so two correct implementations agree in distribution only.
 
     Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and
     K exponentials. Memory: :math:`3 K d` numbers.
@@ -154,14 +154,14 @@ class PNewtron(KernelAgent):
         Curvature, 0 or above (:math:`\beta` in the paper).
     exploit
         How the agent plays in rounds without exploration. "sample" draws from :math:`\mathrm{softmax}(\alpha W x)`, as
-        in the paper. "argmax" plays its largest entry, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as some
-        public copies do. It makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 % instead of
-        12.4 % at :math:`T = 10^6`).
+        in the paper. "argmax" plays its largest entry, :math:`p' = (1 - \gamma) e_{\text{argmax}} + \gamma/K`, as in
+        some public implementations. It makes fewer mistakes on noisy labels (SynNonSep at :math:`\gamma = .014`: 6.8 %
+        instead of 12.4 % at :math:`T = 10^6`).
 
     Raises
     ------
     UsageError
-        A setting outside its range.
+        A setting is outside its range.
 
     References
     ----------
@@ -170,7 +170,7 @@ class PNewtron(KernelAgent):
 
     id = "pnewtron"
     group = "practice"
-    summary = "Newtron with a diagonal matrix: learns from hits and from errors"
+    summary = "Newtron with a diagonal matrix: updated after hits and after mistakes"
     reference = "Hazan and Kale, NIPS 2011, the variant of the experiments"
     act_kernel = act_kernel
     learn_kernel = learn_kernel

@@ -24,7 +24,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class State(NamedTuple):
-    """The state: V (K, d), which is W up to a scale; work arrays z, r (K,); step (1,).
+    """The state: V (K, d), which is W up to a scale; work arrays `z`, `r` (K,); `step` (1,).
 
     W is `norm.scale[0]` times V. `decoding` is the index in `DECODINGS`.
     """
@@ -54,7 +54,7 @@ def act_kernel(state, x, u, p, payload):
     for k in range(K):
         p[k] = r * payload[k]
     p[y_star] += 1.0 - r
-    # the draw from q comes with probability r, else the argmax
+    # a draw from q with probability r, otherwise the argmax
     return draw(payload, u[1]) if u[0] < r else y_star
 
 
@@ -70,10 +70,10 @@ def learn_kernel(state, x, action, p, payload, label):
 class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     r"""Gradient descent on the logistic loss, with actions as random as the surrogate gap allows.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
-    a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under full
-    information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the base-2
-    Fenchel-Young loss of the scores :math:`W x / \ln 2`).
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit. It shows the cost of the decoding under
+    full information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the
+    base-2 Fenchel-Young loss of the scores :math:`W x / \ln 2`).
 
     Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let
     :math:`q = \mathrm{softmax}(W_t x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The
@@ -83,7 +83,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
 
         W_{t+1} = \mathrm{Proj}_{\|W\|_F \le D}(W_t - \text{step}\, (q - e_y) x_t' / \ln 2).
 
-    With another `decoding` than the paper's, the action is a draw from that decoding of q.
+    With a `decoding` other than the paper's, the action is a draw from that decoding of q.
 
     Guarantee (adaptive adversary, :math:`\|x_t\| \le R`):
     :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for every :math:`\|U\|_F \le D`, hence for every U of
@@ -104,7 +104,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         Step size (:math:`\eta` in the paper, which scales W by 1/ln 2), or "theory":
         :math:`2 (\ln 2) (1 - \ln 2) / R^2`; with another decoding :math:`2 c (\ln 2) / R^2`. No horizon is needed.
     decoding
-        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        Decoding rule: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
 
     Raises
@@ -155,13 +155,16 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         )
 
     def _largest_step(self) -> float:
-        """Return the theorem's step: the paper's constant for its own decoding, the exact constant for other decodings."""
+        """Return the theorem's largest step, with the paper's constant for its own decoding, otherwise with the exact
+        constant."""
         if self.decoding == "randomized":
             return decoding_step(self.problem.radius)
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step})` in bits for any number of rounds, or None above the theorem's step."""
+        r"""Return :math:`D^2/(2\, \text{step})` in bits for any number of rounds, or None if the step is above the
+        theorem's.
+        """
         if self.step > self._largest_step() * (1.0 + 1e-12):
             return None
         return randomized_decoding(self.frobenius_bound, self.step)

@@ -26,11 +26,11 @@ LN2 = math.log(2.0)
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale; work arrays z, r (K,); the other arrays have one number.
+    r"""The state: V (K, d), which is W up to a scale; work arrays `z`, `r` (K,); the other arrays have one entry.
 
-    scale and floor determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where squares is
-    :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite if nothing is projected. decoding is
-    the index in `DECODINGS`.
+    `scale` and `floor` determine the step :math:`\text{scale} / \sqrt{2 (\text{floor} + \text{squares})}`, where
+    `squares` is :math:`\sum \|G\|_F^2`. W is `norm.scale[0]` times V; the radius is infinite without projection.
+    `decoding` is the index in `DECODINGS`.
     """
 
     V: NDArray[np.float64]
@@ -85,16 +85,16 @@ class RDUE(ScaledScores, KernelAgent):
     :math:`(q - e_y) \otimes x` with :math:`q = \mathrm{softmax}(\theta \ln 2)`.
 
     Update rule (:math:`W_1 = 0`): with probability :math:`q_0` play a uniform class. Otherwise play the argmax of
-    :math:`\theta` (the first of equals) with probability :math:`1 - r`, and a draw from q with probability
+    :math:`\theta` (the first one on ties) with probability :math:`1 - r`, and a draw from q with probability
     :math:`r = \min\{1, 2 (1 - \max_k q_k)\}`. So :math:`p(y) = q_0/K + (1 - q_0) ((1 - r) 1[y = \arg\max] + r q_y)`;
-    another decoding of q replaces the bracket. The update is :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
+    another decoding of q replaces the parenthesis. The update is :math:`W_{t+1} = \mathrm{Proj}(W_t - \eta_t G_t)` with
     :math:`G_t = (1[\text{right}] / p(y)) (q - e_y) \otimes x_t`. The step is
     :math:`\eta_t = B' / \sqrt{2 \sum_{s\le t} \|G_s\|_F^2}`, where :math:`B'` is the set's Frobenius diameter.
 
     Units: S is the base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U with logits :math:`U x` and
     rows of norm at most B is therefore :math:`W = U / \ln 2` here. Its loss is
-    :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, the logistic loss in BITS. The set is the Frobenius ball of radius
-    :math:`D = \sqrt{K} B / \ln 2`, which contains all of them. The paper's B is :math:`B' = 2 D`.
+    :math:`S = -\log_2\, \mathrm{softmax}(U x)_y`, the logistic loss in bits. The set is the Frobenius ball of radius
+    :math:`D = \sqrt{K} B / \ln 2`, which contains all such W. The paper's B is :math:`B' = 2 D`.
 
     Guarantee (oblivious adversary, :math:`\|x_t\| \le R`; :math:`a = 1 - \ln 2`, :math:`b = 2 (\ln 2) R^2`): the
     decoding is wrong with probability at most :math:`(1 - a) S`, so
@@ -104,12 +104,12 @@ class RDUE(ScaledScores, KernelAgent):
         \mathbb{E}[M] \le \sum_t S(U x_t / \ln 2, y_t) + (b/(2a) + 1) B' \sqrt{K T}
 
     at :math:`q_0 = B' \sqrt{K/T}`. For any fixed :math:`q_0` the additive term is
-    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which `bound` returns in bits. It is smaller than the other term at
-    the theorem's :math:`q_0` and holds after any number of rounds. `bound` is None for the adaptive step and without
+    :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, which `bound` returns in bits. At the theorem's :math:`q_0` it is
+    smaller than the term above; it holds after any number of rounds. `bound` is None for the adaptive step and without
     the projection. The paper's :math:`1 - a = 0.693` is not sharp. The sharp value is 0.518 for any K: the largest
     :math:`(1 - 2 q^2)/\log_2(1/q)`, which two classes attain. The theorem is implemented as published. With another
-    decoding, a is that rule's own constant, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the two
-    terms equal (new: see docs/theory/half-log.md).
+    decoding, a is the constant of that decoding, 1/2 for half-log, and :math:`q_0 = B' \sqrt{b K/(2 a T)}` makes the
+    two terms equal (new: see docs/theory/half-log.md).
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones, and K
     exponentials. Memory: :math:`K d` numbers.
@@ -123,7 +123,7 @@ class RDUE(ScaledScores, KernelAgent):
         Exploration rate in [0, 1] (:math:`q_0` in the paper), or "theory": :math:`\min\{1, B' \sqrt{K/T}\}`, which
         needs the horizon. With another decoding it is :math:`\min\{1, B' \sqrt{b K/(2 a T)}\}`.
     decoding
-        How q is played: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
+        Decoding rule: "randomized" as in the paper, "half-log", "sample", "sparsemax", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     step
         "theory" is :math:`B' / \sqrt{2 \sum \|G\|_F^2}`. "adaptive" is

@@ -1,4 +1,4 @@
-"""A forecaster as a player that observes every label and whose action is decoded from its forecast."""
+"""A forecaster as an agent that observes every label and decodes its action from the forecast."""
 
 from __future__ import annotations
 
@@ -53,31 +53,29 @@ def rounds_with_labels(state, X, y, U, rate, rule, z, p, action, correct, p_true
 
 
 class Sampled(AroundForecaster, RoundLabelAgent):
-    r"""Turn a forecaster into a player that observes the label and plays its decoded forecast.
+    r"""Turn a forecaster into an agent that observes the label and draws its action from the decoded forecast.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
-    a reference and is never ranked with agents that observe one bit: it is the exploration reduction under full
-    information.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit: it is the exploration reduction under
+    full information.
 
-    Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, h the decoding, then
-    update the forecaster with :math:`(x_t, y_t)`.
+    Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding,
+    then update the forecaster with :math:`(x_t, y_t)`.
 
     Guarantee (adaptive adversary): :math:`\mathbb{E}[M] \le f (L + \mathrm{Reg}(T))`. L is the loss in nats of any U in
-    the forecaster's ball, Reg is its regret bound, and f is the largest number of mistakes per nat of the decoding. f
-    is 1 for a draw ("sample"), which is wrong with probability :math:`1 - p_y \le -\ln p_y`. It is 0.7213 for half-log,
-    the least possible value (for :math:`K = 2` by Cesa-Bianchi et al., JACM 1997; for more classes see
-    docs/theory/half-log.md). `bound` is None if the forecaster has no proved bound in nats.
+    the forecaster's ball, Reg is its regret bound, and f is the decoding's largest expected number of mistakes per nat
+    of log loss. f is 1 for a draw ("sample"), which is wrong with probability :math:`1 - p_y \le -\ln p_y`. It is
+    0.7213 for half-log, the least possible value (for :math:`K = 2` by Cesa-Bianchi et al., JACM 1997; for more classes
+    see docs/theory/half-log.md). `bound` is None if the forecaster has no proved bound in nats.
 
-    Cost: the forecaster's, one exponential per class and a draw. Memory: the forecaster's.
-
-    Cost: the forecaster's, one exponential a class and a draw. Memory: the forecaster's.
+    Cost: that of the forecaster, one exponential per class and a draw. Memory: that of the forecaster.
 
     Parameters
     ----------
     forecaster
         Id of the forecaster.
     decoding
-        How a forecast is played: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
+        Decoding rule: "half-log", "sample", "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     inner_settings
         Settings of the forecaster, by name.
@@ -91,15 +89,15 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
     References
     ----------
-    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022, Section 5 (the
-    step from log loss to mistakes).
+    N. Agarwal, S. Kale, J. Zimmert. Efficient methods for online multiclass logistic regression. ALT 2022, Section 5
+    (from log loss to mistakes).
     """
 
     id = "sampled"
-    summary = "any forecaster's forecast, decoded or drawn from, full information"
-    reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with nothing hidden"
+    summary = "any forecaster's forecast, decoded, full information"
+    reference = "Agarwal, Kale and Zimmert, ALT 2022, Section 5, with full information"
     wraps = "forecaster"
-    query_rate = 1.0  # the share of rounds whose label is passed on
+    query_rate = 1.0  # the fraction of rounds whose label is queried
 
     def __init__(
         self,
@@ -115,7 +113,7 @@ class Sampled(AroundForecaster, RoundLabelAgent):
 
     @property
     def bound_adversary(self) -> str:  # type: ignore[override]
-        """The forecaster's adversary, because the player observes every label, whatever is drawn."""
+        """The forecaster's adversary, because labels are observed whatever the action."""
         return self._inner.bound_adversary
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
@@ -141,7 +139,9 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         inner.play_in_parts(X, lambda: U[:, 0] < self.query_rate, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times the forecaster's regret bound, a bound on the mistakes beyond f times the comparator's loss."""
+        """Return f times the forecaster's regret bound, a bound on the expected mistakes minus f times the comparator's
+        loss.
+        """
         regret = self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
         return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
 

@@ -18,13 +18,13 @@ from banditlab.validation import at_least, one_of
 
 SecondOrder = Literal["auto", "full", "diagonal", "sketch"]
 LARGEST_WHOLE = 2**22
-""":math:`K d^2`, numbers in the matrices of all classes, up to which "auto" is "full". There a round of `stackcb` takes
-2 ms, of the others .1 to .5 ms. Beyond it, at :math:`K = 10`, :math:`d = 1024`, a sketch is 6 to 35 times faster, and
-made at most 2 points more mistakes in 2,000 rounds (docs/results/benchmarks.md)."""
+"""The largest :math:`K d^2` at which "auto" is "full". There, a round of `stackcb` takes 2 ms, and one of the other
+agents 0.1 to 0.5 ms. Above it, at :math:`K = 10`, :math:`d = 1024`, a sketch is 6 to 35 times faster; in 2,000 rounds
+it made at most 2 pp more mistakes (docs/results/benchmarks.md)."""
 SKETCH_SIZE = 32
-"""Default of sketch_size. Its cost per round, about :math:`2 m d + K m^2 / 2` multiplications, is then that of
-the :math:`K d` of the scores at :math:`K = 50`, and :math:`2 m` rows of :math:`d = 1024` are half a megabyte, what a
-core's second cache holds.
+"""Default of `sketch_size`. Its cost per round, about :math:`2 m d + K m^2 / 2` multiplications, is then about that of
+the scores, :math:`K d`, at :math:`K = 50`. At :math:`d = 1024`, :math:`2 m` rows take half a megabyte and fit the L2
+cache of a core.
 """
 
 
@@ -44,8 +44,8 @@ class Form(NamedTuple):
 
 
 def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
-    """Return the form for two settings, or raise a UsageError for an unknown word, an invalid size or a size without
-    sketch.
+    """Return the form for two settings, or raise a UsageError for an unknown `second_order`, an invalid size, or a size
+    without a sketch.
     """
     one_of("second_order", second_order, get_args(SecondOrder))
     form = Form(resolved_order(second_order, problem), at_least("sketch_size", sketch_size, 1))
@@ -62,7 +62,7 @@ def resolved_order(second_order: Any, problem: Problem, beyond: str = "sketch") 
 
 
 def least_bytes(problem: Problem, settings: Mapping[str, Any], n_models: float) -> float:
-    """Return a lower bound on the bytes of the models; invalid settings are accepted."""
+    """Return a lower bound on the bytes of the models, without an error for invalid settings."""
     second_order, sketch_size = resolved_order(settings["second_order"], problem), settings["sketch_size"]
     d = problem.n_features
     if second_order == "diagonal":

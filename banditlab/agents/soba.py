@@ -21,7 +21,7 @@ from banditlab.validation import number, positive, probability
 class State(NamedTuple):
     r"""The state: W (K, d); C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
 
-    z (K,) and v (Kd,) are work arrays; :math:`\gamma` has the shape (1,). tally (4,) has S, :math:`\sum n z'A^{-1}z`,
+    z (K,) and v (Kd,) are work arrays; `gamma` has the shape (1,). `tally` (4,) contains S, :math:`\sum n z'A^{-1}z`,
     the number of rounds with updates, and 1 if :math:`\gamma` is adaptive.
     """
 
@@ -105,9 +105,9 @@ class SOBA(LinearScores, KernelAgent):
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (:math:`W = 0, A = a I, \theta = 0`, all on vectors of length :math:`K d`; :math:`S = 0`): let
-    :math:`\hat y = \arg\max W x_t`, the first of equals. The agent plays from
-    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn by a coin flip and a uniform class. Only if the played class y
-    is right:
+    :math:`\hat y = \arg\max W x_t`; ties go to the first class. The agent draws its action from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise
+    :math:`\hat y`. Only if the played class y is right:
 
     .. math::
 
@@ -136,8 +136,8 @@ class SOBA(LinearScores, KernelAgent):
     gamma
         Exploration rate in [0, 1] (:math:`\gamma` in the paper), or "adaptive":
         :math:`\min\{1, \sqrt{K (1 + \sum_{s<t} n_s z_s'A_s^{-1}z_s) / t}\}` with :math:`n_s = 1` for accepted rounds.
-        The authors' code contains this line as a comment. It explores very much (about 45 % mistakes at
-        :math:`T = 10^6` on SynSep).
+        The authors' code contains this line as a comment. It explores a lot (about 45 % mistakes at :math:`T = 10^6` on
+        SynSep).
     ridge
         a in the paper, above 0: A starts as :math:`a I`.
 

@@ -69,9 +69,9 @@ class SOBAdiag(LinearScores, KernelAgent):
     Problem: bandit multiclass, adversarial stream.
 
     Update rule (:math:`W = 0, A = a, \theta = 0, S = 0`, all of shape :math:`K \times d`, squares and quotients element
-    by element): let :math:`\hat y = \arg\max W x_t`, the first of equals. The agent plays from
-    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`, drawn by a coin flip and a uniform class. Only if the played class y
-    is right:
+    by element): let :math:`\hat y = \arg\max W x_t`; ties go to the first class. The agent draws its action from
+    :math:`p = (1 - \gamma) e_{\hat y} + \gamma/K`: a uniform class with probability :math:`\gamma`, otherwise
+    :math:`\hat y`. Only if the played class y is right:
 
     .. math::
 
@@ -84,7 +84,7 @@ class SOBAdiag(LinearScores, KernelAgent):
         \theta \mathrel{-}= g, \quad W = \theta/A
 
     The authors' public code has two errors in its exploration branch (:math:`\sqrt{p}` for p in the quadratic form,
-    diff = 0). They affect its diagnostics only, because that branch always updates. They are not repeated here.
+    diff = 0). They affect its diagnostics only, because that branch always updates.
 
     Guarantee: none for the diagonal, so `bound` returns None; `soba` describes that of the full matrix. A very
     small :math:`\gamma` harms the agent, because exploration fills the budget S for updates in correct rounds. The

@@ -20,7 +20,7 @@ class State(NamedTuple):
     K: NDArray[np.int64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"K": constant(self.K)}
 
 
@@ -37,7 +37,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Uniform(KernelAgent):
-    r"""Choose an action uniformly at random, as the baseline for every agent.
+    r"""Choose an action uniformly at random; a baseline for other agents.
 
     Update rule: none. The expected number of mistakes is :math:`(1 - 1/K) T` on any stream. Cost: :math:`O(K)` per
     round; no memory.
@@ -45,7 +45,7 @@ class Uniform(KernelAgent):
 
     id = "uniform"
     group = "baseline"
-    summary = "guesses uniformly at random"
+    summary = "chooses uniformly at random"
     reference = "-"
     state_order = (0, 0)
     act_kernel = act_kernel

@@ -1,4 +1,4 @@
-"""Read a results folder: tables, statistics, figures and a report. No agent or environment is built here.
+"""Read a results folder: tables, statistics, figures and a report.
 
 results = load("runs/results/quickstart")
 for row in summary_rows(results): ...
@@ -25,5 +25,5 @@ _MODULES = {
     "banditlab.analysis.tables": ("Results", "load"),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with it, a type checker would accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

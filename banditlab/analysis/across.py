@@ -1,4 +1,6 @@
-"""Agents over many data sets: wins and losses, ratios of mistakes, mean ranks; a family of data sets counts as one."""
+"""Compare agents over many data sets: wins and losses, ratios of mistakes, mean ranks. A family of data sets counts as
+one.
+"""
 
 from __future__ import annotations
 
@@ -19,15 +21,15 @@ from banditlab.analysis.summary import differences, standings
 from banditlab.analysis.tables import Results, once
 
 LEAST_DATA, LEAST_FAMILIES = 5, 3
-"""Data sets, and families of them, from which on agents are compared over them."""
+"""The smallest numbers of data sets and of families for which agents are compared."""
 BINS = {"classes": (2, 5), "features": (10, 50), "rows": (1_000, 5_000)}
-"""Upper ends of all groups of data sets but the last, by what they are grouped by."""
+"""The upper ends of the groups of data sets by each quantity; the last group has none."""
 SIGNS = {"classes": "K", "features": "d", "rows": "n"}
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two agents over all data sets.
+    """Comparison of two agents over all data sets.
 
     Attributes
     ----------
@@ -35,8 +37,8 @@ class Pair:
         Number of data sets on which the first is significantly better, neither is, or the second is (95 %,
         simultaneously for all pairs of a data set).
     ratio
-        Geometric mean over families of the first's mistakes divided by the second's. The intervals of all pairs hold
-        simultaneously with probability 95 %.
+        Geometric mean, over families, of the mistakes of the first divided by those of the second. The intervals of all
+        pairs hold simultaneously with probability 95 %.
     """
 
     first: str
@@ -49,14 +51,14 @@ class Pair:
 
 @dataclass(frozen=True)
 class Across:
-    """Agents that played all of several data sets, and their comparison.
+    """Comparison of the agents that were run on all data sets.
 
     Attributes
     ----------
     arenas
         The data sets.
     families
-        The family of each data set; a data set without a family has its own title.
+        The family of each data set, or its title if it has no family.
     agents
         Labels, by mean rank.
     shares
@@ -64,8 +66,8 @@ class Across:
     ranks
         Mean rank of each agent over families.
     critical
-        The significant difference of mean ranks (Nemenyi's test at 5 %; Demsar: Statistical comparisons of
-        classifiers over multiple data sets, JMLR 7, 2006).
+        The critical difference of mean ranks (Nemenyi's test at 5 %; Demsar: Statistical comparisons of classifiers
+        over multiple data sets, JMLR 7, 2006).
     pairs
         Every ordered pair of agents.
     left_out
@@ -97,18 +99,18 @@ class Across:
         return bool(self.pairs[first, second].ratio.high < 1.0 and gap > self.critical)
 
     def sentence(self) -> str:
-        """Return a sentence: which agent has the lowest mean rank, and how many others it is significantly better than."""
+        """Return a sentence on the agent with the lowest mean rank and on how many agents are significantly worse."""
         best, others = self.agents[0], self.agents[1:]
         beaten = sum(self.ahead(best, other) for other in others)
         told = (
             f"significantly better than {beaten} of {len(others)} others"
             if beaten
-            else "no difference to it is significant"
+            else "no other agent is significantly worse"
         )
         return f"{best} has the lowest mean rank over {len(self.arenas)} data sets; {told}."
 
     def groups(self) -> pd.DataFrame:
-        """Return geometric means of every agent's mistakes divided by the first agent's, by K, d and n."""
+        """Return the geometric mean of each agent's mistakes divided by those of the first agent, by K, d and n."""
         rows, logs = [], _logs(self.shares, self.arenas)
         for name, ends in BINS.items():
             size = np.array([arena.results.data[arena.environment][name] for arena in self.arenas])
@@ -131,7 +133,7 @@ class Across:
         return frame.join(pd.DataFrame(self.shares.T, columns=self.agents))
 
     def pair_table(self) -> pd.DataFrame:
-        """Return a row per pair, the agent of the lower mean rank first."""
+        """Return a row per pair; the agent with the lower mean rank is the first."""
         rows = []
         for i, a in enumerate(self.agents):
             for b in self.agents[i + 1 :]:
@@ -150,8 +152,7 @@ class Across:
 def across(results: Results) -> Across | None:
     """Return the comparison of the agents of a results folder over its data sets, or None if there are too few.
 
-    Data sets with missing runs of some agent do not count. An agent that cannot play one of them (`skipped`) is not
-    compared.
+    Data sets with missing runs are left out, and so are agents that do not support one of the data sets (`skipped`).
     """
     every = [arena for arena in arenas(results) if arena.kind == "bit" and arena.environment in results.data]
     titles = [data_title(arena.environment) for arena in every]
@@ -168,7 +169,7 @@ def across(results: Results) -> Across | None:
     if len(whole) < LEAST_DATA or len(set(families)) < LEAST_FAMILIES or len(labels) < 2:
         return None
     lacking = [data_title(arena.environment) for arena in every if arena not in whole]
-    left_out = [f"{label}: cannot play all data sets" for label in sorted(unable)]
+    left_out = [f"{label}: does not support all data sets" for label in sorted(unable)]
     left_out += [f"{title}: runs are missing" for title in lacking]
     shares = np.array([[rows[arena.environment][label].mistakes.mean for arena in whole] for label in labels])
     return _compared(whole, families, labels, shares, left_out)
@@ -227,14 +228,18 @@ def log_rates(shares: Floats, rounds: ArrayLike) -> Floats:
 
 
 def mean_ratio(first: Floats, second: Floats, agents: int) -> Interval:
-    """Return the geometric mean of two agents' ratio from logarithms per family; all pairs of `agents` are covered at once."""
+    """Return the geometric mean of the ratio of two agents from logarithms per family; the intervals of all pairs of
+    `agents` hold simultaneously.
+    """
     gap = difference(first, second, family=agents)
     mean, low, high = np.exp([gap.mean, gap.low, gap.high]).tolist()
     return Interval(mean, low, high, gap.n, gap.method)
 
 
 def mean_ranks(shares: Floats, families: Sequence[str]) -> Floats:
-    """Return each agent's mean rank over families (agents,), 1 for the fewest mistakes, of shares (agents, data sets)."""
+    """Return each agent's mean rank over families (agents,) from shares (agents, data sets); rank 1 has the fewest
+    mistakes.
+    """
     from scipy.stats import rankdata  # importing scipy.stats takes most of a second
 
     return by_family(rankdata(shares, axis=0), families).mean(axis=1)
@@ -249,6 +254,6 @@ def critical_difference(agents: int, families: int) -> float:
 
 
 def by_family(values: Floats, families: Sequence[str]) -> Floats:
-    """Return the means of (agents, data sets) over the data sets of each family, (agents, families)."""
+    """Average `values` (agents, data sets) over the data sets of each family; return (agents, families)."""
     names = np.array(families)
     return np.stack([values[:, names == name].mean(axis=1) for name in dict.fromkeys(families)], axis=1)

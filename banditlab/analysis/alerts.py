@@ -31,24 +31,25 @@ def incomplete(results: Results) -> list[str]:
         (unreadable, f"Unreadable: {count(unreadable, 'file')} ({_some(results.unreadable)})."),
         (
             len(numberless),
-            f"Not ranked: {count(len(numberless), 'run')} without a number of mistakes ({_some(numberless)}).",
+            f"Not ranked: {count(len(numberless), 'run')} with an undefined number of mistakes ({_some(numberless)}).",
         ),
     ]
     return [line for n, line in lines if n]
 
 
 def _some(names: Iterable[object]) -> str:
-    """Return up to five different names."""
+    """Return a list of at most five different names as a string."""
     different = list(dict.fromkeys(map(str, names)))
     return ", ".join(different[:5] + ["..."] * (len(different) > 5))
 
 
 def _off_expectation(results: Results) -> list[str]:
-    r"""Return the runs whose mistakes differ from their expectation by more than chance.
+    r"""Return a line for each player and environment with runs whose mistakes differ from their expectation by more
+    than chance.
 
     By Freedman's inequality :math:`|\text{mistakes} - \text{expected}|` exceeds :math:`6 + 6 \sqrt{1 + V}`, with V
-    their variance, once in 3e7 correct runs. The limit is 6 standard deviations, and 12 mistakes more for small V. A
-    forecaster's action is not drawn, so it has no such test.
+    their variance, once in 3e7 correct runs. This is about 6 standard deviations for large V, and 12 mistakes for small
+    V. Forecasters are not tested, because they draw no action.
     """
     last = results.final
     last = last[last["kind"].isin(["bit", "reference"])]
@@ -56,7 +57,7 @@ def _off_expectation(results: Results) -> list[str]:
     runs = last[off > 6 + 6 * np.sqrt(1 + last["mistakes_variance"].astype(float))]
     return [
         f"Do not trust {label} on {environment_title(str(name))}: in {count(len(group), 'run')} its mistakes "
-        f"(mean {plain(group['mistakes'].mean(), 1)}) are over 6 standard deviations from the expectation by the "
+        f"(mean {plain(group['mistakes'].mean(), 1)}) differ by more than 6 standard deviations from the expectation under the "
         f"probabilities it reports (mean {plain(group['expected_mistakes'].mean(), 1)})."
         for (name, label), group in runs.groupby(["environment", "label"], sort=False)
     ]

@@ -1,4 +1,4 @@
-"""The runs that are ranked together, and the settings at which they are ranked."""
+"""The runs that are ranked together, and the settings used in the ranking."""
 
 from __future__ import annotations
 
@@ -17,21 +17,23 @@ from banditlab.analysis.tables import Results, once
 
 VARIANT = ["label", "settings"]
 REFERENCE = "reference"
-"""The stored kind of agents that observe the label, for scale."""
+"""The stored kind of agents that observe the label and serve as references."""
 
 
 @dataclass(frozen=True)
 class Pick:
-    """A player's chosen settings.
+    """The chosen settings of a player.
 
     Attributes
     ----------
     settings
-        The settings chosen on all repetitions, which are shown.
+        The settings chosen on all repetitions, which tables show.
     reported
-        The settings at which each repetition is reported, chosen on the other half (see `statistics.choose`).
+        The settings used for the result of each repetition, chosen on the other half of the repetitions (see
+        `statistics.choose`).
     among, held_out, agree
-        The number of settings; whether no repetition was used in its own choice; whether both halves chose the same.
+        The number of settings; whether no repetition was used to choose its own settings; whether both halves chose the
+        same settings.
     """
 
     settings: str
@@ -71,7 +73,7 @@ class Arena:
 
     @cached_property
     def repeats(self) -> bool:
-        """Whether rows of a table were repeated; the ranking then uses the first pass only."""
+        """Whether rows of a table were repeated; if so, the ranking uses the first pass only."""
         return bool(self.final["repeated"].notna().any())
 
     @cached_property
@@ -81,10 +83,11 @@ class Arena:
 
     @cached_property
     def family(self) -> int:
-        """The number of means that the ranking compares: the players, or over one table all their settings.
+        """The number of means that the ranking compares: that of the players, or on a single table that of all their
+        settings.
 
-        Repetitions over one table share its rows. A setting that is chosen on some repetitions is therefore chosen for
-        the rows of the others as well, and the best of k settings counts as k.
+        All repetitions on one table have the same rows. A choice of a setting on some repetitions therefore depends on
+        the rows of the others, and the best of k settings counts as k.
         """
         shared = self.final["row_losses"].notna().any()
         return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))
@@ -92,7 +95,8 @@ class Arena:
     def row_deviations(self, rows: pd.DataFrame, repetitions: Sequence[int]) -> dict[str, Floats] | None:
         """Return, per label, the deviations (repetitions, rows of the table) for intervals, or None without a table.
 
-        `rows` has the last rows of the runs, one run for each label and repetition; those of a missing run are NaN.
+        `rows` has the last rows of the runs, one run for each label and repetition; deviations of a missing run are
+        NaN.
         """
         if rows["row_losses"].isna().any() or rows.empty:
             return None
@@ -106,7 +110,7 @@ class Arena:
             str(label): np.stack([found.get((str(label), int(r)), missing) for r in repetitions])
             for label in dict.fromkeys(rows["label"])
         }
-        if "follows_time" in facts:  # no interval, and so no lead
+        if "follows_time" in facts:  # no interval, so no significant difference
             return {label: np.full_like(each, np.nan) for label, each in stacked.items()}
         return {label: moving_blocks(each) if "in_order" in facts else each for label, each in stacked.items()}
 
@@ -117,14 +121,18 @@ class Arena:
 
     @cached_property
     def foreign(self) -> dict[str, list[float]]:
-        """The norm bounds, per player, without a comparator; these settings are compared with every ball."""
+        """The norm bounds of each player for which there is no comparator; these settings are compared with every
+        ball.
+        """
         rows = self._mine(self.results.runs[~has_own_comparator(self.results)])
         rows = rows[rows["stream_id"].isin(set(self.results.comparators["stream_id"])) & rows["norm_bound"].notna()]
         return {str(label): sorted(set(group)) for label, group in rows.groupby("label", sort=False)["norm_bound"]}
 
     @cached_property
     def scale(self) -> Arena | None:
-        """The arena of the references, which observe the label; they are shown with bandit players, never ranked."""
+        """The arena of the references, which observe the label; they are shown next to bandit players but not
+        ranked.
+        """
         references = Arena(self.results, self.environment, REFERENCE)
         return references if self.kind == "bit" and len(references.final) else None
 
@@ -154,12 +162,12 @@ class Arena:
 
     @cached_property
     def reported_runs(self) -> pd.DataFrame:
-        """The rows of every player and repetition at the settings at which it is reported."""
+        """The rows of every player and repetition at the reported settings."""
         return self.reported(self.runs, self.chosen)
 
     @cached_property
     def reported_final(self) -> pd.DataFrame:
-        """The last rows of every player and repetition at the settings at which it is reported."""
+        """The last rows of every player and repetition at the reported settings."""
         return self.reported(self.final, self.chosen)
 
     def best(self, final: pd.DataFrame) -> dict[str, Pick]:
@@ -185,9 +193,9 @@ class Arena:
 
 
 def deviations(losses: bytes) -> Floats:
-    """Return the :math:`e_{ri}` of `statistics` from a run's stored row losses.
+    """Return the deviations :math:`e_{ri}` (see `statistics`) from a run's stored losses per row.
 
-    It is the sum of each row (or group) minus the mean over rows, divided by n.
+    Each is the sum of the losses of a row (or group) minus the mean over rows, divided by n.
     """
     sums, counts = np.frombuffer(losses, "<f4").astype(np.float64).reshape(2, -1)
     n = counts.sum()
@@ -196,10 +204,10 @@ def deviations(losses: bytes) -> Floats:
 
 @once
 def arenas(results: Results) -> list[Arena]:
-    """Return the arenas, whose runs may be ranked together: each environment's "bit" players, then its "label" players.
+    """Return the arenas: for each environment, the "bit" players, then the "label" players.
 
-    Without a number of mistakes nothing can be ranked. References have no separate arena in an environment with "bit"
-    players, for which they are references.
+    Runs without a number of mistakes are left out. References have a separate arena only in an environment without
+    "bit" players.
     """
     kinds = sorted(set(results.runs["kind"]))
     every = [Arena(results, environment, kind) for environment in results.environments for kind in kinds]

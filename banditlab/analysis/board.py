@@ -1,8 +1,8 @@
-"""A self-contained page for many sweeps: overlay, filters by sweep, environment, player, setting and date, specs.
+"""A self-contained page for many sweeps, with filters by sweep, environment, player, setting and date.
 
 Runs are aggregated before they are embedded. A row of the board is a player's setting in an environment of a sweep,
-with its mean over repetitions and interval. A curve is embedded for each player's best setting, and for others up to a
-size limit (`MOST_NUMBERS`). The page for 100,000 runs therefore has a few megabytes.
+with its mean over repetitions and interval. Curves are embedded for each player's best setting, and for others up to a
+size limit (`MOST_NUMBERS`). The page for 100,000 runs has a few megabytes.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from banditlab.analysis.tables import NothingFinishedError, Results, load, runna
 from banditlab.errors import UsageError
 
 MOST_NUMBERS = 600_000
-"""Numbers of curves on a board; best settings come first."""
+"""The largest total size of the curves on a board, in numbers; best settings come first."""
 POINTS = 12
-"""Checkpoints of an embedded curve: evenly spaced ones, and the last."""
+"""The largest number of checkpoints of an embedded curve: evenly spaced ones, and the last."""
 KEYS = ["environment", "kind", "label", "settings"]
 
 
@@ -59,12 +59,13 @@ def write_board(
 ) -> Path:
     """Write a board over several results folders, finished or not, and return its path.
 
-    A folder without any finished run is left out, with a note on the page and to `notice`.
+    A folder without finished runs is left out, with a note on the page and a call of `notice`.
 
     Raises
     ------
     UsageError
-        As for `load`; or there is no folder, the same folder twice, no finished run, or the page cannot be written.
+        As for `load`; or no folder is given, one is given twice, there is no finished run, or the page cannot be
+        written.
     """
     folders = [Path(out) for out in outs]
     if not folders:
@@ -77,7 +78,7 @@ def write_board(
     for folder in folders:
         try:
             sweeps.append(load(folder))
-        except NothingFinishedError as error:  # a sweep that has only begun
+        except NothingFinishedError as error:  # a sweep without finished runs
             lacking.append(error)
             notice(f"left out: {error}")
     if not sweeps:
@@ -159,7 +160,7 @@ def _name(sweep: Results) -> str:
 
 
 def _titles(sweeps: Sequence[Results]) -> list[str]:
-    """Return the sweeps' names, with the folder or its path if two names are equal."""
+    """Return the names of the sweeps, with the folder or its path if two names are equal."""
     names = [_name(sweep) for sweep in sweeps]
     for folders in ([s.out.name for s in sweeps], [s.out for s in sweeps]):
         more = [f"{_name(s)} in {folder}" for s, folder in zip(sweeps, folders, strict=True)]
@@ -175,7 +176,7 @@ def _sweep(sweep: Results, title: str) -> dict[str, Any]:
 
 
 def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[float]]]:
-    """Return a row per setting, with its curve in fractions of the rounds, for all settings of a sweep at once."""
+    """Return a row for each setting of a sweep, with its curve as fractions of the rounds."""
     runs, final = sweep.runs, sweep.final
     found = final.groupby(KEYS, sort=False)["ranked"].agg(["mean", "std", "count"])
     per_round = final["seconds"] / final["round"]
@@ -183,9 +184,7 @@ def _aggregated(sweep: Results) -> list[tuple[dict[str, Any], list[float], list[
     factors = {n: critical(0.95, n - 1.0) / math.sqrt(n) for n in set(found["count"].tolist()) if n > 1}
     rounds_each = final.groupby(KEYS, sort=False)["first_sight_rounds"].max()
     draw = (found["mean"] * found["count"] * rounds_each + 1) / (found["count"] * rounds_each + 2)
-    binomial = np.sqrt(
-        (draw * (1 - draw)).clip(0) / rounds_each
-    )  # where whole numbers of mistakes agree (see `statistics`)
+    binomial = np.sqrt((draw * (1 - draw)).clip(0) / rounds_each)  # if numbers of mistakes are equal (see `statistics`)
     half = found["std"].mask(found["std"] * rounds_each < 1e-6, binomial) * found["count"].map(factors)
     rounds = sorted(set(runs["round"]))
     rounds = [

@@ -1,4 +1,4 @@
-"""CSV files of tables, in which spreadsheets evaluate no formula."""
+"""CSV files in which spreadsheets evaluate no formulas."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import pandas as pd
 
 STARTS = ("=", "+", "-", "@", "\t", "\r", "\n")
-"""What a spreadsheet takes for the beginning of a formula."""
+"""Characters with which a spreadsheet formula may begin."""
 
 
 def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
-    """Write a table without its index, with an apostrophe before strings that begin like a formula."""
+    """Write a table without its index, with an apostrophe before strings that could be formulas."""
     safe = table.copy()
     for i in range(len(safe.columns)):
         if not pd.api.types.is_numeric_dtype(safe.iloc[:, i].dtype):
@@ -25,7 +25,7 @@ def write_csv(table: pd.DataFrame, file: Path, **options: Any) -> None:
 def _shown(cell: Any) -> Any:
     if not isinstance(cell, str):
         return cell
-    text = cell.replace("\r\n", "\n").replace("\r", "\n")  # a lone \r would stand unquoted, and begin a row of its own
+    text = cell.replace("\r\n", "\n").replace("\r", "\n")  # a single \r would not be quoted and would start a new row
     return f"'{text}" if cell.startswith(STARTS) and not _is_number(cell) else text
 
 

@@ -1,4 +1,4 @@
-"""The data of the figures: quantities against rounds, and settings over γ and B."""
+"""The data of the figures: quantities against rounds, and results of settings over γ and B."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Curve:
     """A quantity against rounds with its interval; arrays of shape (checkpoints,).
 
     `bound` is min(bound, round), or empty if no theorem gives a number in nats. `vacuous` says whether the bound is
-    vacuous at the end, and `bound_in_bits` whether there is a bound in another unit than the curve's.
+    vacuous at the last round, and `bound_in_bits` whether there is a bound in another unit than that of the curve.
     """
 
     label: str
@@ -41,7 +41,7 @@ class Curve:
 
     @property
     def name(self) -> str:
-        """Label and settings, as legends write them."""
+        """The label and the settings, as in legends."""
         return f"{self.label} {self.settings}".strip()
 
 
@@ -57,8 +57,8 @@ class Panel:
 class Grid:
     """A player's settings over γ and B at the last round, with the other settings `other`.
 
-    `gammas` and `norm_bounds` are those in the spec. `mistakes` has the ranked fractions, means over all repetitions of
-    the setting of the cell, with `low` and `high`; `at` has the values of γ. These arrays have the shape (gammas,
+    `gammas` and `norm_bounds` are those in the spec. `mistakes` contains mean mistake rates over all repetitions of a
+    setting, and `low` and `high` their intervals; `at` contains the values of γ. These arrays have the shape (gammas,
     `norm_bounds`), with NaN for missing runs.
     """
 
@@ -73,7 +73,7 @@ class Grid:
 
     @property
     def title(self) -> str:
-        """Label and other settings."""
+        """The label and the other settings."""
         return f"{self.label} {self.other}".strip()
 
 
@@ -95,9 +95,9 @@ def mistake_curves(arena: Arena) -> list[Curve]:
 def relative_panels(arena: Arena) -> list[Panel]:
     """Return, per norm bound, relative expected mistakes against rounds, or nothing if players had different streams.
 
-    Players with a B are in the panel of that B only, at the setting chosen among those with this B. Players without a
-    B, or with a B that no comparator has, are in every panel. Every curve is in nats. The lower edge of the band uses
-    the comparator's loss, the upper edge uses loss - gap; the true value lies between them.
+    Players with a B are in the panel of that B only, at the best setting with this B. Players without a B, or whose B
+    has no comparator, are in every panel. Curves are in nats. The lower edge of the band uses the comparator's loss,
+    and the upper edge uses loss - gap, because the best loss lies between them.
     """
     table = arena.relative if arena.paired else arena.relative[:0]
     panels = []
@@ -116,7 +116,7 @@ def relative_panels(arena: Arena) -> list[Panel]:
 
 
 def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high: str) -> list[Curve]:
-    """Return one curve per label; bands are cut to between 0 and the number of rounds."""
+    """Return one curve per label; bands are clipped to [0, number of rounds]."""
     curves = []
     names = [value, value_high, "loss", "loss_low", "bound_shown", "unit", "vacuous"]
     columns = {name: rows[name].to_numpy() for name in ["round", "repetition", *names] if name in rows}
@@ -141,7 +141,7 @@ def _curves(rows: pd.DataFrame, chosen: dict[str, Pick], value: str, value_high:
 def _bound(group: dict[str, Any], rounds: Floats) -> tuple[Floats, bool, bool]:
     """Return `bound`, `vacuous` and `bound_in_bits` of a `Curve` from the columns of its rows.
 
-    In a unit of less than a nat ("0.5 bits") the bound also holds for the loss in nats; in a larger unit it may not.
+    A bound in a unit smaller than a nat ("0.5 bits") also holds for the loss in nats; in a larger unit it may not.
     """
     if "bound_shown" not in group:
         return np.empty(0), False, False
@@ -180,7 +180,7 @@ def _grid(label: str, other: str, cells: dict[tuple[str, str], tuple[float, pd.S
 
 
 def _in_order(texts: set[str]) -> list[str]:
-    """Return numbers by their value, words before them."""
+    """Return strings in order: words, then numbers by their value."""
     numbers = sorted(
         (text for text in texts if is_number(text.replace(",", ""))), key=lambda t: float(t.replace(",", ""))
     )

@@ -13,15 +13,14 @@ OPENML = {
     "vehicle": 54,
     "mice": 40966,
 }
-"""The `data_id` of `banditlab/OpenML-v0`, by the name that tables use."""
+"""The `data_id` of `banditlab/OpenML-v0` for each name in tables."""
 
 
 def data_name(environment: str) -> str:
     """Return the short name of the data in an environment's label.
 
     "banditlab/OpenML-v0(data_id=54)" is "vehicle", "banditlab/Table-v0(path=rows/shuttle-train.csv, label=kind)" is
-    "shuttle", and "banditlab/Digits-v0" is "digits". A number that is not in `OPENML` is shown as a number: "OpenML
-    61".
+    "shuttle", and "banditlab/Digits-v0" is "digits". An id that is not in `OPENML` gives, for example, "OpenML 61".
     """
     if number := re.search(r"data_id=(\d+)", environment):
         known = {data_id: name for name, data_id in OPENML.items()}

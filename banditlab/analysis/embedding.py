@@ -1,9 +1,8 @@
-"""Scripts and data embedded in a page that loads and runs nothing else.
+"""Scripts and data for self-contained pages.
 
-Names of tables, agents and labs come from users. They enter a page in three ways, none of which can become code: as
-text that jinja escapes, as JSON that no `<` can end (`json_text`), and in the script as the text of a node, never as
-HTML. The page's policy (`policy`) lists the script by its hash and forbids every request, so a browser blocks
-other scripts.
+Names of tables, agents and labs come from users. They cannot become code: jinja escapes them in text, `json_text`
+escapes `<` in JSON, and scripts write them as text, never as HTML. The content security policy (`policy`) allows
+scripts by hash and forbids requests, so a browser blocks other scripts.
 """
 
 from __future__ import annotations
@@ -23,9 +22,9 @@ from markupsafe import Markup
 from banditlab.analysis import formats
 
 ESCAPES = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
-"""What a JSON text holds inside strings only, and what ends or begins an element of HTML or a line of a script."""
+"""Characters that JSON has inside strings only, and that could end or begin an HTML element or a line of a script."""
 DIGITS = 6
-"""Significant digits of a curve's numbers: less than a pixel. What is shown as text is made where the tables are made."""
+"""Significant digits of the numbers of a curve; rounding is below a pixel."""
 
 
 def asset(name: str) -> str:
@@ -83,7 +82,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, float | np.floating):
         return _rounded(float(value))
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode()  # half a surrogate pair is no text
+        return value.encode("utf-8", "replace").decode()  # unpaired surrogates are not valid text
     return value
 
 
@@ -98,12 +97,13 @@ def script_of(*names: str) -> Markup:
     """Return scripts of `templates/` as one text, in the given order; none may contain the end tag of its element."""
     text = "\n".join(asset(name).strip() for name in names)
     if "</script" in text.lower() or "<!--" in text:
-        raise ValueError("a script that ends its own element")
+        raise ValueError("a script contains its end tag")
     return Markup(f"\n{text}\n")
 
 
 def policy(*scripts: str) -> Markup:
-    """Return the content security policy of a page, which allows these scripts by hash, own styles, and no request."""
+    """Return the content security policy of a page, which allows these scripts by hash, inline styles, and no
+    requests."""
     hashes = " ".join(f"'sha256-{base64.b64encode(hashlib.sha256(s.encode()).digest()).decode()}'" for s in scripts)
     return Markup(
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; connect-src 'none'; "

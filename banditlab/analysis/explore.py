@@ -1,6 +1,6 @@
 """The data for a report's script: curves, every setting over gamma and B, differences of pairs.
 
-Numbers to read are strings, formatted by the functions of the page's tables; numbers to draw are arrays.
+Displayed numbers are strings, formatted as in the tables of the page; plotted numbers are arrays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from banditlab.analysis.statistics import Interval, mean_intervals
 from banditlab.analysis.summary import Standing, bounds_table
 
 MOST_POINTS = 200_000
-"""Numbers embedded for the settings of one environment; checkpoints are thinned to keep within, the last one stays."""
+"""The largest number of values embedded for the settings of one environment; checkpoints except the last are thinned to
+stay below it."""
 
 
 def explorable(
@@ -33,7 +34,7 @@ def explorable(
     looks: dict[str, Style],
     groups: dict[str, str],
 ) -> dict[str, Any]:
-    """Return the data of one section. `rows` and `settings` are its tables; `groups` has the kind of each player."""
+    """Return the data of one section. `rows` and `settings` are its tables; `groups` gives the kind of each player."""
     return {
         "rounds": arena.last_round,
         "looks": {label: _look(looks[label]) for label in _labels(arena)},
@@ -57,7 +58,9 @@ def _look(style: Style) -> list[Any]:
 
 
 def _panels(arena: Arena) -> list[dict[str, Any]]:
-    """Return the share of mistakes, then per ball the mistakes minus the loss, with the seconds of every curve."""
+    """Return the panels: the share of mistakes, then for each ball the mistakes minus the loss, with the seconds of
+    every curve.
+    """
     seconds = _seconds(arena)
     shares = [_curve(curve, seconds, per=curve.rounds) for curve in mistake_curves(arena)]
     panels = [{"title": "Share of mistakes so far", "share": True, "curves": shares}]
@@ -68,7 +71,7 @@ def _panels(arena: Arena) -> list[dict[str, Any]]:
 
 
 def _curve(curve: Curve, seconds: dict[str, list[float]], per: Floats | float = 1.0) -> dict[str, Any]:
-    """Return a curve in the form that the script draws: values divided by `per`, in percent if `per` is an array."""
+    """Return a curve for the script: values divided by `per`, in percent if `per` is an array."""
     scale = 100.0 if isinstance(per, np.ndarray) else 1.0
     made = {
         "label": curve.label,
@@ -138,7 +141,9 @@ def _settings(arena: Arena, table: pd.DataFrame) -> list[dict[str, Any]]:
 def _curves_and_calls(
     arena: Arena, every: list[int]
 ) -> dict[tuple[str, ...], tuple[Floats, Floats, tuple[str, str, str], str]]:
-    """Return, per setting, rounds, expected mistakes (rounds, repetitions), its axes (see `axes`) and its call."""
+    """Return, for each setting, its rounds, expected mistakes (rounds, repetitions), axes (see `axes`) and constructor
+    call.
+    """
     columns = [arena.runs[name].to_numpy() for name in ("round", "repetition", "expected_mistakes")]
     groups = groups_of(arena.runs, VARIANT)
     firsts = arena.runs.iloc[[at[0] for at in groups.values()]]
@@ -150,7 +155,7 @@ def _curves_and_calls(
 
 
 def _thinned(n: int, settings: int) -> list[int]:
-    """Return which of n checkpoints to embed for this many settings: all, or an even selection with the last."""
+    """Return which of n checkpoints to embed for this number of settings: all, or evenly spaced ones and the last."""
     room = max(6, MOST_POINTS // max(1, 4 * settings))
     return sorted(set(np.linspace(0, n - 1, min(n, room)).round().astype(int).tolist()))
 
@@ -164,7 +169,7 @@ def calls(runs: pd.DataFrame) -> list[str]:
 
 
 def _argument(name: str, value: Any) -> str:
-    """Return "gamma=0.1", with words in quotes, or "" for a setting that is not in the spec."""
+    """Return an argument such as "gamma=0.1", with strings in quotes, or "" for a setting that is not in the spec."""
     if is_absent(value):
         return ""
     text = str(value)
@@ -183,7 +188,7 @@ def _bounds(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
 
 
 def _models(arena: Arena) -> dict[tuple[str, str], dict[str, Any]]:
-    """Return the best model of each setting's own streams, for its own B or for the B of the least loss."""
+    """Return the best model on each setting's streams, for its own B or for the B with the smallest loss."""
     table = arena.relative[arena.relative["round"] == arena.last_round]
     keys = [*VARIANT, "norm_bound"]
     columns = ["loss_nats", "comparator_mistakes", "relative_expected"]

@@ -1,4 +1,4 @@
-"""The CSV tables of a report, one row per thing."""
+"""The CSV tables of a report, with one row per observation."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def ranking(rows: Sequence[Standing]) -> pd.DataFrame:
 
 
 def references(rows: Sequence[Standing]) -> pd.DataFrame:
-    """Return the references' table, in the form of the ranked one without ranks and differences."""
+    """Return the table of the references, like the ranked table but without ranks and differences."""
     table = ranking(rows).assign(kind=REFERENCE)
     return table[[name for name in table if name != "rank" and not str(name).startswith("behind")]]
 
@@ -68,7 +68,7 @@ def best_settings(arena: Arena) -> pd.DataFrame:
 
 
 def paired_differences(arena: Arena, differences: Sequence[tuple[str, str, Interval]]) -> pd.DataFrame:
-    """Return first minus second of every pair, as fractions of the rounds."""
+    """Return the difference, first minus second, for every pair, as fractions of the rounds."""
     return pd.DataFrame(
         [
             {"first": a, "second": b, "difference": d.mean, "low": d.low, "high": d.high}

@@ -26,8 +26,8 @@ from banditlab.results.schema import UNCOVERED
 
 @dataclass(frozen=True)
 class Model:
-    """The best logistic model in hindsight at one B, with its share of mistakes, and the least and most over the
-    players.
+    """The best logistic model in hindsight for one B, with its mistake rate, and the lowest and highest rate over the
+    streams of the players.
     """
 
     norm_bound: float
@@ -47,17 +47,18 @@ class Facts:
     repetitions, rounds, ranked_rounds
         The number of repetitions, of rounds, and of ranked rounds (see `Arena.ranked_rounds`).
     unit
-        What a ranked round shows for the first time: a row, or a group of rows.
+        What occurs for the first time in a ranked round: a row, or a group of rows.
     paired
         Whether the players of a repetition had the same stream.
     constant
-        Share of mistakes of always choosing the action that is right most often; NaN if it is unknown.
+        Mistake rate of always choosing the action that is right most often; NaN if it is unknown.
     constant_name
         The name of that reference.
     below_constant, below_model
-        The number of players with fewer mistakes than that reference, and than the best model, on their own streams.
+        The number of players with fewer mistakes than that reference, and with fewer than the best model on their own
+        streams.
     model
-        The best model at the B of the least loss; None without comparators.
+        The best model for the B with the smallest loss; None without comparators.
     bounds
         The table `summary.bounds_table`.
     """
@@ -87,13 +88,13 @@ class Facts:
 
     @property
     def widest(self) -> Standing | None:
-        """Among rows that share a rank, the row that differs most from the first row of its rank."""
+        """Among rows with a shared rank, the row that differs most from the first row of its rank."""
         tied = [row for row in self.rows if "=" in row.rank and not row.opens_rank]
         return max(tied, key=lambda row: row.behind_group.mean, default=None)
 
     @property
     def loosely_chosen(self) -> int:
-        """The number of players that are reported on repetitions on which their setting was chosen."""
+        """The number of players whose setting was chosen on the repetitions that are reported."""
         return sum(not row.held_out for row in self.rows)
 
     def counted(self, verdict: str) -> int:
@@ -111,7 +112,7 @@ class Sentence:
 
 
 def _gap(interval: Interval) -> str:
-    """Return "2.1 pp (95 % interval 1.0 to 3.2)"."""
+    """Return a string such as "2.1 pp (95 % interval 1.0 to 3.2)"."""
     scaled = interval.scaled(100)
     return f"{points(scaled)} pp (95 % interval {spread(scaled)})"
 
@@ -125,8 +126,8 @@ def _shared(facts: Facts) -> str:
     assert row is not None
     head = next(each for each in facts.rows if each.position == row.position)
     return (
-        "Players share a rank (=) where their difference to the rank's first player is not significant. The largest such "
-        f"difference is that of {row.name} to {head.name}: {_gap(row.behind_group)}."
+        "Players share a rank (=) if their difference from the first player of the rank is not significant. The largest such "
+        f"difference is that between {row.name} and {head.name}: {_gap(row.behind_group)}."
     )
 
 
@@ -138,7 +139,7 @@ def _model(facts: Facts) -> str:
     return (
         f"The best logistic model in hindsight, B = {short(facts.model.norm_bound)}, has a mistake rate of {mistakes} over "
         f"all {facts.rounds:,} rounds. "
-        f"Players with a lower one: {facts.below_model} of {len(facts.rows)}."
+        f"Players with a lower rate: {facts.below_model} of {len(facts.rows)}."
     )
 
 
@@ -146,7 +147,9 @@ SENTENCES = (
     Sentence(
         "few",
         lambda facts: facts.repetitions < LEAST and len(facts.rows) > 1,
-        lambda _: f"Below {LEAST} repetitions no difference is called significant: ranks are the order of the means.",
+        lambda _: (
+            f"With fewer than {LEAST} repetitions no difference is called significant; ranks are the order of the means."
+        ),
     ),
     Sentence(
         "wins",
@@ -167,7 +170,7 @@ SENTENCES = (
     Sentence(
         "level",
         lambda facts: facts.repetitions >= LEAST and facts.beaten == 0 < len(facts.others),
-        lambda facts: f"{_first(facts)}; no difference to it is significant.",
+        lambda facts: f"{_first(facts)}; no other player is significantly worse.",
     ),
     Sentence("shared", lambda facts: facts.widest is not None, _shared),
     Sentence(
@@ -175,7 +178,7 @@ SENTENCES = (
         lambda facts: not math.isnan(facts.constant),
         lambda facts: (
             f"Always choosing the {facts.constant_name} has a mistake rate of {share(facts.constant)}. "
-            f"Players with a lower one: {facts.below_constant} of {len(facts.rows)}."
+            f"Players with a lower rate: {facts.below_constant} of {len(facts.rows)}."
         ),
     ),
     Sentence("model", lambda facts: facts.model is not None, _model),
@@ -183,7 +186,8 @@ SENTENCES = (
         "theory",
         lambda facts: len(facts.bounds) > facts.counted(UNCOVERED),
         lambda facts: (
-            f"Settings with a proved bound: {len(facts.bounds) - facts.counted(UNCOVERED)}. Vacuous, which promises nothing: "
+            f"Settings with a proved bound: {len(facts.bounds) - facts.counted(UNCOVERED)}. Vacuous (at least the "
+            "number of rounds): "
             f"{facts.counted('vacuous')}. Exceeded: {facts.counted('exceeded')}."
         ),
     ),
@@ -191,20 +195,22 @@ SENTENCES = (
         "uncovered",
         lambda facts: facts.counted(UNCOVERED) > 0,
         lambda facts: (
-            f"Settings whose theorem needs a comparator that is fixed beforehand: {facts.counted(UNCOVERED)}. This "
+            f"Settings whose theorem assumes a comparator that is fixed in advance: {facts.counted(UNCOVERED)}. This "
             f"environment depends on earlier actions, so {UNCOVERED}."
         ),
     ),
     Sentence(
         "chosen",
         lambda facts: max(row.among for row in facts.rows) > 1 and facts.loosely_chosen == 0,
-        lambda _: "Each half of the repetitions is reported at the setting that was best on the other half.",
+        lambda _: (
+            "For each half of the repetitions, the result is that of the setting that was best on the other half."
+        ),
     ),
     Sentence(
         "in-sample",
         lambda facts: facts.loosely_chosen > 0,
         lambda facts: (
-            "Players reported on repetitions that their setting was chosen on, which makes their mistake rates too low: "
+            "Players whose setting was chosen on the reported repetitions, which makes their mistake rates too low: "
             f"{facts.loosely_chosen} of {len(facts.rows)}."
         ),
     ),
@@ -212,20 +218,21 @@ SENTENCES = (
         "first-pass",
         lambda facts: facts.ranked_rounds < facts.rounds,
         lambda facts: (
-            f"Mistake rates are of the {facts.ranked_rounds:,.0f} of {facts.rounds:,} rounds that show a "
-            f"{facts.unit} for the first time."
+            f"Mistake rates refer to the {facts.ranked_rounds:,.0f} of {facts.rounds:,} rounds in which a "
+            f"{facts.unit} occurs for the first time."
         ),
     ),
     Sentence(
         "streams",
         lambda facts: not facts.paired,
         lambda _: (
-            "The players did not play the same streams: each is compared with the best model of its own streams, "
+            "The players had different streams: each is compared with the best model of its own streams, "
             "differences between players are not paired, and mistakes relative to a model are not compared."
         ),
     ),
 )
-"""Every sentence that a report can hold; "significant" is at 95 % for all pairs of players at once."""
+"""Every sentence that a report can contain; "significant" means at the level 95 % simultaneously for all pairs of
+players."""
 
 
 @once
@@ -259,7 +266,7 @@ def _own_models(arena: Arena, rows: list[Standing]) -> list[float]:
 
 
 def _models(arena: Arena) -> dict[str, float]:
-    """Return the share of mistakes of the best models at `best_ball`, per player, or under "all"."""
+    """Return the mistake rates of the best models at `best_ball` by player, or under "all"."""
     table = comparator_table(arena)
     table = table[table["norm_bound"] == best_ball(arena)]
     return dict(zip(table["player"], table["mistakes"] / arena.last_round, strict=True))

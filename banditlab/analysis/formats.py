@@ -14,7 +14,7 @@ MISSING = "–"
 
 
 def sign(name: str) -> str:
-    """Return a setting's name as in tables: γ for gamma, B for `norm_bound`, also in settings of a wrapped player."""
+    """Return the name of a setting in tables: γ for `gamma` and B for `norm_bound`, also for a wrapped player."""
     head, dot, tail = name.rpartition(".")
     return f"{head}{dot}{SYMBOLS.get(tail, tail)}"
 
@@ -38,7 +38,7 @@ def is_number(text: str) -> bool:
 def environment_title(label: str) -> str:
     """Return an environment's label with its file first: "wine.csv · banditlab/Table-v0(label=target)".
 
-    A path with folders is shown in the brackets as well.
+    A path with folders is also shown in the parentheses.
     """
     found = re.search(r"(?<=[(\s])path=(.*?)(?=, \w+=|\)$)", label)
     if found is None:
@@ -66,9 +66,7 @@ def data_title(label: str) -> str:
 
 
 def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
-    """Return titles without the arguments that all titles of a name share: "Logistic with n_classes=3" beside
-    n_classes=10.
-    """
+    """Return titles without the arguments that all titles of the same name share."""
     found = {
         key: re.fullmatch(r"([^=,]+) with ((?:\w+=[^,=()]*, )*\w+=[^,=()]*)", title) for key, title in titles.items()
     }
@@ -83,31 +81,29 @@ def without_what_is_common(titles: Mapping[str, str]) -> dict[str, str]:
 
 
 def facts_of_data(facts: Mapping[str, float], rounds: int) -> str:
-    """Return "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"."""
+    """Return a description such as "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes"."""
     largest = f", largest class {share(facts['largest'])}" if "largest" in facts else ""
     passes = f"{rounds / facts['rows']:.3g} {'pass' if rounds == facts['rows'] else 'passes'}"
     details = {
-        "groups": f" in {facts.get('groups', 0):,.0f} groups, of each of which the first row counts",
-        "in_order": " in their order, scaled by the rows before",
-        "follows_time": ", which follow time: without intervals",
+        "groups": f" in {facts.get('groups', 0):,.0f} groups, of which only the first rows count",
+        "in_order": " in order, scaled by earlier rows",
+        "follows_time": ", which depend on time: no intervals",
     }
     rows = f"{facts['rows']:,.0f} rows{''.join(text for name, text in details.items() if name in facts)}"
-    scaled = [f"; scaling {name[8:]} looks at the whole table" for name in facts if name.startswith("scaling.")]
+    scaled = [f"; scaling {name[8:]} uses the whole table" for name in facts if name.startswith("scaling.")]
     fitted = "the first eighth of the rows" if "in_order" in facts else "the whole table"
     scaled += [f"; text features are fitted on {fitted}"] if "text" in facts else []
-    gap = (
-        f"; logistic models in hindsight have losses known to within {facts['gap']:.1g} nats" if "gap" in facts else ""
-    )
+    gap = f"; losses of logistic models in hindsight are accurate to {facts['gap']:.1g} nats" if "gap" in facts else ""
     return f"{rows}, d = {facts['features']:,.0f}, K = {facts['classes']:,.0f}{largest}; {passes}{''.join(scaled)}{gap}"
 
 
 def count(n: int, noun: str) -> str:
-    """Return "1 run" or "5,000 runs"."""
+    """Return a count such as "1 run" or "5,000 runs"."""
     return f"{n:,} {noun if n == 1 else noun + 's'}"
 
 
 def decimals(interval: Interval) -> int:
-    """Return the number of decimals that an interval supports for its percentage: one, or two for narrow intervals."""
+    """Return the number of decimals for a percentage with this interval: one, or two if the interval is narrow."""
     half = (interval.high - interval.low) / 2
     sharp = half < 0.05 if math.isfinite(half) else abs(interval.mean) < 1
     return 2 if sharp and abs(interval.mean) < 10 else 1
@@ -147,7 +143,7 @@ def plain(value: float, digits: int = 0) -> str:
 
 
 def amount(value: float) -> str:
-    """Return a number of mistakes or nats: without decimals from 100 on, with one decimal below."""
+    """Return a number of mistakes or nats: without decimals if it is at least 100, otherwise with one."""
     return plain(value, 0 if abs(value) >= 100 else 1)
 
 

@@ -1,4 +1,4 @@
-"""Join runs with the comparators of their streams: relative mistakes."""
+"""Join runs with the comparators of their streams, to compute relative mistakes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from banditlab.validation import loss_unit
 
 
 def relative(results: Results, norm_bound: float | Literal["own"] = "own") -> pd.DataFrame:
-    """Join runs with the comparators of the same stream and round: relative mistakes.
+    """Join runs with the comparators of the same stream and round, to compute relative mistakes.
 
-    A player with a norm bound is joined with the comparator of its ball. Every comparator is joined with a player
-    without a norm bound, a player whose ball has no comparator on its stream, and a player with the norm bound "auto"
-    (a practical setting that does not describe U). A number as `norm_bound` selects the rows of that ball only. Runs on
-    streams without comparators are left out.
+    A player with a norm bound is joined with the comparator of that ball. It is joined with every comparator if it has
+    no norm bound, if there is no comparator of its ball, or if its norm bound is "auto" (which is chosen without regard
+    to U). A number as `norm_bound` selects the rows of that ball only. Runs on streams without comparators are left
+    out.
 
     Returns
     -------
-    The rows of `results.runs`, where `norm_bound` is now the comparator's. The following columns are in nats for every
-    player: `loss`, and `loss_low`, which is `loss - gap`, so the best loss in the ball lies between the two;
+    The rows of `results.runs`, where `norm_bound` is that of the comparator. The following columns are in nats for
+    every player: `loss`, and `loss_low`, which is `loss - gap`, so the best loss in the ball lies between the two;
     `relative_mistakes`, which is `mistakes - loss`, and `relative_mistakes_high`, which is `mistakes - loss_low`; the
     corresponding columns of `relative_expected`; `ratio`, which is `mistakes / loss`; and `comparator_mistakes`.
 
     Columns for the theorem: `own_ball`, whether the ball is the player's own (True for players without one); `unit`
     ("nats", "bits", or a part of a bit such as "0.5 bits"); `unit_loss`, the comparator's loss in that unit, where "0.5
     bits" is half the loss in bits; `bound_shown`, which is `min(bound, round)`; and `vacuous`, whether
-    `bound >= round`. The theorem does not cover other balls than the player's own, for which `bound_shown` is NaN.
+    `bound >= round`. The theorem covers the player's own ball only; for other balls `bound_shown` is NaN.
     """
     comparators = results.comparators.rename(columns={"mistakes": "comparator_mistakes"})
     comparators = comparators.drop(columns=["environment", "repetition", "seconds"])
@@ -58,7 +58,7 @@ def own_relative(results: Results) -> pd.DataFrame:
 
 @once
 def has_own_comparator(results: Results) -> pd.Series:
-    """Return, per row of `results.runs`, whether the player has a B and there is a comparator of that ball."""
+    """Return, for each row of `results.runs`, whether the player has a B and there is a comparator of that ball."""
     runs, comparators = results.runs, results.comparators
     balls = set(zip(comparators["stream_id"], comparators["norm_bound"]))
     own = pd.Series(

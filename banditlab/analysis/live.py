@@ -15,12 +15,14 @@ from banditlab.analysis.summary import constant_name, standings, with_constant
 from banditlab.analysis.tables import Results
 
 MOST_FAILURES = 20
-"""Failed runs that are named; the folder has all."""
+"""The largest number of failed runs that the page lists."""
 
 
 @functools.cache
 def live_policy() -> str:
-    """Return the page's content security policy: its own script by hash, requests to its own origin, an empty icon."""
+    """Return the content security policy of the page, which allows its own script by hash, requests to its own origin,
+    and an empty icon.
+    """
     return str(policy(script_of("live.js"))).replace("connect-src 'none'", "connect-src 'self'; img-src data:")
 
 
@@ -30,7 +32,7 @@ def live_page(name: str, part: str) -> str:
 
 
 def live_part(*, said: str, done: tuple[int, int], ended: str, ranking: str, error: str, notices: Sequence[str]) -> str:
-    """Return the changing part: progress, messages, and the ranking so far (HTML of `ranking_so_far`)."""
+    """Return the part that changes: progress, messages, and the ranking so far (HTML of `ranking_so_far`)."""
     return render(
         "live_part.html.j2", said=said, done=done, ended=ended, ranking=Markup(ranking), error=error, notices=notices
     )

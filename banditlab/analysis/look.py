@@ -1,8 +1,8 @@
 """The style of figures: size, colours, dashes, markers, and file formats.
 
-matplotlib is imported only when a figure is drawn, because a report or a board needs the colours only. Figures are ten
-inches wide, so one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every
-figure. Ink, faint ink and grid have special colours, which the report replaces by those of the reader's theme.
+matplotlib is imported only when a figure is drawn, because a report or a board only needs the colours. Figures are ten
+inches wide, so one inch is 100 px in a page of 1,000 px. A player has the same colour, dash and marker in every figure.
+Text, faint text and the grid have special colours, which the report replaces by those of the reader's theme.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 INK, FAINT, RULE = "#20242a", "#7c838c", "#d7dbe0"
 WIDTH = 10.0
-# seaborn's colour-blind safe set without its yellow and pale pink, which vanish on white
+# seaborn's colour-blind palette without yellow and pale pink, which are hard to see on white
 COLOURS = ["#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9", "#ca9161", "#949494"]
 DASHES: list[Any] = ["-", (0, (5, 1.5)), (0, (1, 1)), (0, (5, 1.5, 1, 1.5))]
 MARKERS = "osD^vPX*"
 THIN = (0, (4, 3))
 ORDER = (
-    # players often compared stand in one row of eight, which differ in colour
+    # players that are often compared are in the same row of eight, so they differ in colour
     *("linucb", "banditron", "fastcb", "newtron", "obama-lite", "exploration(ogd)", "gaptron", "uniform"),
     *(
         "exploration(folklore)",
@@ -42,9 +42,10 @@ ORDER = (
     *("exploration(gaf)", "boosted-exploration"),
     *("ogd", "folklore", "ftrl", "ons", "aioli", "gaf", "aggregating", "b-grid"),
 )
-"""Labels whose place here is their style: a new one goes at the end, so that no other player changes its look."""
+"""Labels, whose index determines the style. Add new labels at the end, because other players' styles must not
+change."""
 LOOK = {
-    "text.usetex": False,  # whatever a matplotlibrc in the working folder says
+    "text.usetex": False,  # independent of a matplotlibrc in the working folder
     "font.size": 10.5,
     "axes.titlesize": 11,
     "axes.titleweight": "bold",
@@ -85,10 +86,10 @@ class Style(NamedTuple):
 
 
 def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, Style]:
-    """Return one style per label, which depends on the label only and is the same in every figure, report and board.
+    """Return one style per label, which is the same in every figure, report and board.
 
-    The number of a player of banditlab is its index in `ORDER`. The number of another player is a hash of its label, or
-    the next free number if two labels of a figure have the same hash. References are grey and dashed.
+    The style of a player of banditlab depends on its index in `ORDER`. The style of another player depends on a hash of
+    its label, or on the next free number if two labels of a figure have the same hash. References are grey and dashed.
     """
     looks: dict[str, Style] = {}
     taken = {ORDER.index(label) for label in labels if label in ORDER}
@@ -102,7 +103,7 @@ def styles(labels: Sequence[str], references: Sequence[str] = ()) -> dict[str, S
 
 
 def _free_number(label: str, taken: Container[int]) -> int:
-    """Return a number by the label's hash, or the next free one; large numbers have another marker."""
+    """Return a number from the label's hash, or the next free one; large numbers mean another marker."""
     n = len(COLOURS) * len(DASHES)
     number = int.from_bytes(hashlib.sha256(label.encode("utf-8", "replace")).digest()[:4], "big") % n
     numbers = ((number + i) % n + n * lap for lap in range(len(MARKERS)) for i in range(n))
@@ -110,7 +111,7 @@ def _free_number(label: str, taken: Container[int]) -> int:
 
 
 def _style(number: int) -> Style:
-    """Return the style of the player with this number: the colours repeat after eight players, with another dash."""
+    """Return the style with this number; after eight numbers the colours repeat with another dash."""
     n, rows = len(COLOURS), number // len(COLOURS)
     marker = (number + 3 * rows + rows // len(DASHES)) % len(MARKERS)
     return Style(COLOURS[number % n], DASHES[rows % len(DASHES)], MARKERS[marker])
@@ -121,7 +122,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
     import matplotlib as mpl
 
     with mpl.rc_context(LOOK), warnings.catch_warnings():  # type: ignore[arg-type]
-        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script DejaVu Sans does not have
+        warnings.filterwarnings("ignore", message="Glyph .* missing")  # a name in a script that DejaVu Sans lacks
         if str(path).endswith(".svg"):
             figure.savefig(path, metadata={"Date": None})
         else:
@@ -129,7 +130,7 @@ def save(figure: Figure, path: str | os.PathLike[str]) -> None:
 
 
 def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
-    """Make a function draw in this style, with a computed layout."""
+    """Decorate a function so that it draws in this style, with a computed layout."""
 
     @functools.wraps(draw)
     def inside(*args: P.args, **kwargs: P.kwargs) -> Figure:
@@ -137,7 +138,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
         with mpl.rc_context(LOOK):  # type: ignore[arg-type]
             figure = draw(*args, **kwargs)
-            # lay out once, not again for every file; what is laid out stays
+            # compute the layout once, not for every file
             engine = figure.get_layout_engine()
             if engine is not None:
                 engine.execute(figure)
@@ -148,7 +149,7 @@ def styled(draw: Callable[P, Figure]) -> Callable[P, Figure]:
 
 
 def new_figure(height: float) -> Figure:
-    """Return an empty figure of that height in inches."""
+    """Return an empty figure with this height in inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
@@ -158,9 +159,7 @@ def new_figure(height: float) -> Figure:
 
 
 def shared_legend(figure: Figure, axes: Iterable[Axes], *, ncols: int = 4, first: Iterable[str] = ()) -> None:
-    """Put one legend for all axes below a figure, with every label once and those of `first` in that order at the
-    start.
-    """
+    """Put one legend for all axes below a figure, without duplicate labels; those in `first` come first."""
     entries: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):

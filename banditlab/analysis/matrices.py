@@ -15,7 +15,9 @@ Positions = NDArray[np.intp]
 
 
 def groups_of(table: pd.DataFrame, keys: Sequence[str]) -> dict[tuple[str, ...], Positions]:
-    """Return the positions of each group's rows, with groups and rows in the order of the table; keys are strings."""
+    """Return the positions of each group's rows, with groups and rows in the order of the table; `keys` are names of
+    columns.
+    """
     codes = table.groupby(list(keys), sort=False, dropna=False).ngroup().to_numpy()
     order = np.argsort(codes, kind="stable")
     starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
@@ -48,7 +50,7 @@ def complete(values: Floats) -> Floats:
 
 
 def mean_of(values: ArrayLike) -> float:
-    """Return the mean without NaN, NaN if there is no other value."""
+    """Return the mean of the values that are not NaN, or NaN if there are none."""
     x = np.asarray(values, dtype=np.float64)
     x = x[~np.isnan(x)]
     return float(x.sum() / len(x)) if len(x) else float("nan")

@@ -1,4 +1,4 @@
-"""Fill the tables of hand-written pages between markers.
+"""Fill tables and texts between markers of hand-written pages.
 
     <!-- table: accuracy -->
     | set | ours |
@@ -8,8 +8,8 @@
 
     We win on <!-- text: won -->7 of 8<!-- end --> sets.
 
-The markers of a table are on separate lines. A text is part of a line and never begins one, because Markdown treats a
-line that begins with a comment as HTML.
+The markers of a table are on separate lines. The marker of a text must not begin a line, because Markdown treats a line
+that begins with a comment as HTML.
 """
 
 from __future__ import annotations
@@ -80,9 +80,9 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
     Parameters
     ----------
     header, rows
-        The texts of the cells. A vertical bar in a text is escaped.
+        The texts of the cells. A vertical bar is escaped.
     align
-        A letter per column, "l", "r" or "c"; the last one applies to all later columns.
+        A letter per column, "l", "r" or "c"; the last letter applies to all further columns.
 
     Raises
     ------
@@ -101,9 +101,9 @@ def markdown_table(header: Sequence[str], rows: Iterable[Sequence[str]], align: 
 
 
 def plus_minus(value: float, error: float, *, digits: int = 2) -> str:
-    """Return "14.1 ± 3.2", with thousands separators and the decimals that show two significant digits of the error.
+    """Return a string such as "14.1 ± 3.2", with thousands separators and two significant digits of the error.
 
-    An error of 0 or NaN (one value only) is omitted, and the value then has three significant digits.
+    If the error is 0 or NaN (one value only), it is omitted and the value has three significant digits.
 
     Raises
     ------
@@ -131,7 +131,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def _spans(page: str) -> dict[str, tuple[str, int, int]]:
-    """Return, per name, the kind of its marker and the start and end of the enclosed text."""
+    """Return, for each name, the kind of its marker and the start and end of the enclosed text."""
     spans: dict[str, tuple[str, int, int]] = {}
     for found in START.finditer(page):
         kind, name = found.groups()

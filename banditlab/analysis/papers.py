@@ -1,8 +1,8 @@
 """Tables and figures of a results folder for a paper: LaTeX with booktabs, CSV or Parquet, PDF figures with real text.
 
 Captions state the protocol: rounds, repetitions, how settings were chosen, and the kind of intervals. LaTeX tables show
-settings by their symbols. CSV and Parquet show the constructor's arguments, `fastcb(norm_bound=3)`, which build the
-player again.
+settings by their symbols. CSV and Parquet show the constructor's arguments, such as `fastcb(norm_bound=3)`, from which
+the player can be built again.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ SPECIAL = {
     "γ": r"$\gamma$", "×": r"$\times$", "≤": r"$\le$", "−": r"$-$", "∞": r"$\infty$", "–": "--", "µ": r"\textmu{}",
     "†": r"$\dagger$", "‖": r"$\|$",
 }  # fmt: skip
-"""What means something to LaTeX, or is not in every font it has."""
+"""Characters that are special in LaTeX, or not in every font."""
 SYMBOLS = {"γ": r"$\gamma$", "B": "$B$"}
 PROTOCOL = {
     "few": ("ranking",),
@@ -52,7 +52,7 @@ PROTOCOL = {
     "first-pass": ("ranking", "settings", "heat", "gamma"),
     "streams": ("ranking", "mistakes", "relative", "comparators"),
 }
-"""The sentences of a report that belong into captions, and into which."""
+"""The sentences of a report that captions contain, and the captions that contain them."""
 
 
 def export(
@@ -62,18 +62,18 @@ def export(
     formats: Sequence[str] = ("latex",),
     png: bool = False,
 ) -> list[Path]:
-    """Write the tables of a results folder in these formats, and its figures as PDF; return the paths of all files.
+    """Write the tables of a results folder in the given formats, and its figures as PDF; return the paths of all files.
 
     Parameters
     ----------
     out
-        The results folder, finished or not; the captions of an unfinished sweep say so.
+        The results folder; captions state whether the sweep is unfinished.
     folder
         The output folder; OUT/export by default.
     formats
         One or more of "latex", "csv" and "parquet".
     png
-        Whether to write each figure as PNG, too, with 150 dots per inch on white.
+        Whether to write each figure also as PNG, with 150 dots per inch on white.
 
     Raises
     ------
@@ -114,7 +114,7 @@ def _written(tables: dict[str, pd.DataFrame], arena: Arena, folder: Path, stem: 
 
 
 def paper_tables(arena: Arena) -> dict[str, pd.DataFrame]:
-    """Return the tables of an arena by name, as numbers: ranking, settings, comparators, bounds; empty ones are left out.
+    """Return the tables of an arena by name: ranking, settings, comparators, bounds. Empty tables are left out.
 
     Shares are fractions of the rounds, losses are in nats, times in seconds; `setting` is the constructor with its
     arguments.
@@ -176,7 +176,7 @@ COLUMNS: dict[str, list[tuple[str, str]]] = {
 }  # fmt: skip
 """The columns of each LaTeX table: "a..b" is an interval."""
 SHARES = {"ranking": {"mistakes", "behind_first"}, "settings": {"mistakes", "explored", "low"}}
-"""What is a fraction there and a percentage in print."""
+"""Columns that are fractions in the tables and percentages in LaTeX."""
 
 
 def latex_table(name: str, table: pd.DataFrame, arena: Arena, label: str) -> str:
@@ -199,14 +199,14 @@ def _float(kind: str, lines: Sequence[str], said: str, label: str) -> str:
 
 
 def caption(name: str, arena: Arena, norm_bound: float = float("nan")) -> str:
-    """Return the contents of a table or figure and the method of measurement, in plain text."""
+    """Return the caption of a table or figure, with the protocol, in plain text."""
     what = {
-        "ranking": "Expected mistakes as a share of the rounds, ranked; differences to the first in percentage points; "
+        "ranking": "Expected mistakes as a share of the rounds, ranked; differences from the first in percentage points; "
         f"relative: mistakes minus the loss of the best logistic model in nats, B = {formats.short(best_ball(arena))}. "
         "Intervals of differences cover all pairs at once.",
-        "settings": "Expected mistakes of every setting, means over all repetitions.",
-        "bounds": "Expected mistakes measured, the comparator's loss, and the bound of the theorem beyond it.",
-        "comparators": "The best logistic model in hindsight, rows of norm at most B.",
+        "settings": "Expected mistakes of every setting, as means over all repetitions.",
+        "bounds": "The measured expected mistakes, the comparator's loss, and the theorem's bound on the difference.",
+        "comparators": "The best logistic model in hindsight with rows of norm at most B.",
     }
     said = what[name] if name in what else report.caption(name, arena, norm_bound)
     where = f"{formats.environment_title(arena.environment)}, {report.FEEDBACK.get(arena.kind, arena.kind)}: "
@@ -277,7 +277,7 @@ def _figures(arena: Arena, folder: Path, stem: str, png: bool) -> Iterator[Path]
 
 def _figure(figure: Figure, file: Path, said: str, png: bool) -> Iterator[Path]:
     with mpl.rc_context({**look.LOOK, "pdf.fonttype": 42}):  # type: ignore[dict-item]
-        figure.savefig(file, metadata={"CreationDate": None})  # TrueType: the text is found, copied and searched
+        figure.savefig(file, metadata={"CreationDate": None})  # TrueType, so text can be searched and copied
     yield file
     if png:
         look.save(figure, file.with_suffix(".png"))

@@ -1,8 +1,8 @@
-"""The folders from which notebooks read results and to which they write pictures and tables.
+"""The folders from which notebooks read results and to which they write figures and tables.
 
 `BANDITLAB_RESULTS` names the folder of results folders (by default `runs/results`). `BANDITLAB_FIGURES` names the
-folder whose `images/` and `results/` receive a notebook's files (by default `docs`). A notebook server starts in the
-notebook's folder; a folder that does not exist there is looked for in the parent folder.
+folder whose `images/` and `results/` receive a notebook's files (by default `docs`). A folder that does not exist in
+the working folder is sought in its parent, because a notebook server starts in the notebook's folder.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from banditlab.analysis.tables import Results, load
 
 
 def place(variable: str, default: str) -> Path:
-    """Return the folder that an environment variable names, or the default, in the parent folder if it exists only
+    """Return the folder that an environment variable names, or the default, from the parent folder if it exists only
     there.
     """
     folder = Path(os.environ.get(variable, default))
@@ -31,8 +31,8 @@ def results_folder() -> Path:
 
 
 def stored(name: str) -> Results | None:
-    """Return the results folder NAME and print the number of its finished runs; print a line and return None if
-    missing.
+    """Return the results folder `name` and print the number of its finished runs; if it is missing, print a line and
+    return None.
     """
     folder = results_folder() / name
     if not (folder / "spec.toml").is_file():
@@ -51,6 +51,6 @@ def kept(name: str) -> Path:
 
 
 def keep(table: pd.DataFrame, name: str, *, digits: int = 4) -> None:
-    """Write a table to results/NAME.csv and print it, both with the given number of significant digits."""
+    """Write a table to results/NAME.csv and print it, with the given number of significant digits."""
     write_csv(table, kept(f"results/{name}.csv"), float_format=f"%.{digits}g")
     print(table.to_string(index=False, float_format=lambda value: f"{value:.{digits}g}"))

@@ -1,4 +1,4 @@
-"""Figures. Each function takes the result of a function of `curves` and returns a matplotlib Figure."""
+"""Figures. Each function receives the result of a function of `curves` and returns a matplotlib Figure."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from banditlab.analysis.look import FAINT, INK, MARKERS, THIN, Style, new_figure
 from banditlab.analysis.summary import Standing
 
 LONGEST = 40
-"""Characters of a name on one line of a legend."""
+"""The largest number of characters of a name per line of a legend."""
 
 
 @styled
 def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) -> Figure:
-    """Draw the share of expected mistakes so far against rounds, both axes logarithmic, with interval bands."""
+    """Draw the share of expected mistakes so far against rounds, on logarithmic axes, with interval bands."""
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(curves)))
     ax = figure.subplots()
     first = _rounds_axis(ax, curves)
@@ -48,8 +48,8 @@ def mistakes_against_rounds(curves: Sequence[Curve], looks: dict[str, Style]) ->
 
 @styled
 def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
-    """Draw expected mistakes minus the comparator's loss in one ball, with a thin line for min(bound, T) if there is
-    one.
+    """Draw expected mistakes minus the comparator's loss in one ball, with a thin line for min(bound, T) if there is a
+    bound.
     """
     bounded = [curve for curve in panel.curves if len(curve.bound)]
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(panel.curves) + 0.17 * len(bounded)))
@@ -76,7 +76,9 @@ def relative_against_rounds(panel: Panel, looks: dict[str, Style]) -> Figure:
 
 @styled
 def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) -> Figure:
-    """Draw the share of expected mistakes against the mean cost: players, their Pareto front, and hindsight references."""
+    """Draw the share of expected mistakes against the mean cost, for players, their Pareto front, and hindsight
+    references.
+    """
     figure = new_figure(max(4.2, 1.0 + 0.3 * len(rows)))
     ax = figure.subplots()
     front: list[Standing] = []
@@ -103,8 +105,8 @@ def mistakes_against_costs(rows: Sequence[Standing], looks: dict[str, Style]) ->
 
 @styled
 def heat_maps(grids: Sequence[Grid]) -> Figure:
-    """Draw the share of mistakes over γ and B in percent, one panel per grid, with one colour scale and the least
-    framed.
+    """Draw the share of mistakes over γ and B in percent, one panel per grid, with one colour scale and a frame around
+    the smallest.
 
     Darker cells have fewer mistakes, so colours can be compared within and between panels.
     """
@@ -163,7 +165,7 @@ def mistakes_against_gamma(grids: Sequence[Grid]) -> Figure:
 
 
 def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figure, list[Axes]]:
-    """Return a figure with one panel per grid, three in a row, each with the grid's title."""
+    """Return a figure with one panel per grid, three per row, each with the title of the grid."""
     columns = min(3, len(grids))
     rows = math.ceil(len(grids) / columns)
     figure = new_figure(0.6 + rows * (height + 0.3))
@@ -177,7 +179,7 @@ def _panels(grids: Sequence[Grid], height: float, **options: Any) -> tuple[Figur
 
 def _line(ax: Axes, curve: Curve, look: Style, per: Any = 1.0, floor: float = -math.inf) -> None:
     """Draw a curve and its band, each divided by `per`; the band ends at `floor` on an axis without 0."""
-    every = max(1, len(curve.rounds) // 20)  # markers, where checkpoints are many
+    every = max(1, len(curve.rounds) // 20)  # fewer markers than checkpoints
     style = {"color": look.colour, "ls": look.dash, "lw": 1.8, "marker": look.marker, "ms": 4, "markeredgewidth": 0}
     ax.plot(curve.rounds, curve.mean / per, markevery=every, zorder=3, **style)
     low, high = (np.maximum(edge / per, floor) for edge in (curve.low, curve.high))
@@ -202,7 +204,7 @@ def _last_share(curve: Curve) -> str:
 
 
 def _bound(curve: Curve) -> str:
-    """Return a legend's second line: the bound, if a theorem gives one."""
+    """Return the second line of a legend: the bound, if a theorem gives one."""
     if curve.bound_in_bits:
         return "\n   bound in bits: see the table"
     return f"\n   bound: {'vacuous' if curve.vacuous else amount(curve.bound[-1])}" if len(curve.bound) else ""

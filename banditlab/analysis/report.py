@@ -1,7 +1,7 @@
-"""One self-contained page per results folder: ranked tables, figures, bounds, and the command to run it again.
+"""One self-contained page per results folder: ranked tables, figures, bounds, and the command that repeats the sweep.
 
-`write_report(out)` writes OUT/report.html (which makes no requests, and has scripts to explore it), OUT/figures/*.svg,
-and OUT/tables/*.csv. `papers.export` makes figures for a paper (PDF, PNG).
+`write_report(out)` writes OUT/report.html (an interactive page that makes no requests), OUT/figures/*.svg, and
+OUT/tables/*.csv. `papers.export` writes figures for a paper (PDF, PNG).
 """
 
 from __future__ import annotations
@@ -61,15 +61,16 @@ FEEDBACK = {
     "reference": "full information, for scale",
 }
 FIRST = 10
-"""Players of an environment on the first screen."""
+"""The largest number of players of an environment on the first screen."""
 MOST_ROWS = 1_000
-"""Settings in a table of the page; the files in tables/ have all, and the explorer reaches all."""
+"""The largest number of settings in a table of the page; the files in tables/ and the explorer have all settings."""
 LONGEST = 100
-"""Characters of a file's name that an environment's title gives: a title may list hundreds of actions."""
+"""The largest length of a file name from an environment's title, which may list hundreds of actions."""
 MOST_PICTURED = 10
-"""Environments up to which the page has pictures for browsers without scripts; `export` draws those of any number."""
+"""The largest number of environments for which the page has figures for browsers without scripts; `export` has no
+limit."""
 MOST_PAIRED = 40
-"""Players whose differences are in the page's table; those of all are shown on a press, and in tables/."""
+"""The largest number of players whose differences are in the page's table; a button and tables/ show those of all."""
 
 
 @dataclass(frozen=True)
@@ -79,7 +80,7 @@ class Picture:
     data: str
     caption: str
     always: bool = False
-    """Whether it is shown with scripts, too, which draw the others."""
+    """Whether it is shown in browsers with scripts, too; there, scripts draw the other figures."""
 
 
 @dataclass(frozen=True)
@@ -145,7 +146,7 @@ def write_report(out: str | os.PathLike[str] | Results) -> Path:
 
 
 def _titles(every: list[Arena]) -> list[str]:
-    """Return the name of each arena's data, in full if two would be the same."""
+    """Return the name of each arena's data, or its full title if two names would be the same."""
     names = {arena.environment: data_title(arena.environment) for arena in every}
     short_names = list(names.values())
     full = {e: environment_title(e) if short_names.count(name) > 1 else name for e, name in names.items()}
@@ -185,8 +186,8 @@ def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
 
 
 def _guarantees(arena: Arena) -> pd.DataFrame:
-    """Return each player's setting with the least guarantee, sorted by the guarantee if all players had the same
-    streams.
+    """Return the setting of each player with the smallest guarantee, sorted by the guarantee if all players had the
+    same streams.
     """
     least = bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
     return least if arena.paired else least.sort_index()
@@ -203,7 +204,7 @@ def _joined(table: Callable[[Arena], pd.DataFrame], every: list[Arena]) -> pd.Da
 
 
 def _pictures(arena: Arena, stem: str) -> Iterator[Picture]:
-    """Draw the pictures of a page without scripts, write them as files, and yield them."""
+    """Draw the figures for browsers without scripts, write them as files, and yield them."""
     from banditlab.analysis import plots  # importing matplotlib and seaborn takes longer than a board
 
     results = arena.results
@@ -233,21 +234,21 @@ def caption(name: str, arena: Arena, norm_bound: float = math.nan) -> str:
     grey = " Grey and dashed: players that observe the label." if arena.scale is not None else ""
     table = comparator_table(arena)
     loss = "".join(
-        f"{amount(row['loss_nats'])} nats at the end, known to within {row['gap']:.1g}, the same for every player"
+        f"{amount(row['loss_nats'])} nats at the end, accurate to {row['gap']:.1g}, the same for every player"
         for row in table[table["norm_bound"] == norm_bound].to_dict("records")
     )
     return {
-        "mistakes": "Expected mistakes so far as a share of the rounds so far, each player at the setting it is ranked at; "
-        "bands are 95 % intervals; the legend has the share at the last round." + grey,
+        "mistakes": "Expected mistakes so far as a share of the rounds so far, for each player at its ranked setting; "
+        "bands are 95 % intervals; the legend gives the share at the last round." + grey,
         "relative": f"Expected mistakes minus the loss of the best logistic model with rows of norm at most {ball} ({loss}). "
         f"Players with a B are shown at their best setting with B = {ball}. The vertical axis is linear around 0."
         + grey,
-        "costs": "Expected mistakes against the mean cost of the chosen actions. The line joins the players that no other has "
-        "fewer mistakes than at no higher cost. Hollow marks are known in hindsight.",
-        "heat": "Expected mistakes in percent, means over all repetitions; a panel holds the other settings fixed at those "
-        "of its title. One colour scale; the frame marks a panel's fewest.",
-        "gamma": "Share of expected mistakes against γ, means over all repetitions with 95 % intervals, a line per B; a panel "
-        "holds the other settings fixed at those of its title.",
+        "costs": "Expected mistakes against the mean cost of the chosen actions. The line joins the players for which no other "
+        "has fewer mistakes at no higher cost. Hollow marks are hindsight references.",
+        "heat": "Expected mistakes in percent, as means over all repetitions; the title of a panel gives the other settings. "
+        "All panels have one colour scale; a frame marks the smallest value of a panel.",
+        "gamma": "Share of expected mistakes against γ, as means over all repetitions with 95 % intervals, one line per B; the "
+        "title of a panel gives the other settings.",
     }[name]
 
 
@@ -261,7 +262,7 @@ def stems(every: list[Arena], title: Callable[[str], str] = lambda label: label.
 
 
 def _write_tables(folder: Path, sections: list[Section]) -> None:
-    """Write the tidy tables, every environment and kind in one file."""
+    """Write the tidy tables; each file contains all environments and kinds of feedback."""
     tables: dict[str, list[pd.DataFrame]] = {}
     for section in sections:
         made = {

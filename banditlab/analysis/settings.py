@@ -1,4 +1,4 @@
-"""The names of a player's settings: those that differ, as in the spec."""
+"""Names for the settings of a player, from the values that differ in the spec."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from banditlab.analysis.formats import is_number, short, sign
 def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add `settings`, `gamma` and `norm_bound` to the runs.
 
-    A setting is named if it is given in the spec and differs within the player's label in some environment. Values that
-    follow from others (a step size from B) are not named. If two runs of one repetition would then have the same name,
-    every parameter that differs is named.
+    The name contains the settings that are given in the spec and differ among the runs of the player's label in some
+    environment. Values that follow from others (a step size from B) are not included. If two runs of one repetition
+    would then have the same name, every parameter that differs is included.
     """
     runs = runs.copy()
     for name in ("gamma", "norm_bound"):
@@ -41,7 +41,7 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
 
 
 def _values(one: pd.DataFrame) -> pd.DataFrame:
-    """Return each run's settings: the word in the spec ("theory") or the resolved value."""
+    """Return the settings of each run: the string in the spec (such as "theory") or the resolved value."""
     found = one[[c for c in one.columns if c.startswith(("param.", "setting."))]]
     there = found.columns[found.notna().any()]  # the others are settings of other players
     absent = pd.Series(None, index=one.index, dtype=object)
@@ -64,11 +64,12 @@ def _differing(one: pd.DataFrame, values: pd.DataFrame, names: Iterable[str]) ->
 def axes(run: pd.Series) -> tuple[str, str, str]:
     """Return a run's γ, its B and its other settings as text.
 
-    γ and B are as in the spec ("theory", "0.1"), "default" if they are not given, and "" if the player has none.
+    γ and B are as in the spec ("theory", "0.1"), "default" if they are not given, and "" if the player does not have
+    the setting.
     """
     found, rest = [], str(run["settings"])
     for symbol, name in (("γ", "gamma"), ("B", "norm_bound")):
-        if rest.startswith(f"{symbol}="):  # these two stand first
+        if rest.startswith(f"{symbol}="):  # these two come first
             token, _, rest = rest.partition(" ")
             found.append(token.removeprefix(f"{symbol}="))
         elif math.isnan(run[name]):

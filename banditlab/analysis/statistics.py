@@ -1,25 +1,26 @@
 r"""Intervals, paired differences, ranks with ties, and the choice of a setting: pure functions on arrays.
 
-Every array of repetitions may have NaN for missing runs. Such entries are left out, and in a pair both entries are.
+Arrays of repetitions may have NaN for missing runs. Such entries are left out, for a pair together with the other
+entry.
 
-A mean over repetitions varies in two ways. The first is the repetitions, covered by Student's t. The second, if all
-repetitions play the rows of one table, is the rows: another table of the same source would have other rows. Let
-:math:`e_{ri}` be the deviation of row i's loss in repetition r from that repetition's mean, divided by the number of
-rows n. Then, for R repetitions,
+A mean over repetitions has two sources of variation. The first is the variation between repetitions, covered by
+Student's t. The second exists if all repetitions use the rows of one table: another table from the same source would
+have other rows. Let :math:`e_{ri}` be the deviation of row i's loss in repetition r from that repetition's mean,
+divided by the number of rows n. Then, for R repetitions,
 
 .. math::
 
     \text{variance of the mean} = s^2/R + (n/(n - 1)) \sum_i (\text{mean}_r\, e_{ri})^2,
 
-with :math:`s^2` the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
-:math:`R - 1` and :math:`n - 1` for the two parts. Variation with row and repetition is in both parts. That is cautious
-for few repetitions, and compensates for the effect of a row on later rows by the update with it
-(`docs/results/intervals.md` has the measured coverage). If rows are played in order, blocks of rows replace rows
+where :math:`s^2` is the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
+:math:`R - 1` and :math:`n - 1` for the two parts. Variation with row and repetition is in both parts. That is
+conservative for few repetitions, and compensates for the effect of a row on later rows through its update
+(`docs/results/intervals.md` shows the measured coverage). If rows are played in order, blocks of rows replace rows
 (`moving_blocks`).
 
-Whole numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the
-rounds (`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is
-significant (`leads`).
+Numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the rounds
+(`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is significant
+(`leads`).
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 LEAST = 3
-"""Repetitions from which on a difference can be a lead: of two, equal players on noise got one in 22 of 100 pairs."""
+"""The smallest number of repetitions for a significant difference. With two, 22 of 100 pairs of equal players differed
+significantly on pure noise."""
 
 
 @dataclass(frozen=True)
@@ -74,8 +76,8 @@ class Interval:
 
 
 def leads(gap: Interval) -> bool:
-    """Return whether a difference, positive if the first is better, is significant: an interval above 0, `LEAST`
-    repetitions.
+    """Return whether a difference, positive if the first is better, is significant: its interval is above 0, with at
+    least `LEAST` repetitions.
     """
     return gap.n >= LEAST and gap.low > 0.0 and gap.high > gap.low
 
@@ -83,18 +85,17 @@ def leads(gap: Interval) -> bool:
 def mean_interval(values: ArrayLike, *, rows: Floats | None = None, rounds: float = math.inf) -> Interval:
     """Return the mean of the values without NaN, with its interval.
 
-    NaN is a missing value and is left out. An infinite value is not missing, and makes the mean infinite without an
-    interval.
+    An infinite value makes the mean infinite, without an interval.
 
     Parameters
     ----------
     values
         Shape (R,), one entry per repetition.
     rows
-        Shape (R, rows), the deviations :math:`e_{ri}` of the rows of one table, or of groups of them, or the result of
+        Shape (R, rows), the deviations :math:`e_{ri}` of the rows (or groups of rows) of one table, or the result of
         `moving_blocks`; None if every repetition has its own stream.
     rounds
-        The number of rounds if the values are shares of mistakes; infinite for other quantities.
+        The number of rounds if the values are shares of mistakes; infinity for other quantities.
     """
     x = np.asarray(values, dtype=np.float64).ravel()
     there = ~np.isnan(x)
@@ -113,7 +114,7 @@ class _Spread:
     method: str
 
     def at_least(self, variance: float, rounds: float) -> _Spread:
-        """Return the same object with this variance if the values differ by less than a millionth of a mistake."""
+        """Return this object, with the given variance if the values differ by less than a millionth of a mistake."""
         constant = self.variance * self.n < (1e-6 / rounds) ** 2
         return replace(self, variance=variance, freedom=self.n - 1.0) if constant else self
 
@@ -139,7 +140,7 @@ def _spread(x: Floats, rows: Floats | None) -> _Spread:
 
 
 def _binomial(shares: Floats, rounds: float) -> float:
-    """Return the variance of a mean share of mistakes for independent rounds with mistake probability
+    """Return the variance of the mean share of mistakes for independent rounds with mistake probability
     :math:`(k + 1)/(n + 2)`.
     """
     trials = rounds * len(shares)
@@ -164,7 +165,9 @@ def moving_blocks(deviations: Floats) -> Floats:
 
 
 def _of_rows(deviations: Floats) -> tuple[float, float]:
-    """Return the variance by the sampling of rows, from their mean deviations (m, ...), and its degrees of freedom."""
+    """Return the variance due to the sampling of rows, from their mean deviations (m, ...), and its degrees of
+    freedom.
+    """
     m = len(deviations)
     return (m / (m - 1) * float(np.square(deviations).sum()) if m > 1 else 0.0), max(1.0, m - 1.0)
 
@@ -177,7 +180,7 @@ def _sum(mean: float, parts: list[tuple[float, float]], n: int, method: str) -> 
 
 
 def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
-    """Return mean, low, high, each (m,), of m series of n repetitions, shape (m, n).
+    """Return the mean, low and high, each (m,), of m series of n repetitions (m, n).
 
     One repetition, or a series with a value that is not finite, has no interval (NaN).
     """
@@ -195,7 +198,8 @@ def mean_intervals(values: ArrayLike) -> tuple[Floats, Floats, Floats]:
 
 @functools.lru_cache(maxsize=4096)
 def critical(level: float, freedom: float, family: int = 2) -> float:
-    """Return the multiple of a difference's standard error in its interval: Student's t, by Sidak over all pairs.
+    """Return the factor of a difference's standard error in its interval: a quantile of Student's t with Sidak's
+    correction for all pairs.
 
     The intervals of all family (family - 1) / 2 differences then hold simultaneously with at least the probability
     `level` (Sidak: Rectangular confidence regions for the means of multivariate normal distributions, JASA 62, 1967).
@@ -243,8 +247,8 @@ def difference(
 def p_value(a: ArrayLike, b: ArrayLike, *, rows: tuple[Floats, Floats] | None = None, paired: bool = True) -> float:
     r"""Return the two-sided p-value of :math:`\text{mean}(a - b) = 0`, with the standard errors of `difference`.
 
-    It is NaN if `difference` has no interval. 1 - p is the level of the widest interval that does not contain 0.
-    Without any variance p is 1 if the means are equal, else 0.
+    It is NaN if `difference` has no interval. 1 - p is the level of the widest interval that does not contain 0. If the
+    variance is 0, p is 1 if the means are equal, otherwise 0.
     """
     from scipy.special import stdtr
 
@@ -289,10 +293,10 @@ class Place:
     tied
         Whether another row has the same position.
     unsure
-        Whether there is no evidence for the position: fewer than `LEAST` repetitions, or no interval, between this row,
-        or a row tied with it or next to it, and the first of a group.
+        Whether there is no evidence for the position: there are fewer than `LEAST` repetitions, or a difference that
+        determines the position has no interval.
     behind_first
-        Interval of (this row - the first row); the first row's own is exactly 0.
+        Interval of (this row - the first row); for the first row it is exactly 0.
     behind_group
         Interval of (this row - the first of its tie group), or, for the first row of a group, of (this row - the first
         of the group before).
@@ -307,7 +311,7 @@ class Place:
 
     @property
     def text(self) -> str:
-        """The position as printed: "1", "2=", or "?" if only the order of the means supports it."""
+        """The position as a string: "1", "2=", or "?" if there is no evidence for it."""
         return "?" if self.unsure else f"{self.position}{'=' if self.tied else ''}"
 
 
@@ -319,11 +323,11 @@ def rank(
     rounds: float = math.inf,
     family: int | None = None,
 ) -> list[Place]:
-    """Rank rows by their mean, least first, with ties.
+    """Rank rows by their mean, smallest first, with ties.
 
     A row is tied with the first row of the group before it if the interval of their difference contains 0. Below three
-    repetitions every position is unsure. The intervals cover the differences of all pairs simultaneously, because the
-    order of the rows selects which rows are compared.
+    repetitions every position is unsure. The intervals hold for the differences of all pairs simultaneously, because
+    the order of the rows determines which pairs are compared.
 
     Parameters
     ----------
@@ -334,7 +338,8 @@ def rank(
     rounds
         The number of rounds if the values are shares of mistakes (see `mean_interval`).
     family
-        The number of compared means, by default the number of ranked players; more if each is the best of several.
+        The number of compared means, by default the number of ranked players; larger if each player is the best of
+        several settings.
     """
     x = np.asarray(values, dtype=np.float64)
     listed = [i for i in range(len(x)) if not np.isnan(x[i]).all()]
@@ -382,11 +387,11 @@ class Choice:
     Attributes
     ----------
     index
-        The row chosen on all repetitions, which is named and should be used from now on.
+        The row chosen on all repetitions, which is the one to use afterwards.
     reported
-        Shape (repetitions,): the row at which each repetition is reported, chosen on the half that does not contain it.
+        Shape (repetitions,): the row reported for each repetition, chosen on the half that does not contain it.
     held_out
-        Whether no repetition was used in the choice of the row at which it is reported.
+        Whether no repetition was used to choose the row reported for it.
     agree
         Whether both halves chose the same row.
     among
@@ -401,16 +406,14 @@ class Choice:
 
 
 def choose(values: ArrayLike, first: ArrayLike) -> Choice:
-    """Choose the row with the least mean: each half of the repetitions is reported at the choice of the other half.
+    """Choose the row with the smallest mean; each half of the repetitions reports the row chosen on the other half.
 
-    Every repetition is therefore reported, and none at a setting that it was used to choose. The two halves depend on
-    each other through the choices. In simulations with 2 to 10 repetitions and 4 or 12 settings of equal merit, the
-    worst case, the 95 % t interval of the mean covered 93 to 95 % of the time, and 94 to 95 % with settings that
-    differ.
+    Every repetition is therefore reported, for a setting that it was not used to choose. The two halves depend on each
+    other through the choices. In simulations with 2 to 10 repetitions and 4 or 12 settings of equal merit, the worst
+    case, the 95 % t interval of the mean covered 93 to 95 % of the time, and 94 to 95 % with settings that differ.
 
-    A single row needs no choice and is held out by definition. If the other half has no run yet, a repetition is
-    reported at the row chosen on all repetitions. The same holds for all repetitions if nothing would be reported
-    otherwise.
+    A single row needs no choice and counts as held out. If the other half has no run yet, a repetition reports the row
+    chosen on all repetitions. All repetitions do so if nothing would be reported otherwise.
 
     Parameters
     ----------
@@ -438,9 +441,9 @@ def choose(values: ArrayLike, first: ArrayLike) -> Choice:
 
 
 def _least(x: Floats) -> int:
-    """Return the row of least mean among those with as many runs as the fullest row.
+    """Return the row with the smallest mean among those with the largest number of runs.
 
-    An unfinished sweep therefore does not prefer a setting because it had easier streams.
+    In an unfinished sweep, a setting is therefore not chosen because it had easier streams.
     """
     seen = (~np.isnan(x)).sum(axis=1)
     full = np.flatnonzero(seen == seen.max())
@@ -450,7 +453,9 @@ def _least(x: Floats) -> int:
 
 
 def holm(p: ArrayLike) -> Floats:
-    """Return Holm's adjusted p-values: the level at which each hypothesis is rejected if all are tested together."""
+    """Return Holm's adjusted p-values: the smallest level at which each hypothesis is rejected if all are tested
+    together.
+    """
     values = np.asarray(p, dtype=np.float64).ravel()
     order = np.argsort(values, kind="stable")
     steps = np.maximum.accumulate(values[order] * (len(values) - np.arange(len(values))))
@@ -462,7 +467,7 @@ def holm(p: ArrayLike) -> Floats:
 def growth_exponent(x: ArrayLike, y: ArrayLike, *, least: int = 3) -> float:
     r"""Return the least-squares slope of :math:`\ln y` in :math:`\ln x`, which is the a of :math:`y = c x^a`.
 
-    NaN for fewer than `least` points, or if a y is missing or not positive.
+    The result is NaN for fewer than `least` points, or if a y is missing or not positive.
     """
     x, y = np.asarray(x, dtype=np.float64), np.asarray(y, dtype=np.float64)
     if len(x) < least or not (y > 0).all():

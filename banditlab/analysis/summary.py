@@ -1,4 +1,4 @@
-"""The data of a report's tables: rankings, differences, comparators, bounds, every setting."""
+"""The data of a report's tables: rankings, differences, comparators, bounds and settings."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ from banditlab.analysis.statistics import Floats, Interval, Place, difference, m
 from banditlab.analysis.tables import Results, once
 
 CONSTANT, SINGLE = "most frequent class", "best single action"
-"""What always playing one action is called: where one is right in each round, and where several may be."""
+"""The name of the reference that always chooses one action: if one action is right in each round, and if several may
+be."""
 
 
 @dataclass(frozen=True)
@@ -24,39 +25,39 @@ class Standing:
     Attributes
     ----------
     rank
-        "1", "2=", or "?" if there is an order but no evidence for it (see `statistics.Place`). Players with feedback
-        "bit" and "label" are ranked separately. "" for the references of players with one bit.
+        "1", "2=", or "?" without evidence for the order (see `statistics.Place`). Players with feedback "bit" and
+        "label" are ranked separately. The rank of a reference of "bit" players is "".
     settings, among
         The settings that differ, as text, chosen on all repetitions, and the number of settings to choose from.
     held_out
-        Whether each repetition is reported at the settings chosen on the half that does not contain it.
+        Whether each repetition reports the settings chosen on the half that does not contain it.
     agree
         Whether both halves chose the same settings.
     mistakes, counted
-        Expected mistakes (which are ranked) and actual mistakes, as fractions of the rounds, with intervals cut to [0,
-        1]. If rows of a table repeat, they refer to the rounds that showed a row for the first time.
+        Expected mistakes (which are ranked) and actual mistakes, as fractions of the rounds, with intervals clipped to
+        [0, 1]. If rows of a table repeat, they refer to the rounds in which a row occurred for the first time.
     explored
-        Share of the rounds in which the player explored; NaN if it does not count them.
+        Share of the rounds in which the player explored; NaN if it does not report this.
     repeated
         Expected mistakes on rows seen before, as a fraction of those rounds; NaN if no rows repeat.
     constant
         Whether this row is a hindsight reference instead of a player: "most frequent class", "best single action", ...
     below_constant
-        Whether the player made more mistakes than always playing the action that is right most often.
+        Whether the player made more mistakes than always choosing the action that is right most often.
     cost
         Mean cost of the chosen actions over the ranked rounds; NaN if costs are not known.
     conditional
-        Whether the expectation is conditional on the player's internal draws.
+        Whether the expectation is conditional on the player's other random draws.
     relative
-        Expected mistakes minus the loss of the best comparator (`comparator_bound`, nats); None without comparators and
-        if players had different streams.
+        Expected mistakes minus the loss of the best comparator (`comparator_bound`) in nats; None without comparators
+        or if players had different streams.
     ratio
-        Expected mistakes divided by the loss of the same comparator; NaN without.
+        Expected mistakes divided by the loss of the same comparator; NaN without a comparator.
     opens_rank
-        Whether no row before it has the same rank.
+        Whether this is the first row of its rank.
     behind_first, behind_group
-        Differences of `mistakes` to the first row and to the first row of the tie group (see `statistics.Place`), cut
-        to [-1, 1].
+        Differences of `mistakes` from the first row and from the first row of the tie group (see `statistics.Place`),
+        clipped to [-1, 1].
     """
 
     environment: str
@@ -148,8 +149,8 @@ def _places(arena: Arena, table: pd.DataFrame, each: dict[str, Floats] | None) -
 def constant_share(arena: Arena) -> Interval:
     """Return the mistake rate of the class that is most frequent in hindsight, on the streams of the ranked runs.
 
-    NaN if the runs do not store it. There is no interval if the streams come from one table or depend on the player,
-    because they are then not a sample of many streams.
+    The result is NaN if the runs do not store it. There is no interval if the streams come from one table or depend on
+    the player, because they are then not independent samples.
     """
     streams = arena.reported_final.drop_duplicates("stream_id")
     share = mean_interval(streams["constant"], rounds=arena.ranked_rounds)
@@ -164,9 +165,10 @@ def constant_name(arena: Arena) -> str:
 
 
 def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
-    """Return a ranked table with rows of hindsight references, placed by their mistakes.
+    """Return a ranked table with rows of hindsight references, sorted by their mistakes.
 
-    The reference is "most frequent class", or if several actions may be right all references of `engine.anchors`.
+    The reference is "most frequent class". If several actions may be right, the references are those of
+    `engine.anchors`.
     """
     none = Interval(math.nan, math.nan, math.nan, 0, "none")
     facts = arena.results.data.get(arena.environment, {})
@@ -187,7 +189,9 @@ def with_constant(arena: Arena, listed: list[Standing]) -> list[Standing]:
 
 
 def scale_rows(arena: Arena) -> list[Standing]:
-    """Return the references of a ranked table, in increasing order of mistakes, without ranks and differences (NaN)."""
+    """Return the references of a ranked table, in increasing order of mistakes; ranks are empty and differences are
+    NaN.
+    """
     rows = standings(arena.scale) if arena.scale is not None else []
     none = Interval(math.nan, math.nan, math.nan, 0, "none")
     return [replace(row, rank="", position=0, behind_first=none, behind_group=none) for row in rows]
@@ -204,9 +208,10 @@ def summary_rows(results: Results) -> list[Standing]:
 
 @once
 def differences(arena: Arena) -> list[tuple[str, str, Interval]]:
-    """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, ranked.
+    """Return (first, second, first - second as a fraction of the rounds) for every pair of chosen settings, in the
+    order of the ranking.
 
-    The intervals cover all differences simultaneously, as those of the ranks do.
+    The intervals hold for all differences simultaneously, like those of the ranks.
     """
     rows = arena.reported_final
     table = _by_label(rows, "ranked")
@@ -235,10 +240,10 @@ def _by_label(rows: pd.DataFrame, value: str) -> pd.DataFrame:
 
 
 def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, Interval], dict[str, float]]:
-    """Return the B whose comparator has the least mean loss, and two figures per label: its expected mistakes minus
-    that loss, with an interval, and its expected mistakes divided by that loss. The loss is in nats.
+    """Return the B whose comparator has the smallest mean loss (in nats), and for each label its expected mistakes
+    minus that loss, with an interval, and its expected mistakes divided by that loss.
 
-    Labels with their own streams have neither, because their losses differ and cannot be compared.
+    The two values are missing for labels with their own streams, because their losses cannot be compared.
     """
     best, table = best_ball(arena), arena.results.comparators
     if not arena.paired:
@@ -257,10 +262,10 @@ def _against_best(arena: Arena, rows: pd.DataFrame) -> tuple[float, dict[str, In
 
 @once
 def comparator_table(arena: Arena) -> pd.DataFrame:
-    """Return the best model's mean loss and mistakes per B, with the largest gap of its streams.
+    """Return the mean loss and mistakes of the best model for each B, with the largest gap over the streams.
 
-    If the players of a repetition had one stream, `player` is "all". Otherwise each player has separate rows, over the
-    streams of its ranked runs.
+    If the players of a repetition had the same stream, `player` is "all". Otherwise each player has separate rows, for
+    the streams of its ranked runs.
     """
     final = arena.final.assign(label="all") if arena.paired else arena.reported_final
     streams = final[["label", "stream_id"]].drop_duplicates().rename(columns={"label": "player"})
@@ -280,9 +285,9 @@ def switching_table(arena: Arena) -> pd.DataFrame:
     """Return each player's mean expected mistakes and the losses of two comparators, in environments with label
     changes.
 
-    The comparators in the best ball are the best model, and the best sequence of models with as many switches as the
-    labels have changes. A player is at its reported settings. "beyond_one" and "beyond_switching" are the mistakes
-    minus the loss in nats.
+    The two comparators, both in the best ball, are the best model, and the best sequence of models with as many
+    switches as there are label changes. Players have their reported settings. "beyond_one" and "beyond_switching" are
+    the mistakes minus the loss in nats.
     """
     columns = [
         "label",
@@ -312,21 +317,21 @@ def switching_table(arena: Arena) -> pd.DataFrame:
 
 
 def best_ball(arena: Arena) -> float:
-    """Return the B whose best models have the least mean loss, or NaN without comparators."""
+    """Return the B whose best models have the smallest mean loss, or NaN without comparators."""
     losses = comparator_table(arena).groupby("norm_bound", as_index=False)["loss_nats"].mean()
     return float(losses["norm_bound"].iloc[int(losses["loss_nats"].argmin())]) if len(losses) else math.nan
 
 
 @once
 def bounds_table(arena: Arena) -> pd.DataFrame:
-    r"""Return the measured mean and the `guarantee`, loss plus bound, for every setting whose theorem gives a number.
+    r"""Return the measured mean and the `guarantee` (loss plus bound) of every setting whose theorem gives a number.
 
     Agents: :math:`\mathbb{E}[M] \le \text{loss} + \text{bound}`. Forecasters:
     :math:`\text{log loss} \le \text{loss} + \text{bound}`. Loss and bound are in the unit of the theorem (`unit`), and
     the comparator is that of the player's own ball. `verdict` is "exceeded" if the measured mean is above the
     guarantee, "vacuous" if the guarantee of mistakes (for log loss the bound) is at least the number of rounds, and
     "holds" otherwise. If a theorem does not cover the stream, the verdict says so, and bound and guarantee are NaN. The
-    guarantee uses the comparator's loss; the best loss in the ball is at most `gap` below.
+    guarantee uses the comparator's loss, which is at most `gap` above the best loss in the ball.
     """
     table = arena.relative
     stated = table["bound"].notna() | table["no_bound"].ne("")
@@ -350,7 +355,9 @@ def bounds_table(arena: Arena) -> pd.DataFrame:
 
 @once
 def diagnostics_table(arena: Arena) -> pd.DataFrame:
-    """Return the players' diagnostics at the last round: label, settings, name, mean, least, most, repetitions."""
+    """Return the diagnostics of the players at the last round: label, settings, name, mean, minimum, maximum and number
+    of repetitions.
+    """
     stored = [str(name) for name in arena.final.columns if str(name).startswith("diagnostic.")]
     names = [name.removeprefix("diagnostic.") for name in stored]
     values = arena.final[stored].to_numpy(dtype=float, na_value=np.nan)
@@ -367,7 +374,7 @@ def diagnostics_table(arena: Arena) -> pd.DataFrame:
 
 @once
 def settings_table(arena: Arena) -> pd.DataFrame:
-    """Return every setting with its mistakes and interval over all repetitions (not held out), least first."""
+    """Return every setting with its mistakes and interval over all repetitions (not held out), in increasing order."""
     rounds, rows = arena.last_round, []
     chosen = {(label, pick.settings) for label, pick in arena.chosen.items()}
     numbers = {

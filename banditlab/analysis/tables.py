@@ -1,4 +1,4 @@
-"""A results folder as tidy tables (`banditlab.results.reading` reads it); no run is rebuilt."""
+"""A results folder as tidy tables, read by `banditlab.results.reading`."""
 
 from __future__ import annotations
 
@@ -51,10 +51,7 @@ H = TypeVar("H", bound=Remembers)
 
 
 def once(make: Callable[[H], T]) -> Callable[[H], T]:
-    """Cache a function of a `Results` or an arena, so that tables, figures and sentences of a page share its result.
-
-    The shared result must not be modified.
-    """
+    """Cache a function of a `Results` or an arena. Its result must not be modified."""
 
     @functools.wraps(make)
     def inside(of: H) -> T:
@@ -79,24 +76,25 @@ class Results:
     runs
         One row per run and checkpoint, as stored, with the additional columns `settings` (the settings that differ
         within the label and environment, as text), `gamma` and `norm_bound` (float, NaN if the player has none).
-        `ranked` has the ranked quantity, expected mistakes as a share of the rounds that showed a row of a table for
-        the first time (without a table, of all rounds), and `ranked_counted` the actual mistakes. `repeated` is the
-        share on rows seen before, NaN if there were none. `constant` is the share of mistakes of always playing the
-        most frequent class, on the rounds of `ranked`. `cost` is the mean cost of the chosen actions on those rounds,
-        NaN if no costs are known.
+        `ranked` has the ranked quantity: expected mistakes as a share of the rounds in which a row of a table occurred
+        for the first time (without a table, of all rounds). `ranked_counted` has the actual mistakes. `repeated` is the
+        share on repeated rows, NaN if there were none. `constant` is the mistake rate of always choosing the most
+        frequent class, on the rounds of `ranked`. `cost` is the mean cost of the chosen actions on those rounds, NaN if
+        no costs are known.
     data
-        Facts about each data set, by environment: `rows`, `features`, `classes`, `largest` (class's share); if several
-        actions may be right, mistakes `anchor.NAME` and costs `cost.NAME` of the hindsight references.
+        Facts about each data set, by environment: `rows`, `features`, `classes` and `largest` (the share of the largest
+        class). If several actions may be right, also mistakes `anchor.NAME` and costs `cost.NAME` of the hindsight
+        references.
     comparators
         One row per stream, checkpoint and norm bound.
     planned, missing
-        The number of runs in the spec, and the number of these that neither finished nor failed so far.
+        The number of runs in the spec, and the number of runs that have neither finished nor failed so far.
     unreadable
         Names of damaged files; runs that are only in these files count as missing.
     groups
         The kind of each player ("theory", "practice", "reference", ...), by label.
     skipped, failures
-        Incompatible pairs; runs and comparators that raised an error.
+        Incompatible pairs of players and environments; runs and comparators that raised an error.
     made
         Cached results of functions decorated with `once`.
     """
@@ -162,14 +160,16 @@ def load(out: str | os.PathLike[str]) -> Results:
     table, damaged = read_runs(out, wanted)
     if table is None:
         damage = f" ({', '.join(damaged)}: damaged)" if damaged else ""
-        raise NothingFinishedError(f"{out}: no finished runs yet, of {len(wanted)} in its spec; run it first{damage}")
+        raise NothingFinishedError(
+            f"{out}: no finished runs yet (0 of {len(wanted)} in its spec); run it first{damage}"
+        )
     runs = _as_objects(table.to_pandas(use_threads=False))
     order = {run_id: i for i, run_id in enumerate(wanted)}
     runs = runs.assign(_order=runs["run_id"].map(order)).sort_values(["_order", "round"], kind="stable")
     runs = _with_ranked(with_settings(runs.drop(columns="_order").reset_index(drop=True)))
     done = set(runs["run_id"])
     streams = set(plan["streams"])
-    # comparators of an adaptive stream bear the id of its run, which is done
+    # comparators of an adaptive stream have the id of its finished run
     failures = [
         each for each in read_failures(out, set(wanted) | streams) if each.is_comparator or each.run_id not in done
     ]
@@ -185,11 +185,11 @@ def load(out: str | os.PathLike[str]) -> Results:
 def _as_objects(frame: pd.DataFrame) -> pd.DataFrame:
     """Return a table with Python strings, because Arrow's strings are slow for the many small groups of a report."""
     texts = {name: object for name, kind in frame.dtypes.items() if isinstance(kind, pd.StringDtype)}
-    return frame.astype(texts).copy()  # in few blocks: from a hundred on, each column that is added makes pandas warn
+    return frame.astype(texts).copy()  # in few blocks, because pandas warns about more than a hundred added columns
 
 
 def _with_ranked(runs: pd.DataFrame) -> pd.DataFrame:
-    """Add the ranked quantity: mistakes in rounds that show a row for the first time."""
+    """Add the ranked quantity: mistakes in rounds in which a row occurs for the first time."""
     numbers = {name: runs[name].astype(float) for name in ("round", "expected_mistakes", *COUNTED)}
     first, wrong = numbers["first_sight_rounds"], numbers["first_sight_expected_mistakes"]
     again = numbers["round"] - first
@@ -211,8 +211,8 @@ def _comparators(table: pa.Table | None) -> pd.DataFrame:
 
 
 def runnable_spec(text: str) -> str:
-    """Return a stored spec without the parts that the store added ([store] and [versions]), so that it can be run
-    again.
+    """Return a stored spec without the sections that were added when it was stored ([store] and [versions]), so it can
+    be run again.
     """
     lines, inside = [], False
     for line in text.splitlines():

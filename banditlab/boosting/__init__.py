@@ -1,4 +1,4 @@
-"""Online multiclass boosting: boosters, weak learners, and their shared code. Classes are imported on first use."""
+"""Online multiclass boosting: boosters, weak learners, and their shared code."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ BUILT_IN = {
         "Simulated": ("simulated", "banditlab.boosting.weak.simulated"),
     },
 }
-"""By kind, for each class its id and module; also read by the registry and the listings."""
+"""For each kind, the id and the module of every class; the registry and the listings use it."""
 _OTHERS = {
     "banditlab.boosting.booster": ("Booster",),
     "banditlab.boosting.potentials": ("ExactPotentials", "Potentials", "SampledPotentials"),
@@ -56,5 +56,5 @@ _OTHERS = {
     "banditlab.problem": ("Decision", "Problem"),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with it, a type checker would accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

@@ -17,12 +17,11 @@ class BestSingle(Booster):
 
     Problem: online multiclass classification with weak learners; the label is revealed.
 
-    Update rule: every learner is updated with every example, always with the learner's own weight, and predicts without
-    costs. The leader's class is played; ties go to the first learner.
+    Update rule: every learner is updated with every example, with its own fixed weight, and predicts without costs. The
+    action is the prediction of the learner with the fewest mistakes; ties go to the first learner.
 
-    In the paper's tables "best decision tree" is the best learner in hindsight, which no player can choose in advance.
-    `diagnostics` returns its mistakes as `best_mistakes`, and those of all learners as `mistakes.1` ... `mistakes.N`,
-    for parts of a stream.
+    In the paper's tables "best decision tree" is the best learner in hindsight, which is not known in advance.
+    `diagnostics` returns its mistakes as `best_mistakes`, and those of all learners as `mistakes.1` ... `mistakes.N`.
 
     Guarantee: none; `bound` returns None. Cost: that of the weak learners.
 
@@ -36,8 +35,8 @@ class BestSingle(Booster):
         The weight of every example. "random" is the largest weight of the boosters in the paper's experiments: a number
         in [5, 200] for each learner, and 10 for the first.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
-        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
+        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
+        Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 

@@ -25,17 +25,16 @@ from banditlab.validation import at_least
 
 
 class Booster(RoundLabelAgent):
-    """A label agent that plays from the predictions of N weak learners.
+    """A label agent that combines the predictions of N weak learners.
 
-    A subclass implements `_respond(view)` and `_absorb(view, payload, label)`, where `view` is the form in which its
-    weak learners read a context. Its constructor has `n_learners`, `weak_learner` and `**weak_settings`, which apply to
-    every learner. It passes them on, with `tuning_seed` if the learners' settings are drawn. This class does everything
-    else (drawing the action, blocks of rounds, learners that observe the label).
+    A subclass implements `_respond(view)` and `_absorb(view, payload, label)`, where `view` is the form of a context
+    that its weak learners read. Its constructor accepts `n_learners`, `weak_learner` and `**weak_settings`, which apply
+    to every learner, and passes them to this class, with `tuning_seed` if the learners' settings are drawn.
     """
 
     kind: ClassVar[str] = "boosters"
     wraps = "weak_learner"
-    expected_kind = "conditional"  # on the ties that the learners and experts broke
+    expected_kind = "conditional"  # given how learners and experts broke ties
     plays_blocks = True
 
     def __init__(
@@ -75,26 +74,26 @@ class Booster(RoundLabelAgent):
     def get_state(self) -> dict[str, Any]:
         """Return everything that changes from round to round: nested dicts of arrays, numbers, strings and generators."""
         state = super().get_state()
-        del state["_grove"], state["_tuning"]  # addresses; what follows from settings
+        del state["_grove"], state["_tuning"]  # addresses, and what the settings determine
         return state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
-        written = state["_written"]  # those of the settings that were not left out when the booster was made
+        """Restore a state returned by `get_state` of an object with the same settings."""
+        written = state["_written"]  # the settings that the caller gave
         if not isinstance(written, dict) or not all(same(self._written.get(name), v) for name, v in written.items()):
-            raise UsageError(f"state._written must be some of the settings {self._written}")
+            raise UsageError(f"state._written must be a subset of the settings {self._written}")
         super().set_state({name: value for name, value in state.items() if name != "_written"})
         self._written = dict(written)
 
     def _make(self, cls: type[WeakLearner], streams: Sequence[np.random.Generator]) -> None:
-        """Set `learners`, N weak learners with the given child streams."""
+        """Create `learners`, the N weak learners with the given generators."""
         self.learners: list[WeakLearner] = [
             self._learner(cls, stream, self._written | drawn)
             for stream, drawn in zip(streams, self._tuning.settings, strict=True)
         ]
 
     def _learner(self, cls: type[WeakLearner], stream: np.random.Generator, settings: dict[str, Any]) -> WeakLearner:
-        """Return one of the learners. It consists of weak learners of class `cls` with these settings."""
+        """Return a learner that consists of one or more weak learners of class `cls` with these settings."""
         return cls(self.problem, stream, **settings)
 
     @property
@@ -103,7 +102,7 @@ class Booster(RoundLabelAgent):
         return self.learners[0]
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, including those of the weak learners; settings drawn by each learner stay
+        """Return the resolved settings, including those of the weak learners; settings that each learner draws are
         "random".
         """
         own = {name: getattr(self, name) for name in self.own_settings()}
@@ -114,7 +113,7 @@ class Booster(RoundLabelAgent):
         """Return the booster's statistics of its learners, by name; learner 1 is the first."""
         return {}
 
-    # ------------------------------------------------------------------------------------------------------- the two verbs
+    # ----------------------------------------------------------------------------------------------- prediction and update
 
     @abstractmethod
     def _respond(self, view: Any) -> tuple[Floats, Floats]:
@@ -125,7 +124,7 @@ class Booster(RoundLabelAgent):
         """Update with the label of the round that returned `payload`."""
 
     def view(self, x: Floats) -> Any:
-        """Return the form in which the weak learners read a context (d,)."""
+        """Return the form of a context (d,) that the weak learners read."""
         return self.inner.view(x)
 
     def peek(self, label: int) -> None:
@@ -148,7 +147,7 @@ class Booster(RoundLabelAgent):
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the weak learner's settings under its own names, or raise a UsageError for an unknown name."""
+    """Return the settings by their names in the weak learner, or raise a UsageError for an unknown name."""
     known, settings = inner.own_settings(), {}
     for key, value in given.items():
         name = key.removeprefix("weak_learner.")

@@ -1,12 +1,12 @@
-"""Kernels for the rounds of an expert booster: whole rounds over compiled trees, from estimates, or learner by learner.
+"""Kernels for the rounds of an expert booster, with compiled trees, with learners' estimates, or learner by learner.
 
-AdaBoost.OLM and AdaBoost.OLM++ differ in a rule of seven kernels (`Steps`). The loops here are bound to a rule's
-kernels, so each rule is written once for all learners, with the same results.
+AdaBoost.OLM and AdaBoost.OLM++ differ in a rule, which consists of five kernels (`Steps`). The loops of this module
+work with any rule and any weak learner.
 
-A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also
-writes everything that the update needs for any label.
+A learner's prediction determines the costs of the next learner, so a round is a chain of N steps. Each step also stores
+what the update needs, for every possible label.
 
-In these kernels `scratch` has the work arrays of a round, and `state` and `rule` have the arrays that persist.
+`scratch` contains the work arrays of a round; `state` and `rule` contain the arrays that persist.
 """
 
 from __future__ import annotations
@@ -26,9 +26,10 @@ from banditlab.numerics.draws import draw, is_valid_decision
 from banditlab.numerics.jit import bind, borrow, inline, njit
 
 DONE, FULL, WRONG = range(3)
-"""How a block ends: after its last round, at a tree whose arrays are too small, at probabilities that are none."""
+"""How a block ends: after its last round, at a tree whose arrays are too small, or at invalid probabilities."""
 ROUND, TREE = range(2)
-"""Slots of a block's cursor: the round that is played, and the first tree that has not learnt it, NONE before the action."""
+"""Indices of a block's cursor: the current round, and the first tree not yet updated with it (NONE before the
+action)."""
 NONE = -1
 
 
@@ -42,10 +43,10 @@ class Scratch(NamedTuple):
     costs (K, K), gain (K,) a learner's costs, and minus the expected cost of each class
     estimates (N, K)        the learners' estimates
     uniforms, weights (N,)  uniforms for ties, the learners' and then the experts'; the example's weight for each learner
-    experts (N,)            hedge's weights
+    experts (N,)            Hedge's weights
     fading (NEVER,)         a constant, see `hedge`
     p (K,)                  the distribution of the action
-    own                     the rule's own work arrays, with what `adapt` reads of :math:`s^i`
+    own                     the rule's work arrays, including what `adapt` needs of :math:`s^i`
     """
 
     payload: Floats
@@ -83,9 +84,7 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's own arrays (N,): for each expert the sum of its edges and its mistakes; `tops` and `scales` are
-    fixed.
-    """
+    """The booster's arrays (N,): learners' edges and experts' mistakes so far, and the constants `tops` and `scales`."""
 
     got: Floats
     best: Floats
@@ -95,7 +94,7 @@ class State(NamedTuple):
 
 
 class Block(NamedTuple):
-    """n rounds: contexts V as trees read them, labels y, uniforms U (n, 2); the other arrays are written."""
+    """n rounds: contexts V in the form that trees read, labels y, uniforms U (n, 2); the other arrays are written."""
 
     V: Floats
     y: NDArray[np.int64]
@@ -107,9 +106,7 @@ class Block(NamedTuple):
 
 @inline(arrays="views")
 def parts(payload, K):
-    """Return the predictions (N,), experts' labels (N,) and votes (N, K) that the flat array `payload` stores, without
-    a copy.
-    """
+    """Return the predictions (N,), experts' labels (N,) and votes (N, K) in the flat array `payload`, as views."""
     payload, N = borrow(payload), payload.shape[0] // (K + 2)
     return payload[:N], payload[N : 2 * N], payload[2 * N :].reshape(N, K)
 
@@ -155,8 +152,7 @@ def respond_template(forest, rule, scratch, mistakes, x):
 
 
 def absorb_template(rule, scratch, state, y, rounds):
-    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the example's weights into the scratch
-    arrays.
+    r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the example's weights into `scratch`.
 
     The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14
     prints :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the text of the paper has the right formula.
@@ -196,7 +192,7 @@ def ask_template(rule, scratch, done, asked, costs):
     """Process the predictions of learners `done`, ..., `asked - 1` in the payload, and write the next one's costs (K,
     K).
 
-    `done = -1` starts the round at :math:`s^0`. After the last learner, `asked = N`, no costs are written.
+    `done = -1` starts the round at :math:`s^0`. If `asked = N`, no costs are written.
     """
     rule, scratch, costs = borrow(rule), borrow(scratch), borrow(costs)
     votes, _, S = parts(scratch.payload, scratch.p.shape[0])
@@ -214,7 +210,7 @@ def ask_template(rule, scratch, done, asked, costs):
 def play_template(forest, rule, scratch, state, block, rounds, cursor):
     """Run a block of rounds after `rounds` earlier ones; the cursor is (0, NONE) at the start.
 
-    Returns DONE, FULL or WRONG. With FULL, the arrays of the cursor's tree must be enlarged, and the next call
+    Returns DONE, FULL or WRONG. After FULL, the caller must enlarge the arrays of the cursor's tree; the next call
     continues there. With WRONG, `scratch.p` of the cursor's round is not a distribution.
     """
     forest, rule, scratch, state, block = borrow(forest), borrow(rule), borrow(scratch), borrow(state), borrow(block)

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 class Edges(NamedTuple):
-    """Sums over the rounds, by learner (N,): `got` of C(y, l) at its prediction l, and `best` of C(y, y)."""
+    """Sums over the rounds for each learner (N,): `got` sums C(y, l) at its prediction l, `best` sums C(y, y)."""
 
     got: NDArray[np.float64]
     best: NDArray[np.float64]

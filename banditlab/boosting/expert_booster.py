@@ -1,4 +1,4 @@
-"""Base of the adaptive boosters: expert i votes with the first i weak learners, and hedge draws the expert to follow."""
+"""Base of the adaptive boosters: expert i combines the first i weak learners, and Hedge draws the expert to follow."""
 
 from __future__ import annotations
 
@@ -38,18 +38,16 @@ def _owners(cls: type, *names: str) -> set[type]:
 class ExpertBooster(Booster):
     r"""A booster whose learner i predicts with costs computed from the votes :math:`s^{i-1}` of the learners before it.
 
-    Expert i predicts :math:`\arg\max_l s^i_l`; hedge at rate 1 draws the expert to follow. A subclass defines in
-    `_rule` how predictions become votes and costs, and its updates apart from the edges: seven kernels, see
-    `compiled_rounds.Steps`. It may store the votes in any form that increases with them, such as their softmax, if its
-    `loss_code` reads that form.
+    Expert i predicts :math:`\arg\max_l s^i_l`; Hedge at rate 1 draws the expert to follow. A subclass defines in
+    `_rule` how predictions become votes and costs, and its updates (see `compiled_rounds.Steps`). It may store the
+    votes in any form that increases with them, such as their softmax, if its `loss_code` expects that form.
 
-    All kinds of learners use these kernels. If learners choose by their estimates, one kernel makes all choices. Other
-    learners predict one by one. If learners are compiled trees, one kernel plays a block of rounds. The results are the
-    same.
+    If learners are compiled trees, one kernel runs a block of rounds. If learners choose by their estimates, one kernel
+    makes all choices. Other learners predict one by one. The results are the same.
     """
 
     loss_code: int
-    """The surrogate whose gradients are the costs that edges are measured with."""
+    """The surrogate loss whose gradients are the costs by which edges are measured."""
 
     def __init__(
         self,
@@ -77,7 +75,7 @@ class ExpertBooster(Booster):
         """Return the rule's loops and the arrays of this booster that the loops read and write."""
 
     def _played(self) -> Played:
-        """Return the arguments of the loops that come from this booster, without the trees; work arrays are reused."""
+        """Return the arguments of the loops, apart from the learners; work arrays are reused."""
         loops, rule = self._rule()
         if self._grove.scratch is None:
             self._grove.scratch = Scratch.of(self.n_learners, self.problem.n_classes, loops.own)
@@ -93,7 +91,7 @@ class ExpertBooster(Booster):
         return scratch.p.copy(), scratch.payload.copy()
 
     def _ask_one_by_one(self, view: Any) -> None:
-        """Pass every learner its costs, unless it does not use them, and store its prediction (lines 4 to 10)."""
+        """Pass its costs to every learner that uses costs, and store the predictions (lines 4 to 10)."""
         loops, rule, scratch, state = self._played()
         N, K = self.n_learners, self.problem.n_classes
         C, done = np.zeros((K, K)), -1

@@ -21,15 +21,15 @@ class BoostedExploration(RoundAgent):
 
     Problem: bandit multiclass, adversarial stream.
 
-    Update rule (Algorithm 2 of Agarwal, Kale and Zimmert with a booster instead of the forecaster): flip a coin with
-    probability :math:`\gamma`. Heads: play a uniform class and, if it was right, update the booster with
-    :math:`(x, y)`. Tails: play a draw from :math:`h(p)`, with p the booster's own distribution and h the decoding (none
-    by default), without an update. The reported probabilities are :math:`\gamma/K + (1 - \gamma) h(p)`.
+    Update rule (Algorithm 2 of Agarwal, Kale and Zimmert with a booster instead of the forecaster): with probability
+    :math:`\gamma`, play a uniform class and, if it was right, update the booster with :math:`(x, y)`. Otherwise play a
+    draw from :math:`h(p)`, where p is the booster's distribution and h the decoding (none by default), without an
+    update. The reported probabilities are :math:`\gamma/K + (1 - \gamma) h(p)`.
 
-    Guarantee: none is proved. The booster is updated with a random share :math:`\gamma/K` of the rounds, whatever they
-    are, so a property of the booster in every round holds on these rounds. `bound` returns None.
+    Guarantee: none is proved. The booster is updated in each round with probability :math:`\gamma/K`. `bound` returns
+    None.
 
-    Cost: the booster's prediction in every round, and its update in a share :math:`\gamma/K` of the rounds.
+    Cost: the booster's prediction in every round, and its update in a fraction :math:`\gamma/K` of the rounds.
 
     Parameters
     ----------
@@ -38,16 +38,16 @@ class BoostedExploration(RoundAgent):
     gamma
         Exploration rate in [0, 1].
     decoding
-        How the booster's distribution is played: "sample" (unchanged), "half-log", "sparsemax", "randomized", "gap" or
-        "thresholded" (`banditlab.numerics.decoding`). The boosters' distributions have no proved log loss, so no
-        decoding has a theorem here.
+        Decoding rule: "sample" (unchanged), "half-log", "sparsemax", "randomized", "gap" or "thresholded"
+        (`banditlab.numerics.decoding`). No bound on the log loss of a booster is known, so no decoding has a guarantee
+        here.
     inner_settings
         Settings of the booster and its weak learners, by name; a name that both have is written `booster.NAME`.
 
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1], the decoding, the booster or a setting is unknown, or weak learners need the label
+        `gamma` is outside [0, 1]; the decoding, the booster or a setting is unknown; or weak learners need the label
         before they predict.
     IncompatibleError
         The booster does not support the problem.
@@ -97,7 +97,7 @@ class BoostedExploration(RoundAgent):
         return self._inner
 
     def view(self, x: Floats) -> Any:
-        """Return the form in which the booster's weak learners read a context (d,)."""
+        """Return the form of a context (d,) that the booster's weak learners read."""
         return self._inner.view(x)
 
     def _decide(self, view: Any, u: Floats) -> Decision:

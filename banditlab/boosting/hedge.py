@@ -1,8 +1,8 @@
 r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
-Expert i has the weight :math:`\exp(-M_i)`, with :math:`M_i` its mistakes so far. The mistakes are stored, and weights
-are relative to the best expert's, so only negligible weights underflow. :math:`e^{-M}` for a number of mistakes is
-read from a table.
+Expert i has the weight :math:`\exp(-M_i)`, where :math:`M_i` is its number of mistakes so far. The mistakes are stored,
+and weights are relative to the best expert's, so only negligible weights underflow. :math:`e^{-M}` for a number of
+mistakes is read from a table.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import inline, njit
 
 NEVER = 746
-"""Mistakes behind the best expert after which :math:`e^{-M}` is 0."""
+"""The smallest M for which :math:`e^{-M}` is treated as 0."""
 
 
 @njit
@@ -41,7 +41,7 @@ def expert_weights(mistakes, fading, v):
         least = min(least, mistakes[i])
     for i in range(mistakes.shape[0]):
         behind = mistakes[i] - least
-        v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # no number stays none
+        v[i] = fading[int(behind)] if 0.0 <= behind < NEVER else 0.0 * behind  # NaN stays NaN
         total += v[i]
     for i in range(mistakes.shape[0]):
         v[i] /= total
@@ -49,9 +49,9 @@ def expert_weights(mistakes, fading, v):
 
 @inline
 def mix_experts(mistakes, choices, fading, v, p):
-    """Write the label's distribution into p (K,), for an expert drawn by its weight.
+    """Write the distribution of the label of an expert drawn by its weight into p (K,).
 
-    choices (N,) has the experts' labels; their weights are written into v (N,).
+    `choices` (N,) contains the experts' labels; their weights are written into v (N,).
     """
     expert_weights(mistakes, fading, v)
     for k in range(p.shape[0]):

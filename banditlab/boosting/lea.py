@@ -19,14 +19,14 @@ class ExpertAdvice:
     Problem (Algorithm 3): N experts each predict a class. After the label y, an expert that predicted l has the cost
     :math:`w_t C_t(y, l)` in [0, 1].
 
-    Guarantee (`banditlab.bounds` "expert_advice"): with probability :math:`1 - \delta` its cost after T rounds exceeds that
-    of the best expert by at most :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`. Over a pool with an expert of edge
-    :math:`2 \gamma` it is a weak learner of edge :math:`\gamma` (Theorem 8, "link_excess").
+    Guarantee (`banditlab.bounds` "expert_advice"): with probability :math:`1 - \delta`, the cost after T rounds exceeds
+    that of the best expert by at most :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`. If an expert has the edge
+    :math:`2 \gamma`, this is a weak learner of edge :math:`\gamma` (Theorem 8, "link_excess").
 
     Parameters
     ----------
+    rounds
         T, which determines :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
-        T, which sets :math:`\eta = \sqrt{8 (\ln N)/T}`; at least 1.
     n_experts
         N, at least 1.
 

@@ -1,7 +1,7 @@
 """Surrogate losses :math:`L^r(s)` of votes s (K,) for the label r, whose gradients are the boosters' cost matrices.
 
-Row r of a cost matrix is the gradient of :math:`L^r`. The entry of the label is minus the sum of the other entries,
-which are not negative.
+Row r of a cost matrix is the gradient of :math:`L^r`. Entries of other classes are nonnegative, and that of the label
+is minus their sum.
 """
 
 from __future__ import annotations
@@ -11,14 +11,14 @@ import math
 from banditlab.numerics.jit import inline, njit
 
 LOGISTIC, EXPONENTIAL, SQUARE_HINGE, SOFTMAX, SHARES = range(5)
-"""SHARES is SOFTMAX where not the votes but their softmax is given."""
+"""SHARES is the same loss as SOFTMAX, for arguments that are the softmax of the votes."""
 CODES = {"logistic": LOGISTIC, "exponential": EXPONENTIAL, "square-hinge": SQUARE_HINGE}
 LARGEST_EXPONENT = 300.0
-"""Votes further apart than this cost no more under the exponential loss: sums over rounds stay finite."""
+"""The largest difference of votes in the exponential loss, so sums over rounds are finite."""
 
 
 FARTHEST = 600.0
-r"""Votes within :math:`\pm``FARTHEST` have odds :math:`e^s` that are numbers, and so are their products."""
+r"""For votes s within :math:`\pm``FARTHEST`, the odds :math:`e^s` do not overflow or underflow."""
 
 
 @inline
@@ -29,10 +29,9 @@ def odds(s):
 
 @inline
 def slope(loss, rival, own):
-    r"""Return the slope of the loss in a rival's lead :math:`s(l) - s(r)`, for losses that are a sum over rivals.
+    r"""Return the derivative of a loss that is a sum over rivals l, in the difference :math:`s(l) - s(r)` of the votes.
 
-    The votes s(l) and s(r) are given. The logistic loss computes the slope from their odds, which compiled rounds
-    store. That needs one exponential per vote instead of one per pair.
+    The logistic loss computes it from the odds of the votes, as compiled rounds do.
     """
     if loss == LOGISTIC and max(abs(rival), abs(own)) <= FARTHEST:  # (8), (9)
         e = odds(rival)

@@ -16,34 +16,34 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive, probability
 
 SHARE, LEAST_WEIGHT = 0.1, 1e-10
-"""In the paper's code: of the factors in [5, 200] that other boosters draw ("random"), and of an example's weight."""
+"""In the paper's code: the factor on the weights that other boosters draw, and the smallest weight of an example."""
 
 
 class OnlineMBBM(Booster):
     r"""Online boost-by-majority for the multiclass 0-1 loss, with potentials as costs.
 
-    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The player is
-    a reference and is never ranked with agents that observe one bit.
+    Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
+    serves as a reference and is never ranked with agents that observe one bit.
 
     Update rule (Algorithm 1): let :math:`\phi_m^r(s)` be the probability that the label r is not the only leader after
     m more votes drawn from :math:`u_{\gamma}^r` are added to s. Before learner i votes on :math:`s = s^{i-1}`, its
     costs are :math:`C(r, l) = \phi_{N-i}^r(s + e_l) - \phi_{N-i}^r(s + e_r)` (Equation (4) minus the diagonal). It
-    receives :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The class with most
-    votes is played; ties are broken uniformly. Learner i is then updated with the label y and the weight
+    receives :math:`D(r, l) = C(r, l) / \sum_l C(r, l)` (Equation (5); a row of zeros remains zero). The action is the
+    class with most votes; ties are broken uniformly. Learner i is then updated with the label y and the weight
     :math:`w^i / w^{i^*}` in [0, 1], where :math:`w^i = \sum_l C(y, l)`.
 
     Guarantee (Theorem 2): assume that each learner satisfies the online weak learning condition with edge
     :math:`\gamma` and excess loss S, with probability :math:`1 - \delta` each. Then
     :math:`M \le \phi_N(0) T + S \sum_i w^{i^*}` with probability :math:`1 - N \delta`, where ties count as mistakes. By
     Lemma 9, :math:`\phi_N(0) \le (k-1) \exp(-\gamma^2 N/2)`. The bound is "mbbm_mistakes" in `banditlab.bounds`. S
-    belongs to the learners and is unknown here, so `bound` returns None. The theorem does not cover sampled and
-    remembered potentials (whose costs may be negative) and raw costs.
+    depends on the learners and is not known, so `bound` returns None. The theorem covers neither sampled nor remembered
+    potentials (whose costs may be negative), nor raw costs.
 
     Cost: for one label, exact potentials take :math:`O(k N^4)` multiplications in the worst case: 18 ms per round at
-    :math:`N = 100`, :math:`k = 8`, and 55 ms for the costs of all labels. It is less if vote counts recur, because they
-    are stored. Sampled potentials take :math:`O(\text{draws}\, k N)` per label, remembered ones about 10 µs for each
-    new state. The cost of the weak learners is added. Memory: that of the weak learners, and up to 10 MB for exact
-    potentials, :math:`N k` draws integers for sampled ones, or up to 32 MB for remembered ones.
+    :math:`N = 100`, :math:`k = 8`, and 55 ms for the costs of all labels. It is less if vote counts recur, because
+    potentials are stored. Sampled potentials take :math:`O(\text{draws}\, k N)` per label, and remembered ones about 10
+    µs for each new state. The cost of the weak learners is extra. Memory: that of the weak learners, plus up to 10 MB
+    for exact potentials, :math:`N k\, \text{draws}` integers for sampled ones, or up to 32 MB for remembered ones.
 
     Parameters
     ----------
@@ -53,8 +53,8 @@ class OnlineMBBM(Booster):
         N in the paper, the number of weak learners.
     potentials
         "exact"; "monte-carlo", the mean over `draws` draws that are made in every round; or "remembered", drawn once
-        for each state, as in the code of the paper's authors, with its error (`RememberedPotentials`) and its least
-        weight of 1e-10.
+        for each state, as in the code of the paper's authors, including an error in it (see `RememberedPotentials`) and
+        its smallest weight, 1e-10.
     draws
         Number of draws, 100 in the paper's experiments.
     weight_bound
@@ -63,16 +63,17 @@ class OnlineMBBM(Booster):
         "normalized", D as in Algorithm 1; "raw", C itself, as in the paper's code.
     weight_scale
         Factor of all weights. "random" draws one in [0.5, 20] for each learner, as the paper's code does for its trees
-        (with the trivial bound). With weights of at most 1 trees stay small on short streams. On balance-scale (625
-        rows, 100 trees, edge 0.1) the share of right answers was 0.62 by default, 0.71 with the code's weights, and
-        0.76 with its raw costs as well, where the paper has 0.77 (2 or 3 orders each).
+        (with the trivial bound). With weights of at most 1, trees stay small on short streams. On `balance-scale` (625
+        rows, 100 trees, edge 0.1) the accuracy was 0.62 by default, 0.71 with the code's weights, and 0.76 with its
+        weights and raw costs; the paper reports 0.77 (each a mean over 2 or 3 orders of the rows).
     weak_learner
         Id of the weak learners.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
-        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
+        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
+        Tewari. Without a seed, every run draws new values.
     weak_settings
-        Settings of the weak learners, by name (an equal name as `weak_learner.edge`).
+        Settings of the weak learners, by name. If the booster has a setting of the same name, write for example
+        `weak_learner.edge`.
 
     Raises
     ------
@@ -165,7 +166,7 @@ class OnlineMBBM(Booster):
         return p / p.sum(), payload
 
     def costs(self, i: int, votes: Any) -> Floats:
-        """Return the costs (k, k) of learner i, from 0 to :math:`N-1`, after the votes (k,) of the learners before it.
+        """Return the costs (k, k) of learner i (0 to :math:`N-1`) after the votes (k,) of the learners before it.
 
         Exact rows have a zero diagonal and no negative entry; if they are normalized, they sum to 1 or to 0.
         """
@@ -193,11 +194,11 @@ class OnlineMBBM(Booster):
             learner.update(view, label, max(least, float(self._scales[i]) * min(1.0, w / self._largest[i])))
 
     def _recall(self) -> None:
-        """Restore the seed of stored potentials, which copies and pickles omit."""
+        """Restore the seed of the stored potentials, which copies and pickles omit."""
         if isinstance(self._phi, RememberedPotentials):
             self._phi.redraw(self._seed)
 
     def _redraw(self, payload: Floats) -> None:
-        """Repeat the draws of the round of `payload`, also for a late label."""
+        """Repeat the draws of the round that returned `payload`, even if the label is late."""
         if isinstance(self._phi, DrawnPotentials):
             self._phi.redraw(int(payload[-1]))

@@ -50,9 +50,9 @@ def derivative(loss, how, s, step, l, y, g):
 class Rule(NamedTuple):
     r"""The state of AdaBoost.OLM between rounds, :math:`\alpha` (N,), and its constants.
 
-    falls (N,) has the decrease of the steps with i. loss and how are codes. `in_odds` says whether costs are stored as
-    odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and :math:`\alpha` lies within
-    :math:`\pm \text{limit}`.
+    `falls` (N,) contains the factors by which steps decrease with i. `loss` and `how` are codes. `in_odds` is 1 if
+    costs are stored as odds. A step is :math:`(\text{rate} / \sqrt{\text{rounds}})\, \text{falls}_i`, and
+    :math:`\alpha` lies within :math:`\pm \text{limit}`.
     """
 
     alpha: Floats
@@ -114,7 +114,7 @@ def costs_with_odds(scratch, i, C):
 
 @inline
 def step_with_odds(alpha, scratch, i, l, S):
-    r"""Move odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
+    r"""Update odds and pairs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7).
 
     Because :math:`C(r, l) = e^{s_l} / (e^{s_r} + e^{s_l})`, the odds of l and the reciprocals of its pairs change.
     """
@@ -132,7 +132,7 @@ def step_with_odds(alpha, scratch, i, l, S):
             mass[r] += pairs[k, r] * e[k]
 
 
-# ------------------------------------------------ the other losses, and votes too far apart for their odds: costs as such
+# -------------------------------------------- the other losses, and votes too far apart for odds: the costs themselves
 
 
 @njit
@@ -147,7 +147,9 @@ def begin_with_costs(loss, scratch):
 
 @njit
 def step_with_costs(loss, alpha, scratch, i, l, S):
-    r"""Move the costs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7): one row, one column, then the diagonal."""
+    r"""Update the costs from :math:`s^i` to :math:`s^i + \alpha e_l` (line 7): one row, one column, then the
+    diagonal.
+    """
     K, C, s = scratch.p.shape[0], scratch.own.costs, scratch.own.votes
     for r in range(K):
         scratch.before[i, r] = C[r, l]
@@ -220,19 +222,20 @@ STEPS = Steps(RuleScratch, begin_kernel, costs_kernel, vote_kernel, descend_kern
 
 
 class AdaBoostOLM(ExpertBooster):
-    r"""Adaptive online multiclass boosting: votes weighted by gradient descent, an expert per number of learners.
+    r"""Adaptive online multiclass boosting: gradient descent weights the votes, and expert i combines the first i
+    learners.
 
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
     Update rule (Algorithm 2): learner i predicts l with the costs :math:`C^i`, whose row r is the gradient of a
     surrogate :math:`L^r` at the votes :math:`s^{i-1}` of the learners before it (9). Then
     :math:`s^i = s^{i-1} + \alpha^i e_l`, and expert i predicts :math:`\arg\max s^i`. Expert i is followed with
-    probability proportional to :math:`\exp(-M_i)`, with :math:`M_i` its mistakes. Then :math:`\alpha^i` takes a
-    projected gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and learner i is updated with :math:`(x, y)`
-    and the weight :math:`-C^i(y, y)/(k-1)`.
+    probability proportional to :math:`\exp(-M_i)`, where :math:`M_i` is its number of mistakes. Then :math:`\alpha^i`
+    takes a projected gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and learner i is updated with
+    :math:`(x, y)` and the weight :math:`-C^i(y, y)/(k-1)`.
 
     Errata. Line 14 prints the weight with :math:`C^i(y, l)`, which is negative for :math:`l \ne y`. The second case of
-    (10) prints :math:`\exp(s(j) + \alpha - s(y))`, where the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
+    (10) prints :math:`\exp(s(j) + \alpha - s(y))`, whereas the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
     authors' code has :math:`\exp(s(j) - \alpha - s(y))`. All three are available (`derivative`); only the exact one is
     a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but it can be as large as
     :math:`(k-1)(1 + c N)`. The step is chosen for the latter (they are equal at :math:`k = 2`).
@@ -246,15 +249,16 @@ class AdaBoostOLM(ExpertBooster):
 
     and the expected mistakes of the booster over the draws of the expert are at most
     :math:`(e/(e-1)) (\min_i M_i + \ln N)`. `diagnostics` returns both sides of the first bound. There is no comparator,
-    so `bound` returns None. For the square hinge, Theorem 13 holds with the correction above. For the exponential
-    loss, Theorem 12's remainder uses :math:`|f'| \le (k-1) e^i`, which is false at :math:`\alpha = -2`, so there
-    is no bound.
+    so `bound` returns None. For the square hinge, Theorem 13 holds with the correction above. For the exponential loss
+    there is no bound, because the remainder in Theorem 12 uses :math:`|f'| \le (k-1) e^i`, which is false at
+    :math:`\alpha = -2`.
 
-    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with its votes halved and another step.
+    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with votes of half the size and another
+    step size.
 
-    Cost: the weak learners', and :math:`O(N K^2)`. With learners that estimate probabilities it is N exponentials and
-    :math:`N K` divisions. (With over 300 learners, whose votes may overflow an exponential, it is a logistic function
-    for each pair instead.) Memory: :math:`4 N` numbers besides the learners.
+    Cost: that of the weak learners, and :math:`O(N K^2)`. With learners that estimate probabilities, this is N
+    exponentials and :math:`N K` divisions. (With more than 300 learners, votes may overflow an exponential, and each
+    pair takes a logistic function instead.) Memory: :math:`4 N` numbers besides the learners.
 
     Parameters
     ----------
@@ -272,8 +276,8 @@ class AdaBoostOLM(ExpertBooster):
         hinge are divided by their largest value). "random", as in the paper's experiments: a factor in [5, 200] for
         each learner.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
-        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
+        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
+        Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -288,7 +292,7 @@ class AdaBoostOLM(ExpertBooster):
     """
 
     id = "adaboost-olm"
-    summary = "adaptive boosting: votes by gradient descent on the logistic loss, hedge over the numbers of learners"
+    summary = "adaptive boosting: votes weighted by gradient descent, Hedge over the numbers of learners"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Algorithm 2 (corrected)"
 
     state_constants = ("loss_code", "_limit", "_rate", "_decay")
@@ -312,7 +316,7 @@ class AdaBoostOLM(ExpertBooster):
         self.derivative = one_of("derivative", derivative, DERIVATIVES)
         self.loss_code = CODES[loss]
         self.alpha = np.zeros(N)
-        # F = [-limit, limit] and the step's factor of 1/sqrt(t): the diameter over sqrt(2) times the largest derivative
+        # F = [-limit, limit]; the step's factor of 1/sqrt(t) is the diameter / (sqrt(2) * the largest derivative)
         self._limit, self._rate, self._decay = 2.0, 2.0 * math.sqrt(2.0) / (K - 1), 0.0
         if self.loss_code == EXPONENTIAL:
             self._decay = 1.0
@@ -331,7 +335,8 @@ class AdaBoostOLM(ExpertBooster):
         return DERIVATIVES.index(self.derivative) if self.loss_code == LOGISTIC else EXACT
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return edges, experts' weights, the best expert with its bound, and the learners' votes :math:`\alpha`."""
+        r"""Return edges, experts' weights, the best expert with its bound, and the weights :math:`\alpha` of the
+        votes."""
         return super().diagnostics() | {f"alpha.{i}": a for i, a in enumerate(self.alpha.tolist(), 1)}
 
     def _best_expert_bound(self) -> float:

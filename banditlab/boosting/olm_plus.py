@@ -24,8 +24,8 @@ class AdaBoostOLMPlus(ExpertBooster):
     Update rule (Algorithm 4): learner i predicts l with the costs :math:`C^i` of (C.1). These are the gradients of the
     multiclass logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K. Then
     :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
-    Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`, with
-    :math:`M_i` its mistakes. Learner i is updated with :math:`(x, y)` and the weight
+    Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`, where
+    :math:`M_i` is its number of mistakes. Learner i is updated with :math:`(x, y)` and the weight
     :math:`1 - \mathrm{softmax}(s^{i-1})_y`, the sum of the label's row of costs.
 
     Guarantee (Proposition 12, (C.5) with its constants): with the empirical edges :math:`\gamma_i` and the regression's
@@ -33,10 +33,10 @@ class AdaBoostOLMPlus(ExpertBooster):
     :math:`R(T) = O(\ln(T)^2)` (`BoostingRegression.bound`). Expected mistakes are at most
     :math:`(e/(e-1)) (\min_i M_i + \ln N)`. In `banditlab.bounds`, "hedge_mistakes_with_confidence" bounds the mistakes
     with probability :math:`1 - \delta`, and "olm_plus_weak_learners" those under the weak learning condition.
-    `diagnostics` returns both sides. There is no comparator, so `bound` returns None.
+    `diagnostics` returns both sides of the first bound. There is no comparator, so `bound` returns None.
 
-    Cost: the weak learners', :math:`O(N K^2)`, and N roots in one unknown. Memory: :math:`9 N` numbers besides the
-    learners.
+    Cost: that of the weak learners, :math:`O(N K^2)`, and N scalar root-finding problems. Memory: :math:`9 N` numbers
+    besides the learners.
 
     Parameters
     ----------
@@ -54,8 +54,8 @@ class AdaBoostOLMPlus(ExpertBooster):
     weight_scale
         Factor of the weights, which are in [0, 1]. "random": a factor in [5, 200], drawn for each learner.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
-        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
+        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
+        Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -64,7 +64,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     UsageError
         A setting is outside its range, or a weak learner or one of its settings is unknown.
     HorizonRequiredError
-        clip = "theory", and the horizon is unknown.
+        `clip = "theory"` and the horizon is unknown.
 
     References
     ----------
@@ -73,7 +73,7 @@ class AdaBoostOLMPlus(ExpertBooster):
     """
 
     id = "adaboost-olm++"
-    summary = "adaptive boosting: votes by improper logistic regression, hedge over the numbers of learners"
+    summary = "adaptive boosting: votes by improper logistic regression, Hedge over the numbers of learners"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Algorithms 3 and 4"
     loss_code = SHARES
 
@@ -116,13 +116,13 @@ class AdaBoostOLMPlus(ExpertBooster):
     # ------------------------------------------------------------------------------------------------------------ state
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything that changes from round to round, with the regressions as their stacked state."""
+        """Return everything that changes from round to round, including the state of all regressions."""
         state = super().get_state()
         del state["_regressions"]
         return state | {"regression_states": self._regressions.states}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an object with the same settings."""
         self.regression_states = self._regressions.states
         super().set_state(state)
         self._regressions.states = self.__dict__.pop("regression_states")

@@ -1,4 +1,4 @@
-"""The two one-vs-all methods that Jung, Goetz and Tewari compare with (NIPS 2017, Appendix E)."""
+"""The two one-vs-all methods in the comparison of Jung, Goetz and Tewari (NIPS 2017, Appendix E)."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ MINE, OTHER = 0, 1
 
 
 class AdaBoostOLOneVsAll(Booster):
-    r"""One binary AdaBoost.OL per class: the class whose booster has the highest confidence is chosen.
+    r"""One binary AdaBoost.OL per class; the class whose booster has the highest confidence is chosen.
 
     Problem: online multiclass classification with binary weak learners; the label is revealed.
 
     Update rule: booster k is AdaBoost.OLM at :math:`k = 2` with the labels "class k" and "not class k". Its confidence
-    is the weight of its experts that predict "class k". The class with the largest weight is played; ties are broken at
-    random. All K boosters are updated with every label.
+    is the weight of its experts that predict "class k". The action is the class with the largest confidence; ties are
+    broken at random. All K boosters are updated with every label.
 
     Guarantee: none for the K classes; `bound` returns None.
 
@@ -42,8 +42,8 @@ class AdaBoostOLOneVsAll(Booster):
     weight_scale
         Factor of the weights, or "random", as in AdaBoost.OLM.
     tuning_seed
-        Seed of the trees' tuning and of "random" weights, which are then the same in every run; 1 gives those in the
-        code of Jung, Goetz and Tewari. Without a seed they are drawn in every run.
+        Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
+        Tewari. Without a seed, every run draws new values.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -59,7 +59,7 @@ class AdaBoostOLOneVsAll(Booster):
     """
 
     id = "adaboost-ol-ova"
-    summary = "one binary AdaBoost.OL for each class, the surest is played"
+    summary = "one binary AdaBoost.OL per class; the class with the highest confidence is chosen"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Appendix E"
 
     def __init__(
@@ -115,7 +115,9 @@ class AdaBoostOLOneVsAll(Booster):
             member._absorb(view, part, MINE if label == k else OTHER)
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return each class's edges and experts' weights: "class.1.edge.3" is its third learner's edge for class 1."""
+        """Return each class's edges and experts' weights: "class.1.edge.3" is the edge of the third learner for class
+        1.
+        """
         named = ("edge.", "expert_weight.")
         return {
             f"class.{k}.{name}": value
@@ -128,7 +130,8 @@ class AdaBoostOLOneVsAll(Booster):
 class OneVsAllLearner(ProbableLearner):
     """K binary weak learners, "class k or not", as one multiclass weak learner.
 
-    Their estimates of "class k" are its estimate. (The scale of the estimate does not affect which class costs least.)
+    Its estimate for class k is the k-th learner's estimate of "class k". (Estimates need not sum to 1, because their
+    scale does not affect which class costs least.)
     """
 
     id = "one-vs-all"
@@ -151,7 +154,7 @@ class OneVsAllLearner(ProbableLearner):
         self._both = np.zeros(2)
 
     def estimate(self, context: Any, q: Floats) -> None:
-        """Write each class's estimated share into q (K,), or equal shares if all estimates are 0."""
+        """Write each class's estimate into q (K,), or equal values if all estimates are 0."""
         for k, member in enumerate(self.members):
             member.estimate(context, self._both)
             q[k] = self._both[MINE] / self._both.sum()
@@ -159,7 +162,9 @@ class OneVsAllLearner(ProbableLearner):
             q[:] = 1.0
 
     def trees(self) -> list[Any]:
-        """Return the trees that compiled loops play instead of this learner, one per class; none if some are not trees."""
+        """Return the trees that compiled loops use instead of this learner, one per class; an empty list if some
+        learners are not trees.
+        """
         groups = [member.trees() if hasattr(member, "trees") else [] for member in self.members]
         return [tree for group in groups for tree in group] if all(len(group) == 1 for group in groups) else []
 
@@ -183,7 +188,7 @@ class AdaOVA(AdaBoostOLM):
 
     Parameters
     ----------
-    See AdaBoost.OLM: `n_learners` (with K binary weak learners each, of equal tuning if there is a `tuning_seed`),
+    See AdaBoost.OLM: `n_learners` (each has K binary weak learners, with the same tuning if there is a `tuning_seed`),
     `weak_learner`, `loss`, `derivative`, `weight_scale`, `tuning_seed` and `weak_settings`.
 
     Raises

@@ -15,7 +15,7 @@ from banditlab.validation import number, one_of, positive
 
 
 class Oza(Booster):
-    r"""Online AdaBoost: its reweighting, with one example at a time.
+    r"""Online AdaBoost: AdaBoost's reweighting with one example at a time.
 
     Problem: online multiclass classification with weak learners; the label is revealed.
 
@@ -23,8 +23,8 @@ class Oza(Booster):
     Learner i is updated with it k times, :math:`k \sim \text{Poisson}(\lambda)`. If its prediction is then right,
     :math:`\lambda_{sc} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sc})`; otherwise
     :math:`\lambda_{sw} \mathrel{+}= \lambda` and :math:`\lambda \mathrel{\cdot}= n / (2 \lambda_{sw})`. Here n is the
-    number of examples, and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` are the learner's own sums. The class with most
-    votes is played. Learner i votes with the weight :math:`\ln((1 - \epsilon) / \epsilon)`,
+    number of examples, and :math:`\lambda_{sc}`, :math:`\lambda_{sw}` are the learner's own sums. The action is the
+    class with most votes. Learner i votes with the weight :math:`\ln((1 - \epsilon) / \epsilon)`,
     :math:`\epsilon = \lambda_{sw} / (\lambda_{sw} + \lambda_{sc})`. Ties are broken at random.
 
     Guarantee: none; `bound` returns None.
@@ -40,14 +40,13 @@ class Oza(Booster):
     sampling
         "poisson", or "weight": every learner is updated once, with the weight :math:`\lambda`.
     largest_weight
-        Upper limit of :math:`\lambda`. Without it, a learner that is rarely wrong would give one example the weight of
-        n.
+        Upper limit of :math:`\lambda`. Without it, a learner that is rarely wrong could give one example the weight n.
     least_error
         Lower limit of :math:`\epsilon`, in (0, 1/2), so no vote is infinite. A learner with :math:`\epsilon` above
         1/2 has no vote.
     tuning_seed
-        Seed of the trees' tuning, which is then the same in every run; 1 gives the tuning in the code of Jung, Goetz
-        and Tewari. Without a seed the tuning is drawn in every run.
+        Seed of the trees' tuning. The seed 1 gives the tuning in the code of Jung, Goetz and Tewari. Without a seed,
+        every run draws a new tuning.
     weak_settings
         Settings of the weak learners, by name.
 
@@ -62,7 +61,7 @@ class Oza(Booster):
     """
 
     id = "oza"
-    summary = "Oza's online boosting: AdaBoost's weights, an example at a time"
+    summary = "Oza's online boosting: AdaBoost's weights, one example at a time"
     reference = "Oza, IEEE SMC 2005, Figure 2"
 
     def __init__(
@@ -88,7 +87,7 @@ class Oza(Booster):
         self.right, self.wrong = np.zeros((2, self.n_learners))
 
     def errors(self) -> Floats:
-        r"""Return :math:`\epsilon` (N,), the share of weight with a wrong prediction of each learner; 1/2 before the
+        r"""Return :math:`\epsilon` (N,), for each learner the fraction of weight on which it was wrong; 1/2 before the
         first round.
         """
         total = self.right + self.wrong

@@ -1,21 +1,22 @@
-r"""Potentials of the multiclass 0-1 loss: the probability that a booster is wrong with m votes still to come.
+r"""Potentials of the multiclass 0-1 loss: the probability that a booster is wrong when m random votes are still to
+come.
 
 .. math::
 
     \phi_m^r(s) = P(\max_{l \ne r} (s_l + n_l) \ge s_r + n_r),
 
-n multinomial :math:`(m; u_\gamma^r)`. Here :math:`u_\gamma^r` gives :math:`(1 - \gamma)/k` to every class and
+where n is multinomial :math:`(m; u_\gamma^r)`. Here :math:`u_\gamma^r` gives :math:`(1 - \gamma)/k` to every class and
 :math:`\gamma` more to r. This is Equation (16) of the paper, which solves :math:`\phi_0^r = L^r` and
 :math:`\phi_{m+1}^r(s) = \mathbb{E}_{l \sim u_\gamma^r} \phi_m^r(s + e_l)`, Equation (3).
 
 Exact computation: given :math:`n_r = c` the other counts are multinomial, uniform over :math:`k - 1` classes, and r
-wins if :math:`n_l \le s_r - s_l + c - 1` for all of them. Given their sum, counts of M draws are independent Poisson
-variables of mean :math:`M/(k - 1)`. The probability is therefore a coefficient of a product of truncated Poisson
-polynomials, divided by :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing overflows, and only
-probabilities below 1e-300 underflow.
+wins if :math:`n_l \le s_r - s_l + c - 1` for all of them. Counts of M draws have the distribution of independent
+Poisson variables of mean :math:`M/(k - 1)`, given their sum. The probability is therefore a coefficient of a product of
+truncated Poisson polynomials, divided by :math:`P(\mathrm{Poisson}(M) = M)`. Every factor is a probability: nothing
+overflows, and only probabilities below 1e-300 underflow.
 
-The booster needs differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are sums of probabilities of events and never
-subtractions, so they have a small relative error and are never negative.
+The booster needs differences :math:`\phi(s + e_l) - \phi(s + e_r)`. They are computed as sums of probabilities, without
+subtractions, so their relative error is small and they are never negative.
 """
 
 from __future__ import annotations
@@ -33,18 +34,19 @@ from banditlab.numerics.jit import njit
 from banditlab.validation import at_least
 
 BEFORE, AFTER, LOOSE = range(3)
-"""Slots of the scratch polynomials and of their degrees: see `row_kernel`."""
+"""Indices of the work polynomials and of their degrees: see `row_kernel`."""
 LOST, TIED, LOST_BY = range(3)
-"""Slots of a row: the potential, less than that by a vote for the label, more by one for class l at `LOST_BY + l`."""
+"""Indices of a row: the potential, its decrease by a vote for the label, and its increase by a vote for class l
+(`LOST_BY + l`)."""
 MEMO = 20_000
-"""Rows remembered at most: about 10 MB at :math:`k = 8`. States early in the vote recur and come first."""
+"""The largest number of rows stored, about 10 MB at :math:`k = 8`; the first rows are stored."""
 
 
 class Tables(NamedTuple):
-    r"""Tables for up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,), and scratch polynomials (3, k,
+    r"""Tables for up to N votes: binomial (N+1, N+1), poisson (N+1, N+1), total (N+1,), and work polynomials (3, k,
     N+1).
 
-    `binomial[m, c]` is :math:`P(n_r = c)` of m votes, `poisson[M, n]` is :math:`P(\mathrm{Poisson}(M/(k-1)) = n)`,
+    `binomial[m, c]` is :math:`P(n_r = c)` for m votes, `poisson[M, n]` is :math:`P(\mathrm{Poisson}(M/(k-1)) = n)`,
     `total[M]` is :math:`P(\mathrm{Poisson}(M) = M)`.
     """
 
@@ -94,11 +96,12 @@ def at(a, degree, b, other, power):
 
 @njit(arrays="new")
 def row_kernel(tables, m, lead, row, degrees):
-    r"""Write the potentials with m votes to come into row (k+1,); lead (k-1,) are the :math:`s_r - s_l`, ascending.
+    r"""Write the potentials with m votes to come into row (k+1,), where lead (k-1,) has the :math:`s_r - s_l` in
+    ascending order.
 
     `row[LOST]` is :math:`\phi(s)`. `row[TIED]` is :math:`\phi(s) - \phi(s + e_r)`, the probability of a tie for the
-    most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability of a win by a single vote over l.
-    degrees (3, k) is a work array.
+    most votes. `row[LOST_BY + l]` is :math:`\phi(s + e_l) - \phi(s)`, the probability that r wins and that one more
+    vote for l would prevent it. `degrees` (3, k) is a work array.
     """
     n = lead.shape[0]
     before, after, loose = tables.scratch[BEFORE], tables.scratch[AFTER], tables.scratch[LOOSE]
@@ -108,7 +111,7 @@ def row_kernel(tables, m, lead, row, degrees):
     slack = lead.sum()
     for c in range(max(0, -least), m + 1):
         M = m - c
-        if slack + n * c < M:  # even the loose caps lead_l + c cannot hold M votes
+        if slack + n * c < M:  # the caps lead_l + c add up to fewer than M votes
             continue
         pmf = tables.poisson[M]
         weight = tables.binomial[m, c] / tables.total[M]
@@ -120,7 +123,7 @@ def row_kernel(tables, m, lead, row, degrees):
             degrees[BEFORE, j + 1] = times(before[j], degrees[BEFORE, j], pmf, lead[j] + c - 1, M, before[j + 1])
             degrees[AFTER, i] = times(after[i + 1], degrees[AFTER, i + 1], pmf, lead[i] + c - 1, M, after[i])
             degrees[LOOSE, i] = times(loose[i + 1], degrees[LOOSE, i + 1], pmf, lead[i] + c, M, loose[i])
-        # no class reaches r; then, for each class, it is one vote short of r, or the first to tie with r
+        # no class reaches r; then, for each class: it is one vote short of r, or the first class that ties with r
         win += weight * at(before[n - 1], degrees[BEFORE, n - 1], pmf, min(M, lead[n - 1] + c - 1), M)
         for j in range(n):
             strict, level = lead[j] + c - 1, lead[j] + c
@@ -131,14 +134,13 @@ def row_kernel(tables, m, lead, row, degrees):
                 chance = at(before[j], degrees[BEFORE, j], loose[j + 1], degrees[LOOSE, j + 1], M - level)
                 row[TIED] += weight * pmf[level] * chance
     row[LOST] = 1.0 - win
-    for j in range(1, n):  # classes that are level are so to the last bit
+    for j in range(1, n):  # classes with equal votes get exactly equal values
         if lead[j] == lead[j - 1]:
             row[LOST_BY + j] = row[LOST_BY + j - 1]
 
 
 class Potentials(ABC):
-    r"""Base class of potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes; a subclass computes
-    them.
+    r"""Base class of potentials of the 0-1 loss for up to `n_votes` votes over `n_classes` classes.
 
     Parameters
     ----------
@@ -156,7 +158,7 @@ class Potentials(ABC):
     """
 
     ahead: ClassVar[int] = 0
-    """Number of remaining votes beyond n_votes that is allowed."""
+    """How far the number of remaining votes may exceed `n_votes`."""
 
     def __init__(self, n_votes: int, n_classes: int, edge: float) -> None:
         self.n_votes, self.n_classes, self.edge = at_least("n_votes", n_votes, 0), n_classes, edge
@@ -166,7 +168,7 @@ class Potentials(ABC):
 
     @abstractmethod
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        r"""Return :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers.
+        r"""Return :math:`\phi_m^{\text{label}}(\text{votes})` for integer votes (k,).
 
         Raises
         ------
@@ -195,11 +197,11 @@ class Potentials(ABC):
 class ExactPotentials(Potentials):
     r"""The potentials, computed exactly and memoised.
 
-    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences :math:`s_r - s_l` and
-    stored, up to `MEMO` rows. Storing rows does not change the results.
+    Potentials are symmetric in the wrong classes: a row is computed for the sorted differences :math:`s_r - s_l`, and
+    up to `MEMO` rows are stored.
 
-    Cost: one row :math:`\phi(s + e_l)` for all l takes :math:`O(k m^3)` multiplications. Memory: :math:`N^2 + k N`
-    numbers of tables.
+    Cost: one row :math:`\phi(s + e_l)` for all l takes :math:`O(k m^3)` multiplications. Memory: tables of
+    :math:`N^2 + k N` numbers.
 
     Parameters
     ----------
@@ -241,9 +243,9 @@ class ExactPotentials(Potentials):
         return out
 
     def _row(self, m: int, lead: list[int]) -> tuple[NDArray[np.float64], list[int]]:
-        """Return the result of `row_kernel` for the differences in ascending order, and that order."""
+        """Return the result of `row_kernel` for the sorted differences, and the order that sorts them."""
         m, order = self._checked(m), sorted(range(len(lead)), key=lead.__getitem__)
-        # a class m + 2 votes behind cannot matter any more, nor can any where one is m + 1 votes ahead
+        # a class m + 2 votes behind r cannot reach r; if a class is m + 1 votes ahead of r, r has lost
         key = (m, *(max(-m - 1, min(lead[l], m + 2)) for l in order))
         row = self._memo.get(key)
         if row is None:
@@ -256,10 +258,10 @@ class ExactPotentials(Potentials):
 
 @njit
 def count_kernel(uniforms, favoured, counts):
-    """Convert each row of uniforms (draws, N) to N votes; write how often each class is in the first m into counts[m]
-    (draws, k).
+    """Convert each row of uniforms (draws, N) to N votes; write each class's number of votes among the first m into
+    counts[m] (draws, k).
 
-    Column 0 is the class with probability `favoured`; the other classes share the rest evenly.
+    Class 0 has the probability `favoured`; the other classes have equal probabilities.
     """
     others = counts.shape[2] - 1
     counts[0] = 0
@@ -276,8 +278,8 @@ def count_kernel(uniforms, favoured, counts):
 def sampled_row_kernel(counts, votes, label, costs):
     r"""Write :math:`\phi(\text{votes} + e_l) - \phi(\text{votes} + e_{\text{label}})` into costs (k,).
 
-    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l share every draw, so
-    no estimated cost is negative.
+    :math:`\phi` is the mean over counts (draws, k). Returns :math:`\phi(\text{votes})`. All l use the same draws, so no
+    estimated cost is negative.
     """
     draws, k = counts.shape
     costs[:] = 0.0
@@ -289,9 +291,9 @@ def sampled_row_kernel(counts, votes, label, costs):
             if l != label:
                 top = max(top, votes[l] + counts[t, l + (l < label)])
         lost += top >= own
-        if top > own:  # lost whatever the next vote is
+        if top > own:  # r has lost whatever the next vote is
             continue
-        for l in range(k):  # a tie is lost unless the vote is for the label; else l must be one vote behind
+        for l in range(k):  # a tie is lost unless the vote is for r; otherwise r loses if l was one vote behind
             if l != label and (top == own or votes[l] + counts[t, l + (l < label)] == own - 1):
                 costs[l] += 1.0
     costs /= draws
@@ -299,7 +301,7 @@ def sampled_row_kernel(counts, votes, label, costs):
 
 
 class DrawnPotentials(Potentials):
-    """Potentials that are means over draws of the votes to come, with a given seed.
+    """Base class of potentials that are means over draws of the votes to come, with a given seed.
 
     Parameters
     ----------
@@ -311,7 +313,7 @@ class DrawnPotentials(Potentials):
     Raises
     ------
     UsageError
-        `n_votes` is below 0, or draws is below 1.
+        `n_votes` is below 0, or `draws` is below 1.
     """
 
     def __init__(self, n_votes: int, n_classes: int, edge: float, draws: int) -> None:
@@ -323,15 +325,15 @@ class DrawnPotentials(Potentials):
 
     @abstractmethod
     def redraw(self, seed: int) -> None:
-        """Make the draws of a seed (below :math:`2^{63}`); the same seed gives the same draws."""
+        """Draw the votes to come with this seed (below :math:`2^{63}`); the same seed gives the same draws."""
 
 
 class SampledPotentials(DrawnPotentials):
     r"""Monte Carlo estimates of the potentials: the mean over draws of the votes to come, as in the paper's
     experiments.
 
-    `redraw` makes the draws of a round. All learners and all labels of the round share them: the m votes to come are
-    the first m of each draw. Every estimate is unbiased with a standard error of at most
+    `redraw` makes the draws of a round. All learners and all labels of the round use the same draws: the m votes to
+    come are the first m of each draw. Every estimate is unbiased with a standard error of at most
     :math:`1/(2 \sqrt{\text{draws}})`.
 
     Cost: :math:`O(\text{draws}\, k)` per row. Memory: :math:`N\, \text{draws}\, k` integers.
@@ -359,7 +361,7 @@ class SampledPotentials(DrawnPotentials):
         count_kernel(uniforms, (1.0 - self.edge) / self.n_classes + self.edge, self._counts)
 
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
-        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`, votes (k,) integers."""
+        r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})` for integer votes (k,)."""
         return float(sampled_row_kernel(self._counts[self._checked(m)], votes, label, np.empty(self.n_classes)))
 
     def costs(self, m: int, votes: NDArray[np.int64], label: int) -> NDArray[np.float64]:

@@ -21,18 +21,18 @@ FORECASTERS: dict[str, type[AIOLI] | type[FOLKLORE]] = {"folklore": FOLKLORE, "a
 
 
 CURVATURE, VIRTUAL_WEIGHT, CLIP = range(3)
-"""Slots of the constants."""
+"""Indices of the constants."""
 Q11, Q12, Q22 = range(3)
-"""Slots of an inverse of order two."""
+"""Indices of the entries of a symmetric 2 x 2 inverse."""
 HALF, ROOT, M, QUAD, V1, V2, LARGER, BELOW = range(8)
-"""Slots of what a regression has seen: see `RuleScratch`."""
+"""Indices of `RuleScratch.seen`."""
 
 
 class Regressions(NamedTuple):
     r"""N binary forecasters of two features, with :math:`\theta = W_1 - W_2` each: Q (N, 3), h (N, 2) and constants
     (3,).
 
-    Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`h = A^{-1} b`, in AIOLI's notation. The
+    Q has :math:`(A^{-1})_{11}, (A^{-1})_{12}, (A^{-1})_{22}`, and h is :math:`A^{-1} b`, in AIOLI's notation. The
     constants are the curvature c, the virtual weight w, and the clip.
     """
 
@@ -44,9 +44,8 @@ class Regressions(NamedTuple):
     def of(cls, n: int, forecaster: AIOLI | FOLKLORE, clip: float) -> Regressions:
         r"""Return n forecasters with the given settings.
 
-        For two classes FOLKLORE has :math:`W_1 = -W_2`. Its inverse is then that of one matrix of order d and its
-        minimiser a root in one unknown (Appendix D). They equal those of AIOLI with :math:`\lambda/2` and
-        :math:`w = 1/2`.
+        For two classes FOLKLORE has :math:`W_1 = -W_2`. It then needs the inverse of one matrix of order d and a scalar
+        root (Appendix D), which equal those of AIOLI with :math:`\lambda/2` and :math:`w = 1/2`.
         """
         lam, weight = 0.5 * forecaster.regularization, 0.5
         if isinstance(forecaster, AIOLI):
@@ -56,10 +55,12 @@ class Regressions(NamedTuple):
 
 
 class RuleScratch(NamedTuple):
-    r"""Work arrays for :math:`s^i` in a round: its softmax, the shares (K,), and the data of each regression (N, 8).
+    r"""Work arrays for :math:`s^i` in a round: its softmax `shares` (K,), and the data `seen` (N, 8) of each
+    regression.
 
-    The data `seen` are the clipped half-margin, where :math:`x = (\text{half}, -1)`; at x the root t, :math:`m = h'x`,
-    :math:`q = x'A^{-1}x` and :math:`A^{-1}x`; :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`.
+    A row of `seen` contains the clipped half-margin, the root t, :math:`m = h'x`, :math:`q = x'A^{-1}x`,
+    :math:`A^{-1}x`, :math:`\mathrm{sigmoid}(|t|)` and :math:`\mathrm{sigmoid}(-|t|)`, where
+    :math:`x = (\text{half}, -1)`.
     """
 
     shares: NDArray[np.float64]
@@ -92,7 +93,7 @@ def forecast(states, i, half, seen):
 
 @inline
 def update_kernel(states, i, right, seen):
-    """Update regression i with whether the prediction was right, at the data of `forecast`: `aioli.surrogate` at t."""
+    """Update regression i with the label `right`, for the data that `forecast` wrote, by `aioli.surrogate` at t."""
     Q, h = states.Q[i], states.h[i]
     t, m, q, v1, v2, larger, below = seen[ROOT], seen[M], seen[QUAD], seen[V1], seen[V2], seen[LARGER], seen[BELOW]
     sign = 1.0 if right else -1.0
@@ -113,7 +114,7 @@ def update_kernel(states, i, right, seen):
 
 @inline
 def put_mass(scratch, i):
-    r"""Write :math:`\sum_{k \ne r} p_k` of the stored shares into row i of mass."""
+    r"""Write :math:`\sum_{k \ne r} p_k` of the stored softmax p into `mass[i, r]`."""
     p, mass = scratch.own.shares, scratch.mass[i]
     K = p.shape[0]
     mass[:] = 0.0
@@ -124,7 +125,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Write equal shares, and the remaining mass for each class."""
+    """Write the uniform distribution, and for each class the probability of the others."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 
@@ -133,8 +134,8 @@ def begin(states, scratch):
 def costs(states, scratch, i, C):
     """Write the costs :math:`C^i` (K, K) of (C.1).
 
-    They are the gradient's rows, shifted to 0 at the label and divided by K. No cost is negative, and a row's sum is at
-    most 1. FOLKLORE's paper restricts weak learners' costs to this class.
+    They are the rows of the gradient, shifted to 0 at the label and divided by K. No cost is negative, and a row's sum
+    is at most 1, as FOLKLORE's paper requires.
     """
     K = C.shape[0]
     share = 1.0 / K
@@ -170,7 +171,7 @@ def adapt(states, scratch, i, l, y, root, S):
 
 @njit
 def recall(states, scratch, i, l, p):
-    """Write the forecast of regression i for a class l, and votes whose softmax is p (K,), into seen again."""
+    """Write the data of regression i for the class l and votes with softmax p (K,) into `seen` again."""
     others = 0.0
     for k in range(p.shape[0]):
         if k != l:
@@ -183,26 +184,27 @@ STEPS = Steps(RuleScratch, begin, costs, vote, adapt, recall)
 
 
 class BoostingRegression:
-    r"""Predict votes from votes s and a weak prediction l by Algorithm 3. It competes with the best
+    r"""Predict votes from votes s and a weak prediction l by Algorithm 3, which competes with the best
     :math:`s + \alpha e_l`.
 
     An object has N copies of the algorithm.
 
-    Problem (Definition 11): given s (K,) and l, return :math:`\hat{s}` (K,); then observe the label y, and pay
-    :math:`-\ln \mathrm{softmax}(\hat{s})_y`. The comparators are :math:`s + \alpha e_l` with one :math:`\alpha` in [-2,
-    2] for all rounds.
+    Problem (Definition 11): given s (K,) and l, return :math:`\hat{s}` (K,); then observe the label y, and incur the
+    loss :math:`-\ln \mathrm{softmax}(\hat{s})_y`. The comparators are :math:`s + \alpha e_l` with one :math:`\alpha` in
+    [-2, 2] for all rounds.
 
     Update rule (Algorithm 3): whether l is right is a binary problem with the margin
-    :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. Half of the margin without :math:`\alpha`, clipped, and -1 are
-    the context (:math:`d = 2`) of a binary forecaster. Its two logits :math:`\zeta` replace :math:`s_l` and the mass of
-    the others: :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The
-    forecaster is this package's FOLKLORE, with an admissible curvature and the complete linear term, or AIOLI.
+    :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. The context of a binary forecaster (:math:`d = 2`) consists of
+    half of the margin without :math:`\alpha`, clipped, and -1. Its two logits :math:`\zeta` replace :math:`s_l` and the
+    mass of the others: :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`.
+    The forecaster is this package's FOLKLORE, with an admissible curvature and the complete linear term, or AIOLI.
 
-    Guarantee (Theorem 13): the regret is at most the forecaster's plus :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in
-    nats; it is :math:`O((\ln T)^2)` for :math:`\text{clip} = \ln T`. See `bound`.
+    Guarantee (Theorem 13): the regret is at most that of the forecaster plus
+    :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats; it is :math:`O((\ln T)^2)` for :math:`\text{clip} = \ln T`. See
+    `bound`.
 
-    Both forecasters have the same form, one matrix of order two and a root in one unknown (see `Regressions`). The
-    steps of a round (`STEPS`) store the softmax of the votes instead of the votes.
+    Both forecasters have the same form, one matrix of order two and a scalar root (see `Regressions`). The steps of a
+    round (`STEPS`) store the softmax of the votes instead of the votes.
 
     Cost: :math:`O(K)` per round with an exponential, a logarithm and a root. Memory: five floats per copy.
 
@@ -237,7 +239,7 @@ class BoostingRegression:
         self.states = Regressions.of(n_copies, self._one, self.clip)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return a copy's regret after `rounds` rounds over :math:`\alpha` in [-2, 2], in nats.
+        r"""Return a bound on a copy's regret after `rounds` rounds over :math:`\alpha` in [-2, 2], in nats.
 
         Returns None if the theorem does not cover :math:`W_\alpha`.
         """

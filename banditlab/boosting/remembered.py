@@ -1,8 +1,8 @@
 """Potentials of the 0-1 loss as in the code of Jung, Goetz and Tewari: drawn once for each state, and stored.
 
-Their code stores potentials without limit. Here a potential is a function of a seed and the state: its draws come from
-a counter-based generator whose counter depends on the state. A table of fixed size therefore suffices, because lost
-entries can be recomputed, and a booster's pickle needs the seed only.
+Their code stores potentials without limit. Here a potential is a function of a seed and the state, because its draws
+come from a counter-based generator. A table of fixed size therefore suffices, since overwritten entries can be
+recomputed, and a pickled booster needs the seed only.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.philox import philox
 
 FIRST, MOST, BUCKET = 1 << 12, 1 << 21, 8
-"""Initial capacity for potentials: it doubles when full, up to 32 MB. 1,000 rows of 8 classes have up to 600,000 states."""
+"""Initial and largest number of potentials (the table doubles when full, up to 32 MB), and entries tried for one
+state."""
 LARGEST = 1_000
-"""Votes, beyond which the chance that one of two classes gets none is below the least number."""
+"""The largest number of votes; beyond it, the probability that one of two classes gets none underflows."""
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _ODD, _SHIFT = np.uint64(0x9FB21C651E98DF25), np.uint64(29)
 _ONE, _TWO, _FOUR = np.uint64(1), np.uint64(2), np.uint64(4)
@@ -36,7 +37,7 @@ def _mixed(h):
 
 @inline
 def _of_count(votes):
-    """Return a class's part of a state's key; the parts of the wrong classes are added, so their order is
+    """Return the hash of a class's votes; a state's key uses the sum over the wrong classes, so their order is
     irrelevant.
     """
     return _mixed(np.uint64(votes) * _FOUR + _ONE)
@@ -44,8 +45,8 @@ def _of_count(votes):
 
 @inline
 def _name(m, mine, others):
-    """Return a 64-bit key of a state, never 0: m remaining votes, `mine` for the label, and the others' parts of the
-    key.
+    """Return a 64-bit key, never 0, of a state: m remaining votes, `mine` votes for the label, and the sum of the
+    others' hashes.
     """
     h = _mixed(others + _mixed(np.uint64(mine) * _FOUR + _TWO)) + np.uint64(m) * _ODD
     return _mixed(h) | _ONE
@@ -54,10 +55,8 @@ def _name(m, mine, others):
 class Draws(NamedTuple):
     r"""Tables for the draws of up to M votes.
 
-    `label` has the distribution of the label's votes; the other classes share the remaining votes.
-
     label (M + 1, M + 1)    :math:`P(n_r \le c)` for the label's number of votes among m
-    none (k, M + 1)         :math:`(1 - 1/j)^m`, the chance that one of j classes gets none of m votes
+    none (k, M + 1)         :math:`(1 - 1/j)^m`, the probability that a given one of j classes gets none of m votes
     over (M + 2,)           :math:`1/x`
     """
 
@@ -75,7 +74,7 @@ class Draws(NamedTuple):
 
 @inline
 def _share(u, m, left, tables):
-    """Return how many of m votes, uniform over `left` > 1 classes, go to the first class: a binomial draw by inversion."""
+    """Return how many of m votes go to one of `left` > 1 equally likely classes: a binomial draw by inversion."""
     x, p, odds = 0, tables.none[left, m], 1.0 / (left - 1.0)
     while u >= p and x < m:
         u -= p
@@ -86,11 +85,11 @@ def _share(u, m, left, tables):
 
 @njit(arrays="new")
 def draw_potential(seed, name, m, draws, mine, others, tables):
-    """Return the number of `draws` in which the label loses or ties: `mine` votes for it, others (k-1,) ascending, m to
-    come.
+    """Return the fraction of `draws` in which the label, with `mine` votes, loses to or ties with others (k-1,),
+    ascending, after m more votes.
 
-    The label's votes are drawn first, then those of the other classes, beginning with the one with most votes, until
-    the result is decided.
+    The label's votes are drawn first, then those of the other classes in descending order of votes, until the result is
+    decided.
     """
     n = others.shape[0]
     if others[n - 1] - mine >= m:
@@ -126,7 +125,9 @@ def draw_potential(seed, name, m, draws, mine, others, tables):
 
 @inline
 def slot_of(name, names):
-    """Return a state's index among names, and whether it is stored; a new state overwrites one of BUCKET entries."""
+    """Return the index of a state in `names`, and whether it is stored there; a new state overwrites one of BUCKET
+    entries.
+    """
     first = np.int64(name >> _FOUR) % (names.shape[0] - BUCKET)
     for place in range(first, first + BUCKET):
         if names[place] == name:
@@ -142,7 +143,7 @@ def remembered_row(seed, draws, m, votes, label, tables, names, known, row):
     r"""Write the estimates of :math:`\phi_m^{\text{label}}(\text{votes} + e_l)` into row (k,), and return how many are
     new.
 
-    names and known have the stored potentials.
+    `names` and `known` contain the stored potentials.
     """
     k, parts, new = votes.shape[0], np.uint64(0), 0
     for l in range(k):
@@ -189,10 +190,10 @@ def rehash(names, known, larger, values):
 class RememberedPotentials(DrawnPotentials):
     r"""Estimates of the potentials, each from its own draws, which are made once for each state.
 
-    This is the rule in the code of the paper's authors. It also counts the vote that is being cast among those to come:
-    `costs` uses :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. Because no two potentials share draws, costs
-    may be negative, and an estimate's error is permanent. That changes the tables of the paper, by about .05 to .1 at a
-    large edge.
+    This is the rule in the code of the paper's authors. It also counts the current vote among those to come: `costs`
+    uses :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. Because no two potentials share draws, costs may be
+    negative, and an estimate's error is permanent. Compared with Equation (4), this changes accuracies in the paper's
+    tables by about 0.05 to 0.1 at a large edge.
 
     Cost: about 10 µs at 100 draws for a new state, :math:`O(k)` for a stored one. Memory: up to 32 MB.
 
@@ -210,7 +211,7 @@ class RememberedPotentials(DrawnPotentials):
     Raises
     ------
     UsageError
-        `n_votes` is below 0 or above 1,000, or draws is below 1.
+        `n_votes` is below 0 or above 1,000, or `draws` is below 1.
     """
 
     ahead: ClassVar[int] = 1
@@ -227,7 +228,7 @@ class RememberedPotentials(DrawnPotentials):
         self._names, self._known = np.zeros(FIRST, dtype=np.uint64), np.zeros(FIRST)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Omit the potentials in copies and pickles, because they follow from the seed in the booster's payload."""
+        """Omit the potentials in copies and pickles, because the seed in the booster's payload determines them."""
         return RememberedPotentials, (self.n_votes, self.n_classes, self.edge, self.draws)
 
     def redraw(self, seed: int) -> None:
@@ -238,7 +239,7 @@ class RememberedPotentials(DrawnPotentials):
     def __call__(self, m: int, votes: NDArray[np.int64], label: int) -> float:
         r"""Return the estimate of :math:`\phi_m^{\text{label}}(\text{votes})`.
 
-        votes has k integers, at least one for the label.
+        `votes` has k integers, and the label has at least one vote.
         """
         before = np.array(votes, dtype=np.int64)
         before[label] -= 1

@@ -1,8 +1,7 @@
-"""Bounds: one function per theorem, from numbers to a number; `THEOREMS` lists them with their sources.
+"""Bounds: one function per theorem, with numbers as arguments; `THEOREMS` lists them with their sources.
 
-A bound is NaN outside its hypotheses and infinite if it overflows. Otherwise it is a number that the theorem proves.
-The same holds for settings that are computed from theorems. A number of nodes cannot be NaN and raises a `ValueError`
-instead.
+A bound is NaN if the hypotheses of its theorem do not hold, and infinite if it overflows. The same holds for settings
+that are computed from theorems, except for a number of nodes, which raises a `ValueError` instead.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ import pkgutil
 
 from banditlab.bounds._theorem import ADVERSARIES, THEOREMS, Theorem, theorem
 
-for _module in pkgutil.iter_modules(__path__):  # every file registers its theorems: none can be forgotten here
+for _module in pkgutil.iter_modules(__path__):  # importing a module registers its theorems
     if not _module.name.startswith("_"):
         importlib.import_module(f"{__name__}.{_module.name}")
 

@@ -1,4 +1,4 @@
-"""Registration of a theorem: a pure function from numbers to a number, with its source and the range in which it holds."""
+"""Registration of theorems: a pure function of numbers, with its source and the range in which it holds."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ Range = tuple[float, float]
 ADVERSARIES = ("oblivious", "adaptive")
 LARGEST = sys.float_info.max
 LEAST = 5e-324
-"""The least number above 0: a range from here on is one that leaves 0 out."""
+"""The smallest number above 0, the lower end of ranges that exclude 0."""
 BELOW_ONE = math.nextafter(1.0, 0.0)
 
 NONNEGATIVE: Range = (0.0, LARGEST)
 POSITIVE: Range = (LEAST, LARGEST)
 EXTENDED: Range = (0.0, math.inf)
-"""Another bound may be infinite: then it is vacuous, and so is a bound built on it."""
+"""The range of arguments that are bounds, which may be infinite."""
 RANGES: dict[str, Range] = {
     **dict.fromkeys(("rounds", "total_weight", "total_gamma", "error", "effective_dimension", "delay"), NONNEGATIVE),
     **dict.fromkeys(("comparator_norm", "frobenius_norm", "frobenius_bound", "diameter", "hinge_loss"), NONNEGATIVE),
@@ -48,9 +48,9 @@ RANGES: dict[str, Range] = {
     "query_rate": (LEAST, 1.0),
     "probability": (LEAST, BELOW_ONE),
 }
-"""The closed range of an argument of this name, in every theorem unless it says otherwise."""
+"""The closed range of an argument of this name, unless a theorem specifies another."""
 ANYTHING: tuple[Any, Any] = (None, None)
-"""Of an argument that is no number: the name of a loss."""
+"""The range of an argument that is not a number, such as the name of a loss."""
 
 
 @dataclass(frozen=True)
@@ -58,22 +58,22 @@ class Theorem:
     """One registered bound, as shown by `banditlab list bounds`."""
 
     name: str
-    """As `THEOREMS` and `banditlab list bounds` have it."""
+    """The name in `THEOREMS` and in `banditlab list bounds`."""
     function: Callable[..., float]
-    """Numbers in, number out; NaN outside of the hypotheses."""
+    """A function of numbers, which returns a number, or NaN if the hypotheses do not hold."""
     source: str
     """Paper and theorem."""
     unit: str
-    """Of the comparator's loss: "nats", "bits", or "mistakes"."""
+    """The unit of the comparator's loss: "nats", "bits", or "mistakes"."""
     assumes: str
-    """The hypotheses. In this text, in `source`, `rests_on` and `printed` formulas are LaTeX, between dollar signs."""
+    """The hypotheses. Here and in `source`, `rests_on` and `printed`, formulas are LaTeX between dollar signs."""
     adversary: str
-    """ "adaptive" where it holds with contexts and labels that depend on earlier actions and the comparator chosen after them;
-    "oblivious" where it takes a stream, and so a comparator, that does not depend on the actions."""
+    """ "adaptive" if the bound holds for contexts and labels that depend on earlier actions, and for a comparator chosen in
+    hindsight; "oblivious" if the stream and the comparator must not depend on the actions."""
     rests_on: str
-    """The line of the paper, or of the proof here, that `adversary` rests on."""
+    """The line of the paper, or of the proof here, that justifies `adversary`."""
     printed: str
-    """Where the paper prints something else, what."""
+    """What the paper prints, if it differs."""
     summary: str
     """The first paragraph of the function's docstring."""
 
@@ -86,7 +86,7 @@ def theorem(
     source: str,
     unit: str,
     assumes: str,
-    adversary: str = "oblivious: nothing is said, so the weaker claim",
+    adversary: str = "oblivious: the source does not specify the adversary, so the weaker claim",
     printed: str = "as here",
     ranges: dict[str, Range] | None = None,
 ) -> Callable[[F], F]:
@@ -137,10 +137,10 @@ def theorem(
 
 
 def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) -> Callable[[F], F]:
-    """Make a function NaN if an argument is NaN, infinite or outside its range, and `beyond` if it overflows.
+    """Make a function return NaN if an argument is NaN, infinite or outside its range, and `beyond` if it overflows.
 
-    `ranges` adds to `RANGES`, by the arguments' names. None as an argument stands for a default and is not checked. A
-    bound is an upper bound, so infinity remains valid after an overflow; other numbers would not.
+    `ranges` adds to `RANGES`, by the arguments' names. An argument None stands for a default and is not checked.
+    Infinity is a valid upper bound after an overflow.
     """
     known = RANGES | (ranges or {})
 
@@ -150,7 +150,7 @@ def within(ranges: dict[str, Range] | None = None, *, beyond: float = math.nan) 
 
         @functools.wraps(function)
         def checked(*args: Any, **kwargs: Any) -> float:
-            # plain loops: the anytime rate asks for a bound every round
+            # plain loops, because the anytime rate computes a bound in every round
             for value, (low, high) in zip(args, limits, strict=False):
                 if value is not None and low is not None and not low <= value <= high:
                     return math.nan

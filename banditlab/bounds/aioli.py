@@ -29,9 +29,9 @@ def aioli(
     r"""Return the regret bound of AIOLI: :math:`\lambda B^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))`.
 
     B is the bound of :math:`\|\theta\|`. At the paper's :math:`1/(2c) = 1 + B R` (curvature None) this is Theorem 1 as
-    printed: :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is the paper's
-    with another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` because :math:`g^{-y} = -e^{yz} g`, and
-    :math:`(\eta_t/2) g g' \le (c/4) x x'`. NaN if c is not known to be admissible.
+    printed: :math:`\lambda B^2 + d (1 + B R) \ln(1 + n R^2 / (8 d (1 + B R) \lambda))`. The argument is that of the
+    paper with another c: :math:`Z_t \le (1/(2c)) (\eta_t/2) g' A_t^{-1} g` because :math:`g^{-y} = -e^{yz} g`, and
+    :math:`(\eta_t/2) g g' \le (c/4) x x'`.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature
@@ -42,7 +42,7 @@ def aioli(
 
 @_theorem(
     assumes=r"as aioli, with $c = 1/(1 + \cosh b)$, $b + \sinh b = B R$",
-    printed=r"$1 + B R$ where $(1 + \cosh b)/2$ stands here",
+    printed=r"$1 + B R$ instead of $(1 + \cosh b)/2$",
 )
 def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
     r"""Return the regret bound of AIOLI with the tight curvature.
@@ -60,13 +60,13 @@ def aioli_tight(rounds: float, n_features: int, margin_bound: float, radius: flo
 def aioli_inexact(
     rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float, error: float
 ) -> float:
-    r"""Return the regret bound of AIOLI solved to an accuracy. It is Theorem 1's plus
+    r"""Return the regret bound of AIOLI with :math:`\theta_t` known up to an error. It is that of Theorem 1 plus
     :math:`n R [1 + R^2/(4 \lambda) + (n-1) R^2/(16 (1+BR) \lambda)]` times the error.
 
     docs/errata.md has the argument: an inexact :math:`\theta_t` adds :math:`\Omega_t \le (R/(2 \lambda)) \|\delta_t\|`.
     The remaining gradient :math:`\delta_t` is at most the error times
     :math:`2 \lambda + R^2/2 + (t-1) R^2/(4 (1 + B R))`, the largest curvature of the objective of :math:`\theta_t`. The
-    paper's (23) has :math:`2 \lambda B` for :math:`2 \lambda`.
+    paper's (23) has :math:`2 \lambda B` instead of :math:`2 \lambda`.
     """
     n, d, B, R, lam = rounds, n_features, margin_bound, radius, regularization
     return aioli(n, d, B, R, lam) + n * R * _accuracy(n, B, R, lam) * error
@@ -78,13 +78,15 @@ def aioli_inexact(
     printed=r"$(4 + R^2/\lambda) \ln[(3 n^2 R^2/\lambda)(n R^2/(8 \lambda) + B)]$ steps, too few for some $B < 1/3$",
 )
 def aioli_theorem_4(rounds: float, n_features: int, margin_bound: float, radius: float, regularization: float) -> float:
-    """Return the regret bound of AIOLI by gradient descent: Theorem 1's plus 1, which a Newton root makes negligible."""
+    """Return the regret bound of AIOLI solved by gradient descent: that of Theorem 1 plus 1. (With a Newton root the
+    additional term is negligible.)
+    """
     return aioli(rounds, n_features, margin_bound, radius, regularization) + 1.0
 
 
 @within(beyond=math.inf)
 def aioli_steps(rounds: float, margin_bound: float, radius: float, regularization: float) -> float:
-    r"""Return Theorem 4's number of gradient steps, with Theorem 7 as corrected here: an integer, 0 or more.
+    r"""Return the number of gradient steps in Theorem 4, with Theorem 7 as corrected here.
 
     .. math::
 
@@ -94,7 +96,9 @@ def aioli_steps(rounds: float, margin_bound: float, radius: float, regularizatio
     above 0, :math:`\theta = 0` is accurate enough.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
-    distance = n**2 * R**2 / lam * _accuracy(n, B, R, lam)  # from theta = 0 to theta_t, over the error allowed
+    distance = (
+        n**2 * R**2 / lam * _accuracy(n, B, R, lam)
+    )  # the distance from theta = 0 to theta_t, divided by the allowed error
     if distance <= 1.0:
         return 0.0
     steps = (4.0 + R**2 / lam) * math.log(distance)
@@ -125,7 +129,7 @@ def aioli_kernel(
 
     Theorem 1's proof bounds the regret by :math:`\lambda B^2 + (1/(2c)) \ln \det(I + c G/(4 \lambda))` with the Gram
     matrix G. Each of its terms is :math:`\ln(1 + u) \le (u/(1 + u))(1 + \ln(1 + u))`, and no eigenvalue of G exceeds
-    :math:`n R^2`. NaN if c is not known to be admissible.
+    :math:`n R^2`.
     """
     n, B, R, lam = rounds, margin_bound, radius, regularization
     c = 0.5 / (1.0 + B * R) if curvature is None else curvature

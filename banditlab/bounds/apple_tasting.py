@@ -1,4 +1,4 @@
-"""Apple tasting, where only accepted items reveal their label, by inverse gap weighting of one probability."""
+"""Apple tasting (only accepted items reveal their label) by inverse gap weighting."""
 
 from __future__ import annotations
 
@@ -8,19 +8,20 @@ from banditlab.bounds._theorem import theorem
 @theorem(
     source="Foster and Rakhlin, Beyond UCB, ICML 2020 (inverse gap weighting); for one informative action: derived here",
     unit="mistakes",
-    adversary="oblivious: the U that draws the labels is fixed beforehand; contexts may depend on the past",
+    adversary="oblivious: the U from which labels are drawn is fixed in advance; contexts may depend on the past",
     assumes=r"two classes, $y_t \sim \mathrm{softmax}(U x_t)$ for a U of the forecaster's ball, drawn after the action and "
     r"independently of it; the forecaster is updated in accepted rounds only; `regret` bounds its regret after T updates and "
     r"does not decrease",
     printed="not there",
 )
 def apple_tasting(rounds: float, sharpness: float, regret: float) -> float:
-    r"""Return :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, a bound on the expected mistakes beyond the best action's.
+    r"""Return :math:`T/\gamma + \gamma\, \mathrm{Reg}(T)/2`, a bound on the expected mistakes in excess of the best
+    action's.
 
     :math:`\gamma` is the sharpness. Let :math:`f` be the forecast that an item is good, :math:`f^*` the true
-    probability, p the probability of accepting and :math:`g = 1 - 2 f`. p is 1 for :math:`g \le 0`, else
-    :math:`1/(1 + \gamma g)`. A round's
-    expected mistakes beyond :math:`\min(f^*, 1 - f^*)` are at most :math:`1/\gamma + \gamma p (f - f^*)^2`:
+    probability, p the probability of accepting and :math:`g = 1 - 2 f`, with :math:`p = 1` for :math:`g \le 0`, else
+    :math:`1/(1 + \gamma g)`. The expected mistakes of a round in excess of :math:`\min(f^*, 1 - f^*)` are at most
+    :math:`1/\gamma + \gamma p (f - f^*)^2`:
 
     * :math:`g > 0, f^* \le 1/2`: they are :math:`p (1 - 2 f^*) \le p (g + 2 |f - f^*|)
       \le p (g + 1/\gamma) + \gamma p (f - f^*)^2`, and :math:`p (g + 1/\gamma) = 1/\gamma`;

@@ -1,6 +1,6 @@
 r"""Online multiclass boosting (Jung, Goetz and Tewari, NIPS 2017; Agarwal, Kale and Zimmert, ALT 2022).
 
-The edges :math:`\gamma_i` are measured on the stream: the bounds hold for a run, not for a class of streams.
+The edges :math:`\gamma_i` are measured on the stream, so these bounds hold for one run.
 """
 
 from __future__ import annotations
@@ -12,9 +12,7 @@ from banditlab.bounds._theorem import theorem
 
 _JUNG = "Jung, Goetz and Tewari, Online multiclass boosting, NIPS 2017, "
 _AGARWAL = "Agarwal, Kale and Zimmert, ALT 2022, "
-_ADVERSARY = (
-    "adaptive: its proof sums what happened on the stream, with the edges measured on it, whatever the stream is"
-)
+_ADVERSARY = "adaptive: its proof holds for any stream, with the edges measured on it"
 _theorem = partial(theorem, unit="mistakes", adversary=_ADVERSARY)
 
 
@@ -58,7 +56,9 @@ def olm_square_hinge_best_expert(rounds: float, n_classes: int, n_learners: int,
     printed=r"a rate, $O((T \ln K + N R(T))/\sum \gamma_i^2)$",
 )
 def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_squared: float, regret: float) -> float:
-    r"""Bound the mistakes of AdaBoost.OLM++'s best expert by :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`, at most T."""
+    r"""Return a bound on the mistakes of AdaBoost.OLM++'s best expert, :math:`4 (T \ln K + N R(T)) / \sum \gamma_i^2`,
+    at most T.
+    """
     top = 4.0 * (rounds * math.log(n_classes) + n_learners * regret)
     return rounds if edges_squared * rounds <= top else top / edges_squared
 
@@ -67,7 +67,8 @@ def olm_plus_best_expert(rounds: float, n_classes: int, n_learners: int, edges_s
     source=_AGARWAL + "Proposition 12, second part",
     assumes=r"every weak learner meets Definition 10 with edge $\gamma$ and sample complexity S; `regret` bounds the boosting "
     r"regression's regret over $\alpha \in [-2, 2]$",
-    printed=r"a rate, $O(T \ln K/(N \gamma^2) + R(T)/\gamma^2 + K S/\gamma)$; $\min M_i$ for $-\min M_i$ in its last display",
+    printed=r"a rate, $O(T \ln K/(N \gamma^2) + R(T)/\gamma^2 + K S/\gamma)$; its last display has $-\min M_i$ instead "
+    r"of $\min M_i$",
 )
 def olm_plus_weak_learners(
     rounds: float, n_classes: int, n_learners: int, edge: float, excess: float, regret: float
@@ -87,43 +88,44 @@ def olm_plus_weak_learners(
     source=_AGARWAL + "Theorem 13, its proof",
     unit="nats",
     assumes=r"half-margins clipped to $[-\text{clip}, \text{clip}]$; `regret` bounds the binary forecaster's regret over a "
-    r"ball that holds $W_\alpha$, whose rows are of norm $\sqrt{1 + \alpha^2/4} \le \sqrt{2}$",
-    printed=r"a rate, $O((\ln T)^2)$; $\text{clip} = \ln T$, $e^2/T$ for the second term",
+    r"ball that holds $W_\alpha$, whose rows have norms $\sqrt{1 + \alpha^2/4} \le \sqrt{2}$",
+    printed=r"a rate, $O((\ln T)^2)$; for $\text{clip} = \ln T$, with $e^2/T$ as the second term",
 )
 def boosting_regression(rounds: float, clip: float, regret: float) -> float:
-    r"""Return the boosting regression's regret bound over :math:`\alpha` in [-2, 2]. It is the forecaster's bound plus
-    :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
+    r"""Return the regret bound of the boosting regression over :math:`\alpha` in [-2, 2]. It is that of the forecaster
+    plus :math:`T \ln(1 + e^{2 - 2\, \mathrm{clip}})`.
     """
     return regret + rounds * math.log1p(math.exp(2.0 - 2.0 * clip))
 
 
 @_theorem(
     source="Freund and Schapire, 1997; Cesa-Bianchi and Lugosi, Prediction, learning, and games, 2006, Section 2.2",
-    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; what experts do does not "
+    assumes=r"experts' weights $\exp(-\text{mistakes})$, one expert drawn independently per round; experts do not "
     "depend on the draws",
     printed=r"$2 \min M_i + 2 \ln N + \tilde{O}(\sqrt{T})$ or $4 \min M_i + 2 \ln(N/\delta)$, both with "
     r"probability $1 - \delta$",
 )
 def hedge_mistakes(best_expert: float, n_learners: int) -> float:
-    r"""Return a bound on the expected mistakes of hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
+    r"""Return a bound on the expected mistakes of Hedge at rate 1: :math:`(\min_i M_i + \ln N) e / (e - 1)`."""
     return (best_expert + math.log(n_learners)) * math.e / (math.e - 1.0)
 
 
 @theorem(
     source="Freund and Schapire, 1997; with confidence as in Agarwal, Kale and Zimmert, ALT 2022, Lemma 17",
     unit="mistakes",
-    assumes=r"experts' weights $\exp(-\text{mistakes})$, one drawn afresh each round; with probability $1 - \delta$, "
+    assumes=r"experts' weights $\exp(-\text{mistakes})$, one expert drawn independently in each round; with "
+    r"probability $1 - \delta$, "
     "after every round",
     printed=r"$4 \min M_i + 2 \ln(N/\delta)$, which is smaller where $\min M_i < 0.0271 \ln N$, and there false for some N",
-    adversary="adaptive: its supermartingale takes the mistakes that experts make in a round as given, whatever they depend on",
+    adversary="adaptive: its supermartingale is conditional on the experts' mistakes in a round, whatever these depend on",
 )
 def hedge_mistakes_with_confidence(best_expert: float, n_learners: int, delta: float) -> float:
-    r"""Return a bound on the mistakes of hedge at rate 1 that holds with probability :math:`1 - \delta`. It is
+    r"""Return a bound on the mistakes of Hedge at rate 1 that holds with probability :math:`1 - \delta`. It is
     :math:`2 e/(\sqrt{e} + 1) (\min_i M_i + \ln N) + 2 \ln(1/\delta)`.
 
-    The argument: let p be the weight of the experts that are wrong. The weights' sum shrinks by
-    :math:`1 - (1 - 1/e) p`, so :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p
-    and :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality the mistakes
+    The argument: let p be the weight of the experts that are wrong. The sum of the weights is multiplied by
+    :math:`1 - (1 - 1/e) p`, so :math:`(1 - 1/e) \sum p \le \min_i M_i + \ln N`. A mistake has the probability p and
+    :math:`\mathbb{E}\, e^{1/2 \cdot \text{mistake}} \le e^{(\sqrt{e} - 1) p}`. By Ville's inequality the mistakes
     exceed :math:`2 (\sqrt{e} - 1) \sum p + 2 \ln(1/\delta)` with probability at most :math:`\delta`.
     """
     share = 2.0 * math.e / (math.sqrt(math.e) + 1.0)

@@ -1,4 +1,4 @@
-"""Mistake bound of boost-by-majority with several classes, and the two lemmas on its constants (Jung et al. 2017)."""
+"""Mistake bound of multiclass boost-by-majority, and the two lemmas on its constants (Jung et al. 2017)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from banditlab.bounds._theorem import LEAST, theorem, within
 
 _SOURCE = "Jung, Goetz, Tewari, Online multiclass boosting, NIPS 2017, "
 FAR = 4095
-"""Votes left beyond which a weight is bounded as with so many."""
+"""The largest number of remaining votes for which a weight's bound is computed; it also holds for more votes."""
 _CONDITION = (
     r"every weak learner meets the online weak learning condition (Definition 1) with edge $\gamma$ and excess loss S, with "
     r"probability $1 - \delta$; then it holds with probability $1 - N \delta$"
@@ -24,9 +24,13 @@ _ADVERSARY = (
 _theorem = partial(theorem, adversary=_ADVERSARY)
 
 
-@_theorem(source=_SOURCE + "Lemma 9", unit="mistakes a round", assumes="0-1 loss, a tie at the top counts as lost")
+@_theorem(
+    source=_SOURCE + "Lemma 9",
+    unit="mistakes a round",
+    assumes="0-1 loss, a tie for the most votes counts as a mistake",
+)
 def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
-    r"""Return :math:`(k-1) \exp(-\gamma^2 N / 2)`, an upper bound on :math:`\phi_N^1(0)`; above 1 it is vacuous."""
+    r"""Return :math:`(k-1) \exp(-\gamma^2 N / 2)`, an upper bound on :math:`\phi_N^1(0)`, which is vacuous above 1."""
     return (n_classes - 1) * math.exp(-(edge**2) * n_learners / 2.0)
 
 
@@ -34,21 +38,21 @@ def mbbm_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     source=_SOURCE + "Lemma 10 with its Berry-Esseen step replaced by the probability it bounds",
     unit="weight",
     assumes="0-1 loss; any edge in [0, 1]",
-    printed=r"$c k^{5/2}/\sqrt{N - i}$ for edges below 1/2, c left open; its proof gives "
-    r"$c = 2 (1/\sqrt{2 \pi} + 4 \cdot 0.4748) = 4.6$, above k, which is trivially enough, until $N - i$ "
-    "exceeds $21 k^3$; here it is below 0.4 for such edges",
+    printed=r"$c k^{5/2}/\sqrt{N - i}$ for edges below 1/2, c not specified; its proof gives "
+    r"$c = 2 (1/\sqrt{2 \pi} + 4 \cdot 0.4748) = 4.6$, worse than the trivial bound k until $N - i$ "
+    "exceeds $21 k^3$; here c is below 0.4 for such edges",
 )
 def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
     r"""Return :math:`\min\{k-1, k (k-1) \max_n P(X_r - X_l = n)\}`, a bound on every weight of a learner.
 
-    The learner has m = `votes_left` votes after it, and X has the counts of m draws from :math:`u_{\gamma}^r`. The
-    difference :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the sum of two probabilities. That of a tie for the most
-    votes is at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`. That of a win by one vote over l alone is at most
-    :math:`P(X_r - X_l = s_l - s_r + 1)`. A weight is the sum of the difference over :math:`k-1` classes l: :math:`k-1`
-    times the first and each of the second, :math:`k (k-1)` such terms.
+    The learner is followed by m = `votes_left` votes, and X is the vector of counts of m draws from
+    :math:`u_{\gamma}^r`. The difference :math:`\phi_m(s + e_l) - \phi_m(s + e_r)` is the sum of two probabilities. The
+    probability of a tie for the most votes is at most :math:`\sum_{j \ne r} P(X_r - X_j = s_j - s_r)`. The probability
+    that r wins, by one vote over l, is at most :math:`P(X_r - X_l = s_l - s_r + 1)`. A weight is the sum of the
+    difference over the :math:`k-1` classes l, which has :math:`k (k-1)` such terms.
     """
-    k, m = n_classes, int(min(votes_left, FAR))  # more draws make no value more probable: the bound of fewer holds
-    enough = 1 << m.bit_length()  # a power of two: the walk is not made anew for every number of votes
+    k, m = n_classes, int(min(votes_left, FAR))  # the largest probability does not increase with the number of draws
+    enough = 1 << m.bit_length()  # a power of two, so few different walks are computed
     return min(k - 1.0, k * (k - 1.0) * _modes(k, edge, enough)[m])
 
 
@@ -58,7 +62,7 @@ def mbbm_weight(n_classes: int, votes_left: int, edge: float) -> float:
     assumes=_CONDITION,
     printed=r"Corollary 3 prints $\tilde{O}(k^{5/2} \sqrt{N} S)$ for the second term. Two rates have no constant: an error of "
     r"$\epsilon$ takes $N = \Theta(\ln(k/\epsilon)/\gamma^2)$ learners and a sample of "
-    r"$\tilde{\Theta}(k^{5/2} S/(\epsilon \gamma))$; Theorem 4: no booster does with fewer than "
+    r"$\tilde{\Theta}(k^{5/2} S/(\epsilon \gamma))$; Theorem 4: every booster needs at least "
     r"$\Omega(\ln(1/\epsilon)/(k \gamma)^2)$ learners and $\Omega(k S/(\epsilon \gamma))$ rounds",
 )
 def mbbm_mistakes(
@@ -73,7 +77,8 @@ def mbbm_mistakes(
     r"""Return the mistake bound :math:`\phi_N^1(0) T + S \sum_i w^{i^*}`.
 
     `error_rate` is :math:`\phi_N^1(0)`, which `banditlab.boosting` computes exactly; `weights` is the sum of the
-    estimates :math:`w^{i^*}` that divide the learners' weights. None stands for the values of Lemma 9 and Lemma 10.
+    estimates :math:`w^{i^*}` that divide the learners' weights. By default (None) they are the values of Lemma 9 and
+    Lemma 10.
     """
     if error_rate is None:
         error_rate = mbbm_error_rate(n_classes, n_learners, edge)
@@ -89,10 +94,10 @@ def mbbm_mistakes(
     unit="cost",
     assumes=r"predictions drawn independently from $u_{\text{edge}}^y$; claimed edge below the true one; with probability "
     r"$1 - \delta$",
-    printed="with the true edge twice the claimed one",
+    printed="for a true edge that is twice the claimed one",
 )
 def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float) -> float:
-    r"""Return the excess loss of a learner that draws with a larger edge. It is
+    r"""Return the excess loss of a learner that draws with a true edge larger than `edge`. It is
     :math:`S = k \ln(1/\delta) / (2 (\text{true edge} - \gamma))`, or NaN if the true edge is not larger than `edge`.
     """
     if not true_edge > edge:
@@ -104,8 +109,8 @@ def simulated_excess(n_classes: int, true_edge: float, edge: float, delta: float
 def least_error_rate(n_classes: int, n_learners: int, edge: float) -> float:
     r"""Return :math:`P(Y < 0) + P(Y = 0)/2`, a lower bound on the error rate of any booster with the learners of Theorem 4.
 
-    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform. A booster
-    that receives the label and one other class in random order still has to choose by their votes. The paper has
+    Y is the lead of the label over another class after N votes from :math:`u_{2 \gamma}`. Labels are uniform, and even
+    a booster that receives the label and one other class in random order can only choose by their votes. The paper has
     :math:`\Omega(e^{-4 N k^2 \gamma^2})` for :math:`P(Y < 0)`. Beyond `FAR` votes the result is 0, which is a vacuous
     bound.
     """
@@ -122,8 +127,8 @@ def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) 
     r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that any booster needs for an error rate of
     :math:`\epsilon`.
 
-    The result is Theorem 4. Its learners guess in the first :math:`k S/(4 \gamma)` rounds, in which every booster makes
-    a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if :math:`S \ge k \ln(1/\delta)/\gamma`.
+    This is Theorem 4. Its learners guess uniformly in the first :math:`k S/(4 \gamma)` rounds, in which every booster
+    makes a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if :math:`S \ge k \ln(1/\delta)/\gamma`.
     """
     return (n_classes - 1) * excess / (4.0 * edge * error_rate)
 

@@ -21,18 +21,18 @@ from banditlab.bounds._theorem import within
 
 @within()
 def margin_range(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`L = 2 B R + \ln(K - 1)`, the largest log-odds a matrix of the ball can give one class."""
+    r"""Return :math:`L = 2 B R + \ln(K - 1)`, the largest log-odds of one class for a matrix in the ball."""
     return 2.0 * norm_bound * radius + math.log(n_classes - 1)
 
 
 def is_admissible_on_ball(curvature: float, n_classes: int, norm_bound: float, radius: float) -> bool:
-    """Return `is_admissible` for the ball of matrices; arguments are not checked, because rates need it in every round."""
+    """Return `is_admissible` for the ball of matrices, without a check of the arguments."""
     return is_admissible(curvature, 2.0 * norm_bound * radius + math.log(n_classes - 1))
 
 
 @within()
 def simple_curvature(n_classes: int, norm_bound: float, radius: float) -> float:
-    r"""Return :math:`1 / (2 B R + \ln K + 2)`, the result of FOLKLORE's Lemma 1 after its error is corrected."""
+    r"""Return :math:`1 / (2 B R + \ln K + 2)`, the result of FOLKLORE's Lemma 1 with its error corrected."""
     return 1.0 / (2.0 * norm_bound * radius + math.log(n_classes) + 2.0)
 
 
@@ -51,8 +51,9 @@ def tight_curvature(margin: float) -> float:
     r"""Return :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = L`, which is admissible and has a closed form.
 
     It is within 4 % of the largest admissible constant: 3.9 % below it at :math:`L = 5.3` (for instance
-    :math:`K = 5, B R = 2`), and less at other L. Newton's method starts above the root of a convex function and is
-    monotone: :math:`2 b \le b + \sinh b = L`, and :math:`b \ge 0` gives :math:`\sinh b \le L`.
+    :math:`K = 5, B R = 2`), and less at other L. Newton's method for this convex function starts above the root and is
+    monotone. The start is above because :math:`2 b \le b + \sinh b = L`, and :math:`b \ge 0` gives
+    :math:`\sinh b \le L`.
     """
     b = min(margin / 2.0, math.asinh(margin))
     for _ in range(100):

@@ -1,9 +1,9 @@
-r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): the regret with the correct constants of its surrogate.
+r"""FOLKLORE (Agarwal, Kale and Zimmert, ALT 2022): regret bounds with the correct constants of its surrogate.
 
-Both functions start from Lemmas 6 to 8:
+The functions start from Lemmas 6 to 8:
 :math:`\mathrm{Regret} \le \lambda K B^2 + (1/4) \sum_t \mathrm{tr}(A_{t-1}^{-1} H_t)`, with the factor 1/4 that the
-paper omits. :math:`H_t` vanishes on matrices with equal rows and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so
-the log-determinant has :math:`(K - 1) d` dimensions; :math:`H_t \le (R^2/2) I`.
+paper omits. :math:`H_t` vanishes on matrices with equal rows and :math:`\mathrm{tr}(H_t) \le (1 - 1/K) R^2`, so the
+log-determinant has :math:`(K - 1) d` dimensions; :math:`H_t \le (R^2/2) I`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ from banditlab.bounds._theorem import theorem, within
 from banditlab.bounds.curvature import is_admissible_on_ball, simple_curvature
 
 _SOURCE = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 3"
-_PRINTED = r"$c = 1/(B R + \ln(K)/2)$, for which the surrogate is no lower bound; no factor 1/4; K for $K - 1$"
+_PRINTED = (
+    r"$c = 1/(B R + \ln(K)/2)$, for which the surrogate is not a lower bound; the factor 1/4 is missing; K "
+    "instead of $K - 1$"
+)
 _ADVERSARY = "adaptive: Lemma 6: 'for any W', and Theorem 3: 'against any sequence of contexts'; no forecast is random"
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
@@ -38,9 +41,9 @@ def folklore(
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + 2 c R^2 T / (K d \lambda))`.
 
     The argument: if :math:`c H_t \le (\lambda/2) I`, then :math:`A_{t-1}` is at least
-    :math:`(\lambda/2) I + c (H_1 + \dots + H_t)`. regularization None is :math:`2 R / B`, and curvature None is
-    :math:`1/(2 B R + \ln K + 2)`. NaN if :math:`c R^2 > \lambda`, where this argument fails and
-    `folklore_any_regularization` holds; NaN also if c is not known to be admissible.
+    :math:`(\lambda/2) I + c (H_1 + \dots + H_t)`. The default of `regularization` is :math:`2 R / B`, and that of
+    `curvature` is :math:`1/(2 B R + \ln K + 2)`. The result is NaN if c is not known to be admissible, or if
+    :math:`c R^2 > \lambda`, where only `folklore_any_regularization` holds.
     """
     lam = 2.0 * radius / norm_bound if regularization is None else regularization
     c = simple_curvature(n_classes, norm_bound, radius) if curvature is None else curvature
@@ -69,8 +72,7 @@ def folklore_any_regularization(
     :math:`\lambda K B^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
     The argument: :math:`A_t \le (1 + r) A_{t-1}`, so
-    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`. NaN if c is not known to be
-    admissible.
+    :math:`\mathrm{tr}(A_{t-1}^{-1} H_t) \le (1 + r)\, \mathrm{tr}(A_t^{-1} H_t)`.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -81,9 +83,9 @@ def folklore_any_regularization(
 
 
 @_theorem(
-    source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with $A = A_t$ (bound worked out here)",
-    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, admissible curvature c, any $\lambda > 0$, the fixed point solved",
-    printed="not worked out there: the better choice in terms of regret, computationally expensive",
+    source="Agarwal, Kale and Zimmert, ALT 2022, Lemma 7 with $A = A_t$ (bound derived here)",
+    assumes=r"$\|W_k\| \le B$, $\|x\| \le R$, admissible curvature c, any $\lambda > 0$, the fixed point is solved exactly",
+    printed="no bound; called the better choice in terms of regret but computationally expensive",
 )
 def folklore_after(
     rounds: float,
@@ -97,9 +99,8 @@ def folklore_after(
     r"""Return the regret bound of FOLKLORE with Lemma 7 at :math:`A_t`. It is
     :math:`\lambda K B^2 + (1/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`.
 
-    A round's instantaneous regret is then at most :math:`\mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes. There is
-    no condition on :math:`\lambda`, and no factor compensates for :math:`A_{t-1}`. NaN if c is not known to be
-    admissible.
+    The regret of a round is then at most :math:`(1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, and the sum telescopes. Neither a
+    condition on :math:`\lambda` nor a factor for :math:`A_{t-1}` is needed.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan
@@ -109,7 +110,7 @@ def folklore_after(
 
 
 @_theorem(
-    source="Agarwal, Kale and Zimmert, ALT 2022, Remark 5 (bound worked out here)",
+    source="Agarwal, Kale and Zimmert, ALT 2022, Remark 5 (bound derived here)",
     assumes=r"as Theorem 3 at any $\lambda$, every forecast within `error` of the root in Euclidean norm",
     printed=r"additive error $\mathrm{poly}(1/T)$ is said to suffice; no constant",
 )
@@ -123,7 +124,7 @@ def folklore_inexact(
     curvature: float,
     error: float,
 ) -> float:
-    r"""Return the regret bound of FOLKLORE solved to an accuracy. It is Theorem 3's plus
+    r"""Return the regret bound of FOLKLORE with roots known up to an error. It is that of Theorem 3 plus
     :math:`T (\sqrt{2} + c R^2/(\sqrt{2} \lambda)) (1 + R^2/(4 \lambda))` times the error.
 
     The surrogate is expanded at the forecast logits z, so Lemma 6 holds at them. Let
@@ -144,12 +145,12 @@ def folklore_inexact(
 
 @within(beyond=0.0)
 def folklore_error(rounds: float, radius: float, regularization: float, curvature: float) -> float:
-    """Return the error of every root that costs one nat in `folklore_inexact` over this number of rounds."""
+    """Return the error of the roots at which the additional term of `folklore_inexact` is one nat."""
     return 1.0 / (max(rounds, 1.0) * _sensitivity(radius, regularization, curvature))
 
 
 def _sensitivity(radius: float, regularization: float, curvature: float) -> float:
-    """Return the number of nats that a round may lose per unit of error in its logits."""
+    """Return a bound on the additional loss of a round in nats per unit of error in its logits."""
     ratio = radius**2 / regularization
     return (math.sqrt(2.0) + curvature * ratio / math.sqrt(2.0)) * (1.0 + 0.25 * ratio)
 
@@ -175,7 +176,7 @@ def folklore_frobenius(
 
     Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains the row ball
     of B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of radius B, within the row ball,
-    allows a curvature larger by :math:`\sqrt{2}`. NaN if c is not known to be admissible.
+    allows a curvature larger by :math:`\sqrt{2}`.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):
@@ -186,10 +187,10 @@ def folklore_frobenius(
 
 
 @_theorem(
-    source=_SOURCE + ", with the effective dimension of COLT 2020, Section 4.1 (worked out here)",
+    source=_SOURCE + ", with the effective dimension of COLT 2020, Section 4.1 (derived here)",
     assumes=r"$\|W_k\| \le B$ in the kernel's space, $k(x, x) \le R^2$, `effective_dimension` "
     r"$= \mathrm{tr}(G (G + (2 \lambda/c) I)^{-1})$",
-    printed="not there: the dual form takes inner products only",
+    printed="not in the paper; the dual form uses inner products only",
 )
 def folklore_kernel(
     rounds: float,
@@ -205,8 +206,7 @@ def folklore_kernel(
 
     :math:`H_t` is at most :math:`(1/2) (I - 11'/K) \otimes \phi \phi'`, so
     :math:`\ln \det(I + (c/\lambda) \sum H) \le (K-1) \ln \det(I + c G/(2 \lambda))` with the Gram matrix G. Each of its
-    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`. NaN if c
-    is not known to be admissible.
+    terms is :math:`\ln(1 + u) \le (u/(1 + u)) (1 + \ln(1 + u))`, and no eigenvalue of G exceeds :math:`T R^2`.
     """
     if not is_admissible_on_ball(curvature, n_classes, norm_bound, radius):
         return math.nan

@@ -1,9 +1,9 @@
 r"""GAF (Jézéquel, Gaillard and Rudi, NeurIPS 2021) for the multiclass logistic loss, with exact or sampled forecasts.
 
-The regret of any forecasts :math:`p_t` made from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
+The regret of any forecasts :math:`p_t` computed from GAF's state is at most :math:`\lambda \|W\|^2` plus the sum of
 :math:`-\ln p_{t,y} - \mathrm{loss}(z_t) - (1/2)(s - e_y)' \tilde{A} (s - e_y)`. Here :math:`z_t` and
-:math:`s = \mathrm{softmax}(z_t)` belong to the implicit step. This is the running certificate, and the functions here
-bound its sum.
+:math:`s = \mathrm{softmax}(z_t)` belong to the implicit step. The certificate is this sum, and the functions here bound
+it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _SOURCE = "Jézéquel, Gaillard and Rudi, NeurIPS 2021"
 _ADVERSARY = r"adaptive: Theorem 1: 'Let $(x_1, y_1), \dots, (x_n, y_n)$ be an arbitrary sequence of observations'"
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 _SAMPLED = (
-    "adaptive: (8), Chernoff's bound given the past, for samples that are drawn anew in each round: then its label cannot "
+    "adaptive: (8), Chernoff's bound given the past, for samples drawn independently in each round, so its label cannot "
     "depend on them"
 )
 _sampled = partial(_theorem, adversary=_SAMPLED)
@@ -27,7 +27,7 @@ _sampled = partial(_theorem, adversary=_SAMPLED)
 @_theorem(
     source=_SOURCE + ", Theorem 1 with the constants of Section 4.2 (Corollary 2)",
     assumes=r"exact expectation, $\|W_k\| \le B$, $\|x\| \le R$, $\beta$ admissible, $\lambda \ge 4 \max(4, K d) R^2$",
-    printed=r"Corollary 2 prints the rate; the constants are Theorem 1's at $\alpha = 1$, $\zeta = 4 R^2$, $\gamma = R^2$",
+    printed=r"Corollary 2 prints a rate; these are Theorem 1's constants at $\alpha = 1$, $\zeta = 4 R^2$, $\gamma = R^2$",
 )
 def gaf_corollary_2(
     rounds: float,
@@ -41,9 +41,10 @@ def gaf_corollary_2(
     r"""Bound the regret of exact GAF by
     :math:`\lambda K B^2 + K d (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta R^2 / (2 \lambda))`.
 
-    The paper's B bounds the Frobenius norm, which is :math:`\sqrt{K} B` here. regularization None is
-    :math:`32 K d R^2`, and :math:`\beta` None is :math:`1/(B R + \ln(K)/2 + 1)`. NaN for a regularization below the
-    theorem's limit (`gaf` holds for any regularization), or if :math:`\beta` is not known to be admissible.
+    The paper's B bounds the Frobenius norm, which is :math:`\sqrt{K} B` here. The default of `regularization` is
+    :math:`32 K d R^2`, and that of :math:`\beta` is :math:`1/(B R + \ln(K)/2 + 1)`. The result is NaN if the
+    regularization is below the theorem's limit (`gaf` holds for any regularization), or if :math:`\beta` is not known
+    to be admissible.
     """
     n, d, K, B, R = rounds, n_features, n_classes, norm_bound, radius
     lam = gaf_regularization(d, K, R) if regularization is None else regularization
@@ -56,7 +57,7 @@ def gaf_corollary_2(
 @_theorem(
     source=_SOURCE + ", Theorem 1's argument (variant proved here)",
     assumes=r"exact expectation, $\|W_k\| \le B$, $\|x\| \le R$, admissible curvature $c = \beta/2$, any $\lambda > 0$",
-    printed=r"$K d (1/2 + \sqrt{3}/c)$ where $(K-1) d \kappa/(4c)$ stands here, and $\lambda \ge 4 \max(4, K d) R^2$",
+    printed=r"$K d (1/2 + \sqrt{3}/c)$ instead of $(K-1) d \kappa/(4c)$, and $\lambda \ge 4 \max(4, K d) R^2$",
 )
 def gaf(
     rounds: float,
@@ -73,12 +74,11 @@ def gaf(
     Here :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)` and :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
     :math:`\Omega_t` is at most the mean of the loss minus the surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)`
     (Jensen). For logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`.
-    This uses half the mean of :math:`\mathrm{tr}(C S)` along the heat flow,
+    This follows from half the mean of :math:`\mathrm{tr}(C S)` along the heat flow,
     :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz
     function of a Gaussian vector with :math:`K - 1` coordinates of variance at most :math:`\sigma^2`. Moreover
     :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
-    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that. NaN if c is not
-    known to be admissible; infinite if :math:`R^2/\lambda` is so large that :math:`\kappa` overflows.
+    :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -94,14 +94,14 @@ def gaf(
     printed=r"$n (K \ln(n/\delta)/m)^{1/3}$, with high probability and up to a constant",
 )
 def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) -> float:
-    r"""Return the additional regret by sampling and smoothing, with :math:`a = \mu/K`.
+    r"""Return a bound on the additional regret caused by sampling and smoothing, with :math:`a = \mu/K`.
 
     It is :math:`n [(1-\mu)/(4 a m) + \exp(-a m/(2(1-\mu))) \ln(1/a) - \ln(1-\mu)]`. Let :math:`q = (1 - \mu) p + a` be
     the smoothed probability of the label and :math:`q (1 + D)` its estimate from m samples. For :math:`D \ge -1/2`,
     :math:`-\ln(1 + D)` is at most :math:`-D + D^2`. Here :math:`E D = 0` and
     :math:`E D^2 \le (1 - \mu)(q - a)/(m q^2) \le (1 - \mu)/(4 a m)`, because :math:`q^2 \ge 4 a (q - a)`.
     :math:`D < -1/2` has probability at most :math:`\exp(-m q^2/(8 (1 - \mu)(q - a)))` (Chernoff) and costs at most
-    :math:`\ln(1/a)`. An antithetic pair counts as one sample. Infinite at :math:`\mu = 0`.
+    :math:`\ln(1/a)`. An antithetic pair counts as one sample.
     """
     n, m, mu = rounds, samples, smoothing
     a = mu / n_classes
@@ -114,12 +114,13 @@ def gaf_sampling(rounds: float, n_classes: int, samples: int, smoothing: float) 
     source=_SOURCE + ", Proposition 3",
     assumes=r"with probability $1 - \delta$ over independent samples that the label does not depend on; "
     r"$\epsilon, \mu \le 1/2$",
-    printed=r"$\mu n$ for $2 \mu n$; its (8) uses $e^{-\epsilon} \le 1 - 2 \epsilon$, which is false, but its bound holds",
+    printed=r"$\mu n$ instead of $2 \mu n$; its (8) uses $e^{-\epsilon} \le 1 - 2 \epsilon$, which is false, but its "
+    "bound holds",
 )
 def gaf_sampling_high_probability(
     rounds: float, n_classes: int, samples: int, smoothing: float, probability: float
 ) -> float:
-    r"""Return the additional regret by sampling and smoothing, with high probability.
+    r"""Return a bound on the additional regret caused by sampling and smoothing, with high probability.
 
     It is :math:`n (\epsilon + 2 \mu)` with :math:`\epsilon = \sqrt{K \ln(n/\delta) / (\mu m)}`. In the notation of
     `gaf_sampling`, :math:`D < e^{-\epsilon} - 1` has probability at most
@@ -129,7 +130,7 @@ def gaf_sampling_high_probability(
         \exp(-m (1 - e^{-\epsilon})^2 q^2/(2 (1 - \mu)(q - a))) \le \exp(-2 m a (1 - e^{-\epsilon})^2) \le \exp(-m a
         \epsilon^2),
 
-    because :math:`1 - e^{-\epsilon} \ge 3 \epsilon/4`. Infinite if :math:`\epsilon > 1/2`.
+    because :math:`1 - e^{-\epsilon} \ge 3 \epsilon/4`. The result is infinite if :math:`\epsilon > 1/2`.
     """
     n, K, m, mu, delta = rounds, n_classes, samples, smoothing, probability
     epsilon = math.sqrt(K * math.log(max(n, 1.0) / delta) / (mu * m)) if mu > 0.0 else math.inf
@@ -137,7 +138,7 @@ def gaf_sampling_high_probability(
 
 
 @_theorem(
-    source=_SOURCE + ", Conclusion (worked out here)",
+    source=_SOURCE + ", Conclusion (derived here)",
     assumes=r"exact expectation, $\|W_k\| \le B$ in the kernel's space, $k(x, x) \le R^2$, "
     r"`effective_dimension` $= \mathrm{tr}(G (G + (2 \lambda/c) I)^{-1})$",
     printed="left to future work",
@@ -155,8 +156,8 @@ def gaf_kernel(
     :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d_{\text{eff}} (1 + \ln(1 + c R^2 n/(2 \lambda)))`.
 
     The argument of `gaf` bounds the regret by :math:`\lambda K B^2 + (\kappa/(4c)) \ln \det(I + (c/\lambda) \sum H)`,
-    and that of `folklore_kernel` bounds the determinant. A round uses the density in :math:`K - 1` dimensions, whatever
-    the dimension of the space, so :math:`\kappa` does not depend on it. NaN if c is not known to be admissible.
+    and that of `folklore_kernel` bounds the determinant. The logits of a round have :math:`K - 1` dimensions, whatever
+    the dimension of the space, so :math:`\kappa` does not depend on it.
     """
     n, K, B, R, lam, c = rounds, n_classes, norm_bound, radius, regularization, curvature
     if not is_admissible_on_ball(c, K, B, R):
@@ -187,8 +188,8 @@ def gaf_theorem_1(
     :math:`\lambda B^2 + (d/\alpha) (1/2 + 2 \sqrt{3}/\beta) \ln(1 + n \beta \gamma/(2 \lambda))`.
 
     `margin_bound` is B, the bound of :math:`\|\theta\|`; mixability is :math:`\alpha`, sharpness :math:`\zeta`,
-    smoothness :math:`\gamma`. regularization None is :math:`\max(4, d) \zeta/\alpha`, the smallest value that the
-    theorem allows; NaN below it.
+    smoothness :math:`\gamma`. The default of `regularization` is :math:`\max(4, d) \zeta/\alpha`, the smallest value
+    that the theorem allows; below it the result is NaN.
     """
     n, d, B, alpha, zeta, gamma = rounds, n_features, margin_bound, mixability, sharpness, smoothness
     least = max(4, d) * zeta / alpha
@@ -202,7 +203,7 @@ def gaf_theorem_1(
     source=_SOURCE + ", Section 4.1, with the constants of Vovk 2001 (Cesa-Bianchi and Lugosi 2006, Theorem 11.8)",
     unit="squared targets",
     assumes=r"squared loss $(z - y)^2$, $|y| \le Y$, $\|\theta\| \le B$, $\|x\| \le R$, any $\lambda > 0$",
-    printed=r"$1 + 8 Y^2 d \ln(1 + 16 n B^2 R^2)$, of Theorem 1's constants; (A4) there with $\gamma = R^2$ for $2 R^2$",
+    printed=r"$1 + 8 Y^2 d \ln(1 + 16 n B^2 R^2)$ from Theorem 1's constants; its (A4) has $\gamma = R^2$ instead of $2 R^2$",
 )
 def vovk_azoury_warmuth(
     rounds: float, n_features: int, margin_bound: float, radius: float, target_bound: float, regularization: float
@@ -220,7 +221,7 @@ def vovk_azoury_warmuth(
 
 
 @_theorem(
-    source=_SOURCE + ", Conclusion (Huber's loss, worked out here)",
+    source=_SOURCE + ", Conclusion (Huber's loss, derived here)",
     unit="the loss",
     assumes=r"Huber's loss, $u^2/2$ up to a threshold of at least $\max(2 Y, B R + Y)$, $|y| \le Y$, $\|\theta\| \le B$, "
     r"$\|x\| \le R$, $\lambda > 0$",
@@ -232,8 +233,8 @@ def gaf_huber(
     r"""Return the regret bound of GAF on Huber's loss: :math:`\lambda B^2 + (Y^2/2) d \ln(1 + n R^2/(2 d \lambda))`.
 
     B is the bound of :math:`\|\theta\|`. If the implicit step z is within the threshold of y, the surrogate is
-    :math:`u^2/2`. The mixture's loss, at most that of :math:`u^2/2`, exceeds the increase of the least value,
-    :math:`(m - y)^2/(2 + q)`, by at most :math:`(Y^2/2) \ln(1 + q/2)`. Otherwise the least value increases by at least
+    :math:`u^2/2`. The mixture's loss is at most its loss for :math:`u^2/2`, which exceeds the increase of the minimum,
+    :math:`(m - y)^2/(2 + q)`, by at most :math:`(Y^2/2) \ln(1 + q/2)`. Otherwise the minimum increases by at least
     :math:`\text{threshold}^2/2 \ge 2 Y^2`, the largest loss of a prediction in :math:`[-Y, Y]`, and A does not change.
     """
     n, d, B, R, Y, lam = rounds, n_features, margin_bound, radius, target_bound, regularization
@@ -243,15 +244,15 @@ def gaf_huber(
 @_sampled(
     source=_SOURCE + r", Proposition 3 with $m = n^3 \ln(n/\delta)$",
     assumes=r"with probability $1 - \delta$ over independent samples that the label does not depend on, $\mu$ that of `gaf_mu`",
-    printed=r"$m = n^3 \ln(n/\delta)$ and no constant: K stands outside of m, and $\mu n$ for $2 \mu n$",
+    printed=r"$m = n^3 \ln(n/\delta)$ and no constant; m does not depend on K; $\mu n$ instead of $2 \mu n$",
 )
 def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> float:
-    r"""Return the additional regret by sampling and smoothing at the printed
+    r"""Return a bound on the additional regret caused by sampling and smoothing at the published
     :math:`m = \mathrm{ceil}(n^3 \ln(n/\delta))`.
 
     It is about :math:`3 K^{1/3}` for any n: `gaf_sampling_high_probability` at that m and
     :math:`\mu = (K \ln(n/\delta)/m)^{1/3}`. Then :math:`\epsilon = \mu`, and
-    :math:`n (\epsilon + 2 \mu) = 3 n \mu \le 3 K^{1/3}`. Infinite if :math:`\mu` is above 1/2.
+    :math:`n (\epsilon + 2 \mu) = 3 n \mu \le 3 K^{1/3}`. The result is infinite if :math:`\mu > 1/2`.
     """
     n = max(rounds, 1.0)
     m = gaf_samples(n, probability)
@@ -263,7 +264,7 @@ def gaf_sampling_theory(rounds: float, n_classes: int, probability: float) -> fl
 
 @within(beyond=math.inf)
 def gaf_samples(rounds: float, probability: float) -> float:
-    r"""Return Proposition 3's number of samples per round, :math:`n^3 \ln(n/\delta)` rounded up, 1 or more."""
+    r"""Return the number of samples per round in Proposition 3, :math:`n^3 \ln(n/\delta)` rounded up, at least 1."""
     n = max(rounds, 1.0)
     return max(1.0, float(math.ceil(n**3 * math.log(n / probability))))
 
@@ -282,5 +283,7 @@ def gaf_regularization(n_features: int, n_classes: int, radius: float) -> float:
 
 @within()
 def gaf_smoothing(n_classes: int, samples: int) -> float:
-    r"""Return the :math:`\mu` that balances the two main terms of `gaf_sampling`, :math:`\min(1/2, \sqrt{K/(4m)})`."""
+    r"""Return the :math:`\mu` at which the two main terms of `gaf_sampling` are equal,
+    :math:`\min(1/2, \sqrt{K/(4m)})`.
+    """
     return min(0.5, math.sqrt(n_classes / (4.0 * samples)))

@@ -1,5 +1,4 @@
-r"""Gaptron's mistake bounds with one bit of feedback (van der Hoeven, NeurIPS 2020), and new ones for a K times longer
-step.
+r"""Gaptron's mistake bounds with one bit of feedback (van der Hoeven, NeurIPS 2020), and new bounds for larger steps.
 
 All bounds have one form. Assume that the gap inequality
 :math:`P(\text{mistake}) + (\text{step}/2)\, \mathbb{E}\|g\|^2 - l_t(W_t) \le \gamma (K-1)/K` holds in every round. Then
@@ -23,20 +22,20 @@ from functools import partial
 from banditlab.bounds._theorem import LARGEST, theorem, within
 
 KAPPA = 0.5
-r"""The margin above which the hinge loss of a right argmax counts as 0 (:math:`\kappa` in the paper)."""
+r"""The margin above which the hinge loss counts as 0 if the argmax is right (:math:`\kappa` in the paper)."""
 _CONSTANTS = {"logistic": math.log(2.0) / 2.0, "hinge": 1.0 - KAPPA, "smooth-hinge": 0.25}
 _WIDER = {"logistic": 2.5, "hinge": 1.0, "smooth-hinge": 1.0}
 
 _PAPER = "van der Hoeven, Exploiting the surrogate gap in online multiclass classification, NeurIPS 2020, bandit"
-_OURS = "ours, unpublished, for Gaptron (van der Hoeven, NeurIPS 2020): a step longer by a factor of order K"
-_ASSUMES = r"any stream fixed beforehand, $\|x_t\| \le R$, $\|U\|_F \le D$, {}, sampled from $p'$"
+_OURS = "ours, unpublished, for Gaptron (van der Hoeven, NeurIPS 2020) with a step larger by a factor of order K"
+_ASSUMES = r"any stream fixed in advance, $\|x_t\| \le R$, $\|U\|_F \le D$, {}, actions drawn from $p'$"
 _BITS, _HINGE, _SMOOTH = (
     _ASSUMES.format(f"comparator's loss {loss}") for loss in ("in bits", "the hinge loss", "the smooth hinge loss")
 )
 _SAME_T = r", $\gamma$ and step as in the theorem for the same T"
 _ADVERSARY = (
     r"oblivious: $\mathbb{E}\langle g_t, U \rangle = \langle \nabla l_t(W_t), U \rangle$, the expectation "
-    "over the round's draw: U is fixed beforehand"
+    "over the round's draw: U is fixed in advance"
 )
 _theorem = partial(theorem, adversary=_ADVERSARY)
 
@@ -96,7 +95,7 @@ def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: 
     return _balanced(2.0 * (n_classes * radius * frobenius_bound) ** 2, rounds)
 
 
-@_theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="K times 2.5 as much under the roots")
+@_theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="a factor 2.5 K more under the roots")
 def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`. It is about
     :math:`1.52 \sqrt{K T} R D`.
@@ -104,28 +103,28 @@ def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: 
     return _balanced(n_classes * (radius * frobenius_bound) ** 2 / (2.5 * math.log(2.0)), rounds)
 
 
-@_theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="K times as much under the roots")
+@_theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="a factor K more under the roots")
 def gaptron_wide_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{2 K R^2 D^2, 2 R D \sqrt{K T}\}`."""
     return _balanced(n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
-@_theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="K times as much under the roots")
+@_theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="a factor K more under the roots")
 def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
     r"""Return :math:`\max\{4 K R^2 D^2, 2 R D \sqrt{2 K T}\}`."""
     return _balanced(2.0 * n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
 @_theorem(
-    source=_PAPER
-    + r" logistic (the sum its proof ends with, before $\gamma$ is chosen; for steps beyond its own, ours)",
+    source=_PAPER + r" logistic (the last sum in its proof, before $\gamma$ is chosen; for larger steps, ours)",
     unit="bits",
     assumes=_BITS
-    + r", $\text{step} \le 2.5 \gamma \ln 2/(2 K R^2)$; the hinge losses in their own units, to their wide steps",
+    + r", $\text{step} \le 2.5 \gamma \ln 2/(2 K R^2)$; for the hinge losses, in units of these losses and up to their "
+    "wide steps",
 )
 def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and steps up to the
-    theorem's.
+    r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to that
+    of the theorem.
 
     It follows from
 

@@ -1,4 +1,4 @@
-"""The B-grid aggregator: learners of several norm bounds mixed at learning rate 1."""
+"""The B-grid aggregator: learners with several norm bounds, mixed at learning rate 1."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from banditlab.bounds._theorem import theorem
 @theorem(
     source="Vovk 1990, for the grid's members; the members' theorems",
     unit="nats",
-    assumes="the member whose ball holds the comparator has regret at most Reg",
-    adversary="adaptive: an identity in the labels, whatever they are, and the member's theorem",
+    assumes="the member whose ball contains the comparator has regret at most Reg",
+    adversary="adaptive: an identity that holds for any labels, and the member's theorem",
 )
 def grid(member_regret: float, size: int) -> float:
-    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of the mixture, against the ball of one of
-    `size` members.
+    r"""Return the regret bound :math:`\mathrm{Reg} + \ln(\text{size})` of a mixture of `size` members against the ball
+    of one of them.
 
-    Reg is that member's bound.
+    Reg is the regret bound of that member.
     """
     return member_regret + math.log(size)

@@ -10,13 +10,13 @@ from banditlab.bounds._theorem import theorem
 _SOURCE = "Cesa-Bianchi, Lugosi, Stoltz, Minimizing regret with label efficient prediction, IEEE Trans. IT 51(6), 2005"
 _ADVERSARY = (
     r"oblivious: $\mathbb{E}[\mathbf{1}(\text{queried})\, \mathrm{loss}_t(U)] = \epsilon\, \mathrm{loss}_t(U)$: "
-    "the comparator and the labels are fixed beforehand, no function of the coins"
+    "the comparator and the labels are fixed in advance, independently of the coin flips"
 )
 _theorem = partial(theorem, adversary=_ADVERSARY)
 
 
 @_theorem(
-    source=_SOURCE + " (any forecaster, without weights: derived here)",
+    source=_SOURCE + " (any forecaster, without weights; derived here)",
     unit="nats",
     assumes=r"each round is queried with probability $\epsilon$, independently; the forecaster is updated in queried rounds "
     r"only; `regret` bounds its regret after $\epsilon T$ updates, and that bound is concave in their number",
@@ -27,7 +27,7 @@ def label_efficient(regret: float, query_rate: float) -> float:
 
     The coin flip of a round is independent of its forecast, so the expected regret over queried rounds is
     :math:`\epsilon` times that over all rounds. It is at most
-    :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, with N the number of queries.
+    :math:`\mathbb{E}\, \mathrm{Reg}(N) \le \mathrm{Reg}(\epsilon T)`, where N is the number of queries.
     """
     return regret / query_rate
 
@@ -37,10 +37,10 @@ def label_efficient(regret: float, query_rate: float) -> float:
     unit="cost",
     assumes=r"N experts, costs in [0, 1]; rounds are queried with probability $\epsilon = m/T$; exponential weights over costs "
     r"that are divided by $\epsilon$ in queried rounds and 0 in others, $\eta = \sqrt{2 m \ln N}/T$",
-    printed="not compared, as the paper's text was not at hand; the constant is that of the argument here",
+    printed="not compared with the paper, whose text was not available; the constant is that of the argument here",
 )
 def label_efficient_experts(rounds: float, size: float, queries: float) -> float:
-    r"""Return :math:`T \sqrt{2 \ln N/m}`, a bound on the expected cost beyond the best expert's.
+    r"""Return :math:`T \sqrt{2 \ln N/m}`, a bound on the expected cost in excess of the best expert's.
 
     m is the mean number of queries, at most T.
 

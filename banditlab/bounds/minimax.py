@@ -27,15 +27,15 @@ from typing import Literal
 from banditlab.bounds._theorem import within
 
 STEEPEST = 700.0
-"""Log-odds beyond which a box is that of these log-odds: every factor is the same to the last digit."""
+"""Log-odds beyond which a larger box does not change the factors in floating point."""
 NORMS = {"sup": (1, 4.0), "l2": (2, 2.0 * math.pi), "l1": (3, 4.0)}
 """For each norm of Theorem 3 the power q of d in its logarithm, and its constant."""
-_ROUNDS = {"rounds": (2.0, 1e300)}  # with more the products may overflow
+_ROUNDS = {"rounds": (2.0, 1e300)}  # more would let the products overflow
 
 
 @within({"rounds": (0.0, 1e9), "n_classes": (2.0, 1e5)})
 def minimax_regret(rounds: float, n_features: int, n_classes: int) -> float:
-    r"""Return :math:`\sum_j \ln C(K, n_j)`, the least worst-case regret against every W for d orthogonal contexts.
+    r"""Return :math:`\sum_j \ln C(K, n_j)`, the least worst-case regret against any W for d orthogonal contexts.
 
     Context j occurs :math:`n_j` times, as evenly as T rounds allow.
 
@@ -54,12 +54,13 @@ def minimax_regret(rounds: float, n_features: int, n_classes: int) -> float:
 
 @within({"rounds": (0.0, 1e5)})
 def minimax_regret_on_ball(rounds: float, n_features: int, norm_bound: float, radius: float) -> float:
-    r"""Return a lower bound on the worst-case regret that any forecaster has against all W with :math:`\|W_k\| \le B`.
+    r"""Return a lower bound on the worst-case regret of any forecaster against all W with :math:`\|W_k\| \le B`.
 
     There are two classes and d orthogonal contexts of norm R; the bound is exact at :math:`d = 1`. It is
-    :math:`\sum_j \ln \sum_k \binom{n_j}{k} p_k^k (1 - p_k)^{n_j - k}`, where :math:`p_k` is the number nearest to
-    :math:`k/n_j` with log-odds of at most :math:`b = 2 B R/\sqrt{d}`. The ball contains the box of all W whose entries
-    along the contexts are at most :math:`B/\sqrt{d}`. The box allows all log-odds up to b at each context.
+    :math:`\sum_j \ln \sum_k \binom{n_j}{k} p_k^k (1 - p_k)^{n_j - k}`, where :math:`p_k` is the probability nearest to
+    :math:`k/n_j` whose log-odds are at most :math:`b = 2 B R/\sqrt{d}` in absolute value. The ball contains the box of
+    all W whose entries along the contexts are at most :math:`B/\sqrt{d}` in absolute value. In the box, all log-odds up
+    to b are possible at each context.
     """
     steepest = min(STEEPEST, 2.0 * norm_bound * radius / math.sqrt(n_features))
     return _even(rounds, n_features, lambda n: _log_sum_on_box(n, steepest))
@@ -72,14 +73,14 @@ def shamir_theorem_3(
     r"""Return the asymptotic lower bound :math:`(q/2)\, m \ln(e D/m)` with :math:`m = \min(d, D)`.
 
     It holds for two classes, :math:`\|x\|_\infty \le 1`, and a difference :math:`\theta` of the rows of at most
-    `margin_bound` in the norm. A factor :math:`1 - o(1)` is omitted, so this is not a bound at a given T. D is the
-    dimension above which the paper's bound does not grow. Let :math:`s = \gamma T^{1 - \epsilon}`,
+    `margin_bound` in the norm `norm`. A factor :math:`1 - o(1)` is omitted, so this is not a bound at a given T. D is
+    the dimension above which the paper's bound does not grow. Let :math:`s = \gamma T^{1 - \epsilon}`,
     :math:`\gamma = \min(B/\ln T, \max(1, T^{1-\epsilon}/d))` and any :math:`\epsilon` in (0, 1). D is :math:`4 s/e` for
     "sup", :math:`(2 \pi s/e)^{1/2}` for "l2" and :math:`(4 s/e)^{1/3}` for "l1", with :math:`q = 1, 2, 3`.
 
-    Below D the paper has T instead of :math:`T^{1-\epsilon}` in the logarithm, which is never smaller. The available
-    copy of the paper has damaged formulas, but its constants agree with each other: in d, :math:`(q/2)\, d \ln(e D/d)`
-    is largest at D, where its other case begins.
+    Below D the paper has T in the logarithm instead of the smaller :math:`T^{1-\epsilon}`. Formulas are damaged in the
+    available copy of the paper, but its constants are consistent: :math:`(q/2)\, d \ln(e D/d)` is largest at
+    :math:`d = D`, where the paper's other case begins.
 
     Raises
     ------
@@ -123,7 +124,7 @@ def _log_shtarkov(n: int, n_classes: int) -> float:
     for i in range(n):
         term *= (n - i) / n
         ratio += term
-        if term < 1e-17:  # the terms left, which fall ever faster, are beyond the last digit
+        if term < 1e-17:  # the remaining terms do not change the sum in floating point
             break
     total = 0.0
     for k in range(1, n_classes):
@@ -140,4 +141,4 @@ def _log_sum_on_box(n: int, steepest: float) -> float:
         odds = min(steepest, max(-steepest, odds))
         ways = math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
         total += math.exp(ways - k * math.log1p(math.exp(-odds)) - (n - k) * math.log1p(math.exp(odds)))
-    return max(0.0, math.log(total))  # rounding may bring the sum, at least 1, below 1
+    return max(0.0, math.log(total))  # the sum is at least 1; rounding may bring it below 1

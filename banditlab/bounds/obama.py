@@ -10,7 +10,7 @@ from banditlab.bounds.decoding import OURS, mistakes_per_nat
 
 _ADVERSARY = (
     r"oblivious: $\mathbb{E}[w_t\, \mathrm{loss}_t(U)] = (\gamma/K)\, \mathrm{loss}_t(U)$, "
-    "the expectation over the round's draw: U is fixed beforehand"
+    "the expectation over the round's draw: U is fixed in advance"
 )
 _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 
@@ -18,19 +18,20 @@ _theorem = partial(theorem, unit="nats", adversary=_ADVERSARY)
 @_theorem(
     source="our constants for the aggregating forecaster of Foster et al., COLT 2018, Algorithm 1",
     assumes=r"exact posterior, prior $N(0, \text{deviation}^2 I)$, each loss weighted by $w_t \in [0, 1]$, $\|x_t\| \le R$",
-    adversary="adaptive: the variational formula, for whatever contexts, labels and weights came",
+    adversary="adaptive: the variational formula, for any contexts, labels and weights",
     printed=r"$5 K d \ln(B R T/(K d) + e)$ for the uniform prior on the ball",
 )
 def gaussian_mix_regret(
     total_weight: float, n_features: int, n_classes: int, comparator_norm: float, deviation: float, radius: float
 ) -> float:
-    r"""Return the mix-loss regret of the exact posterior, with the total weight :math:`T_w`. It is
-    :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`, a bound on
+    r"""Return a bound on the mix-loss regret of the exact posterior, with the total weight :math:`T_w`. It is
+    :math:`\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1-1/K) T_w/(Kd))`; the regret is
     :math:`\sum_t -\ln \mathbb{E}_{P_t}[s_y^{w_t}] - \sum_t w_t\, \mathrm{loss}(U)`.
 
-    The proof uses the variational formula at :math:`N(U, v I)`. A unit of weight costs it at most
-    :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` above the loss of U (heat equation). The prior
-    costs :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`. Then :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
+    The proof uses the variational formula at :math:`N(U, v I)`. For each unit of weight, the mean loss under this
+    Gaussian exceeds the loss of U by at most :math:`(v/2)\, \mathrm{tr}\,\text{Hessian} \le (v/2) R^2 (1 - 1/K)` (heat
+    equation). The relative entropy to the prior is :math:`\|U\|^2/(2 s^2) + (Kd/2)(v/s^2 - 1 - \ln(v/s^2))`. The bound
+    follows at :math:`1/v = 1/s^2 + R^2 (1 - 1/K) T_w/(Kd)`.
 
     Parameters
     ----------
@@ -68,7 +69,6 @@ def obama_gaussian_prior(
 
         1 - q_y \le 1 - \bar q_y + \gamma (1 - 1/K) \le -\ln \bar q_y + \gamma (1 - 1/K).
 
-    Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -85,7 +85,7 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
     :math:`(K/\gamma) \ln N + \gamma (1 - 1/K) T` for any of N members.
 
     The mix-loss regret against a member is at most :math:`\ln N`, whatever the weights; the rest is as in
-    `obama_gaussian_prior`. Infinite at :math:`\gamma = 0`.
+    `obama_gaussian_prior`.
     """
     if gamma == 0.0:
         return math.inf
@@ -95,7 +95,8 @@ def obama_net(rounds: int, members: int, n_classes: int, gamma: float) -> float:
 @_theorem(
     source=OURS + ", for OBAMA, Foster et al., COLT 2018",
     unit="0.5 bits",
-    assumes=r"as obama_gaussian_prior, the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 times the "
+    assumes=r"as obama_gaussian_prior, with the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 "
+    "times the "
     "loss in nats plus this",
     printed="not there",
 )
@@ -108,13 +109,12 @@ def decoded_obama(
     gamma: float,
     decoding: str = "half-log",
 ) -> float:
-    r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond
-    :math:`0.7213 \sum_t\, \mathrm{loss}(U)`. It is
+    r"""Return a bound on exact OBAMA's :math:`\mathbb{E}[\text{mistakes}] - 0.7213 \sum_t\, \mathrm{loss}(U)`. It is
     :math:`0.7213 (K/\gamma)\,\mathrm{gaussian\_mix\_regret} + \gamma (1 - 1/K) T`.
 
-    OBAMA plays :math:`(1 - \gamma) h(\bar q) + \gamma/K`, h the decoding, at the rate :math:`\gamma/K`. Every class has
-    at least :math:`\gamma/K`, so weights are at most 1 and their mean is :math:`\gamma/K`. Moreover
-    :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`. Infinite at :math:`\gamma = 0`.
+    OBAMA draws actions from :math:`(1 - \gamma) h(\bar q) + \gamma/K`, where h is the decoding, and its learning rate
+    is :math:`\gamma/K`. Every class has at least :math:`\gamma/K`, so weights are at most 1, and their mean is
+    :math:`\gamma/K`. Moreover :math:`1 - h_y \le 0.7213 (-\ln \bar q_y)`.
     """
     if gamma == 0.0:
         return math.inf
@@ -125,16 +125,16 @@ def decoded_obama(
 @_theorem(
     source=OURS + ", for OBAMA over a finite class, Foster et al., COLT 2018",
     unit="0.5 bits",
-    assumes=r"as obama_net, the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 times the member's loss "
+    assumes=r"as obama_net, with the average decoded before exploration; $\mathbb{E}[M]$ is at most 0.7213 times the "
+    "member's loss "
     "in nats plus this",
     printed="not there",
 )
 def decoded_obama_net(rounds: int, members: int, n_classes: int, gamma: float, decoding: str = "half-log") -> float:
-    r"""Return a bound on OBAMA's :math:`\mathbb{E}[\text{mistakes}]` beyond 0.7213 times any member's loss. It is
+    r"""Return a bound on OBAMA's :math:`\mathbb{E}[\text{mistakes}]` minus 0.7213 times any member's loss. It is
     :math:`0.7213 (K/\gamma) \ln N + \gamma (1 - 1/K) T`, by the argument of `decoded_obama` with the regret of
     `obama_net`.
 
-    Infinite at :math:`\gamma = 0`.
     """
     if gamma == 0.0:
         return math.inf
@@ -149,8 +149,8 @@ def obama_gamma(
     r"""Return the :math:`\gamma`, at most 1, at which the two terms of `decoded_obama` are equal.
 
     For "sample" the terms are those of `obama_gaussian_prior`. With f = `mistakes_per_nat`,
-    :math:`\gamma = \sqrt{f K\, \mathrm{mix}(\gamma) / ((1 - 1/K) T)}` is the fixed point of an increasing concave map.
-    The iteration reaches it from above.
+    :math:`\gamma = \sqrt{f K\, \mathrm{mix}(\gamma) / ((1 - 1/K) T)}` is the fixed point of an increasing concave map,
+    which the iteration approaches from above.
     """
     gamma, factor = 1.0, mistakes_per_nat(decoding, n_classes)
     for _ in range(200):
@@ -162,8 +162,8 @@ def obama_gamma(
 
 
 def _mix(rounds: int, n_features: int, n_classes: int, norm_bound: float, radius: float, gamma: float) -> float:
-    r"""Return the mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected weight
-    :math:`\gamma T/K`.
+    r"""Return the bound on the mix-loss regret against the whole ball, :math:`\|U\|_F^2 = K B^2`, at the expected
+    weight :math:`\gamma T/K`.
     """
     comparator_norm, deviation = math.sqrt(n_classes) * norm_bound, norm_bound / math.sqrt(n_features)
     weight = gamma * rounds / n_classes

@@ -14,11 +14,11 @@ from banditlab.bounds._theorem import theorem
     adversary="adaptive: Theorem 3.1, which holds for every sequence of convex losses; no forecast is random",
 )
 def ogd(rounds: float, n_classes: int, norm_bound: float, radius: float, step: float | None = None) -> float:
-    r"""Return the regret bound of projected OGD: :math:`\sqrt{T} (D^2 / (2 s) + s G^2)`.
+    r"""Return the regret bound of projected online gradient descent: :math:`\sqrt{T} (D^2 / (2 s) + s G^2)`.
 
     Here :math:`D = 2 \sqrt{K} B` and :math:`G = \sqrt{2} R`.
 
-    At :math:`s = D / G` (step None) this is :math:`(3/2) G D \sqrt{T}`.
+    At the default, :math:`s = D / G`, this is :math:`(3/2) G D \sqrt{T}`.
     """
     diameter = 2.0 * math.sqrt(n_classes) * norm_bound
     gradient = math.sqrt(2.0) * radius

@@ -11,9 +11,9 @@ from banditlab.bounds._theorem import theorem, within
 def exp_concavity(n_classes: int, norm_bound: float, radius: float) -> float:
     r"""Return the largest :math:`\alpha` for which the loss is exp-concave on the ball: :math:`e^{-2 B R} / (K - 1)`.
 
-    :math:`\mathrm{diag}(s) - s s' \ge a (s - e_y)(s - e_y)'` holds exactly for
-    :math:`a \le s_y / (1 - s_y) = 1 / \sum_{j \ne y} e^{z_j - z_y}`, which is smallest where :math:`z_y = -B R` and
-    the other logits are :math:`B R`.
+    :math:`\mathrm{diag}(s) - s s' \ge a (s - e_y)(s - e_y)'` holds if and only if
+    :math:`a \le s_y / (1 - s_y) = 1 / \sum_{j \ne y} e^{z_j - z_y}`, which is smallest where :math:`z_y = -B R` and the
+    other logits are :math:`B R`.
     """
     return math.exp(-2.0 * norm_bound * radius) / (n_classes - 1)
 
@@ -38,8 +38,8 @@ def ons(
     r"""Return the regret bound of ONS with step s and :math:`A_0 = \epsilon I`. It is
     :math:`K B^2 \epsilon / (2 s) + (s/2) (K-1) d \ln(1 + 2 R^2 T / ((K-1) d \epsilon))`.
 
-    step None is :math:`2 / \alpha`, regularization None is :math:`(s / D)^2` with :math:`D = 2 \sqrt{K} B`. The
-    argument: with :math:`\beta = 1/s` at most :math:`\alpha/2`,
+    The default of `step` is :math:`2 / \alpha`, and that of `regularization` is :math:`(s / D)^2` with
+    :math:`D = 2 \sqrt{K} B`. The argument: with :math:`\beta = 1/s` at most :math:`\alpha/2`,
 
     .. math::
 
@@ -48,8 +48,8 @@ def ons(
 
     because :math:`2 \beta |\langle g_t, W_t - W \rangle| \le 1`. This follows from :math:`\alpha < 1/(4 B R)` and
     :math:`|\langle g_t, W_t - W \rangle| \le 4 B R`. The sum telescopes to
-    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients have :math:`(K-1) d` dimensions. NaN
-    for a step below :math:`2 / \alpha`.
+    :math:`(\epsilon/(2 s)) \|W\|^2 + (s/2) \sum_t g_t'A_t^{-1} g_t`, and gradients have :math:`(K-1) d` dimensions. The
+    result is NaN for a step below :math:`2 / \alpha`.
     """
     K, d, B, R = n_classes, n_features, norm_bound, radius
     alpha = exp_concavity(K, B, R)

@@ -18,7 +18,7 @@ def perceptron(hinge_loss: float, frobenius_norm: float, radius: float) -> float
 
     :math:`L = \sum_t \max(0, 1 - (U x)_y + \max_{k \ne y} (U x)_k)`. A mistake adds at least :math:`1 - l_t(U)` to
     :math:`\langle U, W \rangle` and at most :math:`2 R^2` to :math:`\|W\|_F^2`, so :math:`M - L \le \sqrt{D M}`, and
-    solving for M gives at most this.
+    solving for M gives the bound.
     """
     D = 2.0 * radius**2 * frobenius_norm**2
     return hinge_loss + D + math.sqrt(hinge_loss * D)

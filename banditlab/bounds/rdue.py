@@ -3,8 +3,8 @@ r"""Mistake bounds of randomised decoding with uniform exploration and one bit o
 
 The surrogate is :math:`S(\theta, y) = \log_2 \sum_j 2^{\theta_j} - \theta_y` with :math:`\theta = W x`. It is the
 base-2 logistic loss of the logits :math:`\theta \ln 2`. A comparator U with logits :math:`U x` in nats therefore
-corresponds to :math:`W = U/\ln 2`. Its loss is :math:`-\log_2 \mathrm{softmax}(U x)_y`, in bits, and its rows may be
-:math:`1/\ln 2` times as long.
+corresponds to :math:`W = U/\ln 2`. Its loss is :math:`-\log_2 \mathrm{softmax}(U x)_y`, in bits, and rows of
+:math:`U/\ln 2` are :math:`1/\ln 2` times as long as those of U.
 """
 
 from __future__ import annotations
@@ -20,18 +20,18 @@ _SOURCE = (
     "(arXiv 2502.18709), randomised decoding with uniform exploration, multiclass"
 )
 _ASSUMES = (
-    r"any stream fixed beforehand, $\|x_t\| \le R$, comparator U with $U/\ln 2$ in the learner's set, whose Frobenius "
+    r"any stream fixed in advance, $\|x_t\| \le R$, comparator U with $U/\ln 2$ in the learner's set, whose Frobenius "
     r"diameter is `diameter`; comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits; step "
     r"$\text{diameter}/\sqrt{2 \sum \|G\|_F^2}$, projected"
 )
 _ADVERSARY = (
     r"oblivious: $\mathbb{E}\langle G_t, U \rangle = \langle \nabla S_t(W_t), U \rangle$, the expectation "
-    "over the round's draw: U is fixed beforehand"
+    "over the round's draw: U is fixed in advance"
 )
 _theorem = partial(theorem, unit="bits", adversary=_ADVERSARY)
 
 GAP = 1.0 - math.log(2.0)
-"""a: the decoding is wrong with probability at most :math:`(1 - a) S`."""
+"""The constant a: the decoding is wrong with probability at most :math:`(1 - a) S`."""
 
 
 @within()
@@ -42,8 +42,8 @@ def rdue_gap(decoding: str, n_classes: float) -> float:
 
 @within()
 def rdue_radius(n_classes: int, norm_bound: float) -> float:
-    r"""Return :math:`\sqrt{K} B / \ln 2`, the radius of the Frobenius ball around all :math:`U / \ln 2` with rows of at
-    most B.
+    r"""Return :math:`\sqrt{K} B / \ln 2`, the radius of the smallest Frobenius ball that contains :math:`U / \ln 2` for
+    all U with rows of norm at most B.
 
     The paper's B is the diameter, twice this radius.
     """
@@ -71,7 +71,7 @@ def rdue_decoded_gamma(
 ) -> float:
     r"""Return :math:`\text{diameter}\, \sqrt{b K/(2 a T)}`, at most 1.
 
-    There the two terms of `rdue_decoded` are equal up to the factor :math:`(K-1)/K`.
+    At this rate the two terms of `rdue_decoded` are equal up to the factor :math:`(K-1)/K`.
     """
     a = rdue_gap(decoding, n_classes)
     return min(1.0, diameter * radius * math.sqrt(math.log(2.0) * n_classes / (a * rounds)))
@@ -82,12 +82,12 @@ def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> 
     r"""Return :math:`(b/(2a) + 1)\,\text{diameter}\, \sqrt{K T}`, a bound on :math:`\mathbb{E}[M]` minus the
     comparator's loss.
 
-    Here :math:`a = 1 - \ln 2` and :math:`b = 2 (\ln 2) R^2`. If :math:`\gamma` is cut at 1 the bound is above T.
+    Here :math:`a = 1 - \ln 2` and :math:`b = 2 (\ln 2) R^2`. If :math:`\gamma` is cut to 1, the bound exceeds T.
     """
     return (rdue_smoothness(radius) / (2.0 * GAP) + 1.0) * diameter * math.sqrt(n_classes * rounds)
 
 
-@_theorem(source=_SOURCE + r" (the sum its proof ends with, before $\gamma$ is chosen)", assumes=_ASSUMES)
+@_theorem(source=_SOURCE + r" (the last sum in its proof, before $\gamma$ is chosen)", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
     r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`.
 
@@ -106,7 +106,7 @@ def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rou
 @_theorem(
     source=_SOURCE + " (with another decoding rule: ours, docs/theory/half-log.md)",
     assumes=_ASSUMES,
-    printed=r"its own rule only, at $a = 1 - \ln 2$: `rdue_fixed`",
+    printed=r"only its own rule, with $a = 1 - \ln 2$: `rdue_fixed`",
 )
 def rdue_decoded(
     n_classes: int, radius: float, diameter: float, gamma: float, rounds: int, decoding: str = "half-log"

@@ -1,4 +1,4 @@
-r"""One theorem for first-order agents: gradient descent on the base-2 logistic loss, played through a decoding rule.
+r"""One theorem for first-order agents: gradient descent on the base-2 logistic loss with a decoding rule.
 
 :math:`l = -\log_2 \mathrm{softmax}(W x)_y` is not negative and :math:`R^2/(2 \ln 2)`-smooth in W, so
 :math:`\|\nabla l\|_F^2 \le b\, l` with :math:`b = R^2/\ln 2`. Consider gradient descent from :math:`W_1 = 0` with
@@ -10,20 +10,20 @@ gradient with :math:`\mathbb{E}\|g\|^2 \le \|\nabla l\|^2/\pi`,
     \mathbb{E} \sum l_t(W_t) - l_t(U) \le \|U\|_F^2/(2 \eta) + (\eta b/(2 \pi))\, \mathbb{E} \sum l_t(W_t),
 
 and at :math:`\eta \le 2 c \pi/b` the last term is at most :math:`c \sum l_t(W_t)`. A decoding rule with
-:math:`P(\text{mistake}) \le (1 - c)\, l` compensates for this term. With one bit, play
+:math:`P(\text{mistake}) \le (1 - c)\, l` compensates for this term. With one bit of feedback, draw actions from
 :math:`(1 - \gamma)\, \text{decoded} + \gamma/K` and use :math:`g = (\mathbf{1}[\text{right}]/p_y) \nabla l`, for which
-:math:`\pi = \gamma/K`. With the label, :math:`\pi = 1` and :math:`\gamma = 0`.
+:math:`\pi = \gamma/K`. Under full information, :math:`\pi = 1` and :math:`\gamma = 0`.
 
 The argument is that of van der Hoeven (NeurIPS 2020) and of Sakaue et al. (COLT 2024, Proposition 6), who use
 :math:`b = 2 R^2/\ln 2` and their own rules. With that b, the rule "thresholded" and :math:`c = 1/(2K)`, it gives
-Gaptron's printed step and constant.
+Gaptron's published step and constant.
 
-A hit of a class that is likely to be played has a small weight :math:`1/p_y`; only labels that the rule rarely plays
-have :math:`K/\gamma`. "half-log" and "sparsemax" therefore allow longer steps, :math:`2 h \gamma/(K R^2)` with the h of
-`WIDE`, which is :math:`c \ln 2 = 0.3466` above.
+A hit of a likely class has a small weight :math:`1/p_y`; the weight is :math:`K/\gamma` only if the rule gives the
+label probability 0. "half-log" and "sparsemax" therefore allow larger steps, :math:`2 h \gamma/(K R^2)`, with h from
+`WIDE` instead of the :math:`c \ln 2 = 0.3466` above.
 
-Without a projection bits may be late by at most :math:`\tau` rounds, with :math:`1/\pi + 2 \tau` instead of
-:math:`1/\pi`: the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.
+Without a projection, bits may be late by at most :math:`\tau` rounds. Then :math:`1/\pi + 2 \tau` replaces
+:math:`1/\pi`, and the steps are :math:`2 c/(b (K/\gamma + 2 \tau))`.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _SOURCE = "ours, unpublished: the surrogate-gap argument with any decoding rule 
 _ASSUMES = r"any stream, $\|x_t\| \le R$, comparator's loss $-\log_2 \mathrm{softmax}(U x)_y$, in bits, $\|U\|_F \le D$"
 _ROUNDING = 1e-12
 WIDE = {"half-log": 0.42706, "sparsemax": 0.49618}
-r"""h, rounded down: :math:`(\ln 2)^2/(9/8)`, where :math:`s = (3/4, 1/4)` binds, and
-:math:`(\ln 2)^2 (\log_2 5 - 1)/1.28`, where :math:`s = (4/5, 1/5)` does.
+r"""The constants h, rounded down: :math:`(\ln 2)^2/(9/8)` with equality at :math:`s = (3/4, 1/4)`, and
+:math:`(\ln 2)^2 (\log_2 5 - 1)/1.28` with equality at :math:`s = (4/5, 1/5)`.
 """
 _ADVERSARY = (
     r"oblivious: estimates of the gradient, $\mathbb{E}\langle g_t, U \rangle = \langle \nabla l_t(W_t), U \rangle$: "
-    "U is fixed beforehand"
+    "U is fixed in advance"
 )
 _theorem = partial(theorem, source=_SOURCE, unit="bits", adversary=_ADVERSARY)
 
@@ -60,8 +60,8 @@ def template_step(
 ) -> float:
     r"""Return :math:`2 c \gamma/(b (K + 2 \tau \gamma))`, the step of the theorem with one bit of feedback.
 
-    The bit may be late by at most :math:`\tau` rounds. The wide step is :math:`2 h \gamma/(K R^2)`, and NaN with a
-    delay.
+    The bit may be late by at most :math:`\tau` rounds. The wide step is :math:`2 h \gamma/(K R^2)`; with a delay it is
+    NaN.
     """
     if wide and delay:
         return math.nan
@@ -92,7 +92,7 @@ def template_gamma(
 
 @_theorem(
     assumes=_ASSUMES + r", label revealed, $\text{step} = 2 c/b$",
-    adversary="adaptive: gradient descent's regret for whatever sequence came: $W_t$ follows from the labels, not from draws",
+    adversary="adaptive: gradient descent's regret for any sequence: $W_t$ depends on the labels, not on draws",
 )
 def template_label(n_classes: int, radius: float, frobenius_bound: float, decoding: str = "half-log") -> float:
     r"""Return :math:`b D^2/(4 c)`, a bound on :math:`\mathbb{E}[M]` minus the comparator's loss, for any T. It is
@@ -134,8 +134,8 @@ def template_fixed(
     decoding: str = "half-log",
     delay: int = 0,
 ) -> float:
-    r"""Return :math:`D^2/(2\,\text{step}) + \gamma (1 - 1/K) T` for any :math:`\gamma` and any step up to the
-    theorem's.
+    r"""Return :math:`D^2/(2\,\text{step}) + \gamma (1 - 1/K) T` for any :math:`\gamma` and any step up to that of the
+    theorem.
 
     The bound holds after any number of rounds.
     """
@@ -146,7 +146,7 @@ def template_fixed(
 
 
 def _pay(decoding: str, n_classes: float, wide: bool) -> float:
-    """Return h: c ln 2, or the h of the wide step, which is NaN for rules without one."""
+    """Return h = c ln 2, or the h of the wide step, which is NaN for rules without a wide step."""
     return WIDE.get(decoding, math.nan) if wide else decoding_constant(decoding, n_classes) * math.log(2.0)
 
 

@@ -11,8 +11,8 @@ _JUNG = "Jung, Goetz and Tewari, Online multiclass boosting, NIPS 2017, "
 _theorem = partial(
     theorem,
     unit="cost",
-    adversary="adaptive: Lemma 7: 'an adversary chooses examples in fully adaptive manner'; a martingale's bound with each "
-    "round's costs given",
+    adversary="adaptive: Lemma 7: 'an adversary chooses examples in fully adaptive manner'; a martingale bound given each "
+    "round's costs",
 )
 
 
@@ -21,7 +21,7 @@ _theorem = partial(
     assumes=r"weighted costs in [0, 1], Algorithm 3 at $\eta = \sqrt{8 (\ln N)/T}$; with probability $1 - \delta$",
 )
 def expert_advice(rounds: float, size: int, delta: float) -> float:
-    r"""Bound the cost of Algorithm 3 (LEA) beyond the best of N experts:
+    r"""Return a bound on the cost of Algorithm 3 (LEA) in excess of the best of N experts,
     :math:`\sqrt{T \ln(N)/2} + \sqrt{T \ln(1/\delta)/2}`.
     """
     return math.sqrt(0.5 * rounds) * (math.sqrt(math.log(size)) + math.sqrt(-math.log(delta)))
@@ -32,9 +32,9 @@ def expert_advice(rounds: float, size: int, delta: float) -> float:
     assumes=r"hypotheses of Littlestone dimension d, weighted costs in [0, 1]; with probability $1 - \delta$",
 )
 def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, delta: float) -> float:
-    r"""Return a bound on how much more the best online learner costs than the best hypothesis. It is
+    r"""Return a bound on the cost of the best online learner in excess of the best hypothesis. It is
     :math:`R_\delta(T) = \sqrt{T d \ln(T k)/2} + \sqrt{T \ln(1/\delta)/2}`: `expert_advice` over :math:`(T k)^d`
-    experts, one of which predicts as the best hypothesis does.
+    experts, one of which predicts like the best hypothesis.
     """
     log_size = littlestone_dimension * math.log(max(rounds, 1.0) * n_classes)
     return math.sqrt(0.5 * rounds) * (math.sqrt(log_size) + math.sqrt(-math.log(delta)))
@@ -42,9 +42,9 @@ def online_agnostic(rounds: float, n_classes: int, littlestone_dimension: int, d
 
 @_theorem(
     source=_JUNG + "Theorem 8 with Lemma 7",
-    assumes=r"hypotheses of Littlestone dimension d, rich with edge $2 \gamma$ (12); weights of m or above; with probability "
+    assumes=r"hypotheses of Littlestone dimension d, rich with edge $2 \gamma$ (12); weights of at least m; with probability "
     r"$1 - \delta$",
-    printed=r"the remark after it leaves m out, $S = \max_T (R_\delta(T) - \gamma T/k)$",
+    printed=r"the remark after it omits m, $S = \max_T (R_\delta(T) - \gamma T/k)$",
 )
 def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_dimension: int, delta: float) -> float:
     r"""Return the excess loss S with which Definition 1 holds at the edge :math:`\gamma`. It is
@@ -61,7 +61,7 @@ def link_excess(n_classes: int, edge: float, least_weight: float, littlestone_di
     low, high = 1.0, 2.0
     while slope(high) > 0.0:
         low, high = high, 4.0 * high
-        if high > 1e300:  # no price, or one too small for a maximum among the numbers
+        if high > 1e300:  # a slope of 0, or so small that the maximum overflows
             return math.inf
     for _ in range(60):
         middle = 0.5 * (low + high)

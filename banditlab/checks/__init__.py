@@ -1,4 +1,4 @@
-"""Public conformance checks of whether a forecaster, an agent or an environment satisfies its contract.
+"""Conformance checks: whether a forecaster, an agent or an environment satisfies its contract.
 
     for check in check_agent(MyAgent):
         check()                          # raises CheckFailed with a one-line reason
@@ -10,11 +10,11 @@ A class to which a check does not apply sets, for example,
 `excluded_checks = {"bounded_memory": "keeps a replay buffer"}`. The check is then reported as excluded, with that
 reason. The command `banditlab check ID|FILE` runs the same checks.
 
-subject is a class of player or environment, a `functools.partial` of one, or a factory; settings are those of its
-constructor. path is a Python file as in a lab, and id_ an id as in `banditlab list`.
+`subject` is a class of players or environments, a `functools.partial` of one, or a factory; `settings` are those of its
+constructor. `path` is a Python file with agents or environments, and `id_` an id as in `banditlab list`.
 
-Functions that look up a file or an id raise a UsageError if it does not exist or cannot be loaded. Calling a check
-raises CheckFailed or CheckExcluded; a result has them as its status and reason.
+Functions that look up a file or an id raise a UsageError if it does not exist or cannot be loaded. A check that does
+not pass raises CheckFailed or CheckExcluded when it is called; a result has a status and a reason instead.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
 
 
 def check_forecaster(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
-    """Yield the checks of a forecaster: a class, or a factory `(problem, rng, **settings)`."""
+    """Yield the checks of a forecaster, given as a class or a factory `(problem, rng, **settings)`."""
     from banditlab.checks._forecasters import FORECASTER
     from banditlab.checks._probe import player_probe
 
@@ -65,7 +65,7 @@ def check_forecaster(subject: Callable[..., Any], **settings: Any) -> Iterator[C
 
 
 def check_agent(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
-    """Yield the checks of an agent (bit or label): a class, or a factory `(problem, rng, **settings)`."""
+    """Yield the checks of an agent (bit or label), given as a class or a factory `(problem, rng, **settings)`."""
     from banditlab.checks._agents import agent_checks
     from banditlab.checks._probe import player_probe
 
@@ -74,7 +74,7 @@ def check_agent(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[
 
 
 def check_env(subject: Callable[..., Any], **settings: Any) -> Iterator[Check[Any]]:
-    """Yield the checks of an environment: a class, or a factory `(*, horizon, **settings)`."""
+    """Yield the checks of an environment, given as a class or a factory `(*, horizon, **settings)`."""
     from banditlab.checks._envs import ENV, env_probe
 
     return bound_checks(ENV, env_probe(partial(subject, **settings) if settings else subject, ENV))
@@ -84,7 +84,7 @@ _BY_KIND = {"agents": check_agent, "boosters": check_agent, "forecasters": check
 
 
 def check_gymnasium(name: str, **settings: Any) -> Iterator[CheckResult]:
-    """Yield the results of the checks of a Gymnasium environment: whether it can be played here, and what is missing.
+    """Yield the results of checks of whether banditlab can use a Gymnasium environment.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ def run_checks(subject: Callable[..., Any], kind: str | None = None, **settings:
 
 
 def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[str, Any]) -> Iterator[CheckResult]:
-    """Yield the results of a subject's checks, lazily."""
+    """Yield the results of a subject's checks."""
     from banditlab.registry import kind_of
 
     cls = subject.func if isinstance(subject, partial) else subject
@@ -131,7 +131,7 @@ def _one_by_one(subject: Callable[..., Any], kind: str | None, settings: dict[st
         return
     try:
         checks = list(_BY_KIND[kind](subject, **settings))
-    except Exception as error:  # whatever a constructor raises at its defaults is the finding
+    except Exception as error:  # any error of a constructor with default settings is reported
         reason = str(error) if isinstance(error, CheckFailed) else f"cannot be built: {one_line(error)}"
         yield CheckResult(name, "construction", "failed", reason)
         return
@@ -143,12 +143,12 @@ def _without_default(cls: Any) -> set[str]:
     """Return the constructor settings that have no default."""
     if not inspect.isclass(cls):
         return set()
-    settings = keyword_only(cls).items()  # type: ignore[arg-type]  # mypy takes a class for unhashable
+    settings = keyword_only(cls).items()  # type: ignore[arg-type]  # mypy treats a class as unhashable
     return {name for name, p in settings if p.default is inspect.Parameter.empty and name != "horizon"}
 
 
 def check_file(path: str | Path) -> Iterator[CheckResult]:
-    """Yield the results of checking every player and environment that a file defines; it is loaded like a lab's files.
+    """Yield the results of checking every player and environment that a file defines.
 
     Raises
     ------
@@ -181,21 +181,19 @@ def check_file(path: str | Path) -> Iterator[CheckResult]:
 
 
 def _unfinished(cls: Any) -> CheckResult:
-    """Return the message for a class with an id that has abstract methods."""
+    """Return the message for a class with an id and abstract methods."""
     missing = ", ".join(sorted(cls.__abstractmethods__))
-    reason = f"leaves {missing} to be written: methods with these names (a class to derive from has no id)"
+    reason = f"does not define {missing}: write these methods (a base class must have no id)"
     return CheckResult(str(cls.id), "construction", "failed", reason)
 
 
 class _ForEver(BaseException):
-    """An exception raised within a file's own code, which may catch every Exception."""
+    """An exception raised within a file's own code. It is not an Exception, which that code may catch."""
 
 
 @contextlib.contextmanager
 def _not_for_ever(path: str) -> Iterator[None]:
-    """Raise a UsageError if the block takes longer than a plug-in's import may; there is no limit on Windows and in
-    threads.
-    """
+    """Raise a UsageError if the import of a file takes too long; there is no limit on Windows and in threads."""
     seconds = limit(PLUGIN_SECONDS)
     if threading.current_thread() is not threading.main_thread() or not hasattr(signal, "setitimer"):
         yield
@@ -221,7 +219,7 @@ def _own(module: Any, kind: Callable[[Any], bool]) -> list[Any]:
 
 
 def _without_id(module: Any) -> str:
-    """Return text on classes of a file that lack an id but seem to be meant, or ""."""
+    """Return a hint on functions and on classes without an id in a file, or ""."""
     functions = [thing.__name__ for thing in _own(module, inspect.isfunction) if hasattr(thing, "id")]
     if functions:
         return f"; {', '.join(functions)} is a function: a plug-in is a class"
@@ -231,7 +229,7 @@ def _without_id(module: Any) -> str:
 
 
 def check_id(id_: str, **settings: Any) -> Iterator[CheckResult]:
-    """Yield the results of checking the class with an id in the registry, of any kind.
+    """Yield the results of checking the class with this id in the registry, of any kind.
 
     Raises
     ------

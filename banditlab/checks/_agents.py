@@ -30,9 +30,9 @@ from banditlab.players.player import Player
 from banditlab.problem import Decision
 
 DRAWS = 400
-"""Draws from one state by which the reported probabilities are tested."""
+"""Number of draws from one state, by which the reported probabilities are tested."""
 DELAY = 5
-"""Rounds by which feedback is late in the check on delays."""
+"""The delay of feedback, in rounds, in the check on delays."""
 
 
 def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
@@ -40,7 +40,9 @@ def _stream(probe: PlayerProbe) -> tuple[Any, Any]:
 
 
 def decisions(probe: PlayerProbe) -> None:
-    """act answers a Decision: an action in 0 ... K-1, probabilities that sum to 1, the action's own above 0."""
+    """act returns a Decision: an action in 0 ... K-1, and probabilities that sum to 1, where that of the action is
+    above 0.
+    """
     problem = replace(probe.problem, horizon=ENDURANCE)
     X, y = planted_stream(problem, ENDURANCE)
     agent: Any = probe.subject(problem, np.random.default_rng(1))
@@ -50,9 +52,9 @@ def decisions(probe: PlayerProbe) -> None:
             fail(f"at round {t} {wrong}")
         explored = decision.explored
         if agent.explores and not isinstance(explored, bool):
-            fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class says explores = False")
+            fail(f"at round {t} explored is {explored!r}: it must be a bool, or the class must set explores = False")
         if not agent.explores and explored is not None:
-            fail(f"at round {t} explored is {explored!r} but the class says explores = False: it must be None")
+            fail(f"at round {t} explored is {explored!r} but the class sets explores = False: it must be None")
         tell(agent, read_only(X[t]), decision, y[t])
 
 
@@ -77,7 +79,7 @@ def _wrong(decision: Any, K: int) -> str:
 
 
 def two_uniforms(probe: PlayerProbe) -> None:
-    """Each act takes exactly two uniforms from the generator, learn takes none."""
+    """Each act draws exactly two uniforms from the generator, and learn draws none."""
     agent = probe.make()
     X, y = _stream(probe)
     for t in range(ROUNDS):
@@ -85,14 +87,17 @@ def two_uniforms(probe: PlayerProbe) -> None:
         twin.random(2)
         decision = agent.act(read_only(X[t]))
         if agent.rng.bit_generator.state != twin.bit_generator.state:
-            fail(f"act at round {t} did not leave the generator as two uniforms do: draw rng.random(2) on every branch")
+            fail(f"act at round {t} did not draw exactly two uniforms: call rng.random(2) once on every branch")
         tell(agent, read_only(X[t]), decision, y[t])
         if agent.rng.bit_generator.state != twin.bit_generator.state:
-            fail(f"learn at round {t} drew from the generator: extra randomness takes its own child stream")
+            fail(
+                f"learn at round {t} drew from the generator: other random numbers need a separate child generator "
+                "(rng.spawn)"
+            )
 
 
 def true_probabilities(probe: PlayerProbe) -> None:
-    """The reported probabilities are those the action is drawn from (given the agent's own internal draws)."""
+    """The action is drawn from the reported probabilities (given the agent's other random draws)."""
     agent = probe.make()
     X, y = _stream(probe)
     play(agent, X, y)
@@ -100,40 +105,42 @@ def true_probabilities(probe: PlayerProbe) -> None:
     counts, first = np.zeros(K), None
     for seed in range(DRAWS):
         twin = clone(agent)
-        twin.rng = np.random.default_rng(seed)  # child streams made in its constructor stay as they are
+        twin.rng = np.random.default_rng(seed)  # child generators made in its constructor do not change
         decision = twin.act(read_only(probe.contexts[ROUNDS]))
         p = np.array(decision.probabilities)
         if first is None:
             first = p
         elif not np.array_equal(p, first):
-            fail("the probabilities depend on the round's two uniforms: they must be those before the draw")
+            fail("the probabilities depend on the round's two uniforms: they must not depend on the draw")
         counts[decision.action] += 1
     assert first is not None
-    # Five standard deviations and one count: a true report fails once in a million, and the seeds are fixed.
+    # Five standard deviations and one count: correct probabilities fail once in a million, and the seeds are fixed.
     off = np.abs(counts - DRAWS * first) - (5.0 * np.sqrt(DRAWS * first * (1.0 - first)) + 1.0)
     if (off > 0).any():
         k = int(np.argmax(off))
         fail(
-            f"class {k} was played {counts[k]:.0f} times in {DRAWS} draws though its probability is {first[k]:.3g}: "
-            "report the probabilities the action is drawn from"
+            f"class {k} was played {counts[k]:.0f} times in {DRAWS} draws, but its probability is {first[k]:.3g}: "
+            "report the probabilities from which the action is drawn"
         )
 
 
 def decisions_are_kept(probe: PlayerProbe) -> None:
-    """Later rounds do not change a decision: feedback may come late."""
+    """Later rounds do not change a decision, because feedback may be late."""
     agent = probe.make()
     X, y = _stream(probe)
     kept = []
     for t in range(ROUNDS):
         decision = agent.act(read_only(X[t]))
         kept.append((decision, clone(decision)))
-        tell(agent, read_only(X[t]), clone(decision), y[t])  # another one: what learn does to it is the next check's
+        tell(agent, read_only(X[t]), clone(decision), y[t])  # another object, because the next check is about learn
     if not all(_same_decision(old, before) for old, before in kept):
-        fail("the next act rewrote an earlier decision: probabilities and payload must be arrays of their own")
+        fail(
+            "the next act overwrote an earlier decision: probabilities and payload must be separate arrays in each round"
+        )
 
 
 def learn_keeps_the_answer(probe: PlayerProbe) -> None:
-    """learn leaves the probabilities of the decision as they were: what is reported is what the action was drawn from."""
+    """learn does not change the probabilities of its decision."""
     agent = probe.make()
     X, y = _stream(probe)
     for t in range(ROUNDS):
@@ -141,7 +148,7 @@ def learn_keeps_the_answer(probe: PlayerProbe) -> None:
         before = np.array(decision.probabilities)
         tell(agent, read_only(X[t]), decision, y[t])
         if not np.array_equal(decision.probabilities, before):
-            fail(f"learn at round {t} rewrote the probabilities of its decision: they must be an array of their own")
+            fail(f"learn at round {t} overwrote the probabilities of its decision: they must be a separate array")
 
 
 def _same_decision(one: Decision, other: Decision) -> bool:
@@ -153,13 +160,13 @@ def _same_decision(one: Decision, other: Decision) -> bool:
 
 
 def late_feedback(probe: PlayerProbe) -> None:
-    """learn uses its arguments and the state only: what was acted on in between does not matter; bits may be late."""
+    """learn uses only its arguments and the state; other calls of act may come before it, and bits may be late."""
     X, y = _stream(probe)
     one, other = (_in_between(probe.make(), X, y, probe.contexts[shift:]) for shift in (ROUNDS, 2 * ROUNDS))
     if first_difference(one, other) is not None:
         fail(
-            "learn depends on the context of a later act: what it needs of its round must travel in the payload or be "
-            "computed again"
+            "learn depends on the context of a later act: store what it needs of its round in the payload, "
+            "or compute it again"
         )
     _play_with_delay(probe.make(), X, y, probe.problem.n_classes)
 
@@ -194,16 +201,14 @@ def _play_with_delay(agent: Any, X: Any, y: Any, K: int) -> None:
 
 
 def only_the_bit(probe: PlayerProbe) -> None:
-    """Nothing but right or wrong reaches the agent: other wrong labels leave every action as it was."""
+    """The agent observes only whether it was right: other labels in rounds with a wrong action change no action."""
     agent = probe.make()
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:
-        fail(f"learn takes ({', '.join(names)}): it must take (context, decision, correct) and nothing else")
+        fail(f"learn takes ({', '.join(names)}): it must take exactly (context, decision, correct)")
     K = probe.problem.n_classes
     if K == 2 or not hasattr(agent, "play_block"):
-        reason = (
-            "with K = 2 there is no other wrong label" if K == 2 else "no compiled path: the loop hands over the bit"
-        )
+        reason = "with K = 2 there is no other wrong label" if K == 2 else "no compiled path: the loop passes the bit"
         raise CheckExcluded(reason)
     y = probe.labels
     actions = _played(agent, probe.contexts, y).action
@@ -211,7 +216,7 @@ def only_the_bit(probe: PlayerProbe) -> None:
     replaced = _played(probe.make(), probe.contexts, other).action
     if not np.array_equal(actions, replaced):
         t = int(np.argmax(actions != replaced))
-        fail(f"other wrong labels before round {t} changed the action there: learning may see the bit only")
+        fail(f"other wrong labels before round {t} changed the action there: learn may use the bit only")
 
 
 def _another(y: Any, actions: Any, K: int) -> Any:
@@ -229,7 +234,7 @@ def _played(agent: Any, X: Any, y: Any, cut: int = 0) -> Any:
 
 
 def both_paths(probe: PlayerProbe) -> None:
-    """The compiled path plays what act and learn play, from the same seed, however the rounds are cut into blocks."""
+    """For the same seed and any block sizes, the compiled path chooses the same actions as act and learn."""
     if not hasattr(probe.make(), "play_block"):
         raise CheckExcluded("has no compiled path")
     X, y = probe.contexts, probe.labels
@@ -239,9 +244,9 @@ def both_paths(probe: PlayerProbe) -> None:
         trace = _played(probe.make(), X, y, cut)
         if not np.array_equal(trace.action, step_path):
             t = int(np.argmax(trace.action != step_path))
-            fail(f"play_block and act/learn differ at round {t}: both paths must play the same actions")
+            fail(f"play_block and act/learn differ at round {t}: both paths must choose the same actions")
         if not np.array_equal(trace.correct, step_path == y):
-            fail("play_block reports hits that are none: correct must be (action == label)")
+            fail("play_block reports wrong values of correct: correct must be (action == label)")
         expected = np.array([decision.probabilities[k] for decision, k in zip(steps, y, strict=True)])
         if not np.allclose(trace.p_true, expected, rtol=0.0, atol=1e-9):
             fail("play_block reports other probabilities of the true label than act: both paths must agree")
@@ -251,11 +256,11 @@ def both_paths(probe: PlayerProbe) -> None:
 
 
 def told_the_label(probe: PlayerProbe) -> None:
-    """learn takes the label, and the compiled path reveals it after the action: it changes no action up to its round."""
+    """learn receives the label, and the label of a round changes no action up to that round."""
     agent = probe.make()
     names = [p.name for p in inspect.signature(type(agent).learn).parameters.values()][1:]
     if len(names) != 3:
-        fail(f"learn takes ({', '.join(names)}): it must take (context, decision, label) and nothing else")
+        fail(f"learn takes ({', '.join(names)}): it must take exactly (context, decision, label)")
     if not hasattr(agent, "play_block"):
         raise CheckExcluded("no compiled path: the loop passes the label after the action")
     X, y, K = probe.contexts[:ROUNDS], probe.labels[:ROUNDS], probe.problem.n_classes

@@ -1,4 +1,6 @@
-"""A check is a named function of a probe that returns, or raises an error that says what is wrong and what is required."""
+"""A check is a named function of a probe. If the contract is violated, it raises an error with the violation and the
+requirement.
+"""
 
 from __future__ import annotations
 
@@ -14,7 +16,7 @@ Status = Literal["passed", "failed", "excluded"]
 
 
 class CheckFailed(BanditlabError):
-    """The subject violates its contract; the message says how, and what the contract requires."""
+    """The subject violates its contract; the message contains the violation and the requirement."""
 
 
 class CheckExcluded(BanditlabError):
@@ -23,25 +25,25 @@ class CheckExcluded(BanditlabError):
 
 @dataclass(frozen=True)
 class CheckResult:
-    """The outcome of one check on one subject. A passed check may have a note on how it was probed."""
+    """The outcome of one check on one subject."""
 
     subject: str
-    """What was checked, as the file, id or class is called."""
+    """The name of the file, id or class that was checked."""
     name: str
-    """Of the check."""
+    """The name of the check."""
     status: Status
     """ "passed", "failed" or "excluded"."""
     reason: str = ""
-    """What was wrong, why it does not concern the subject, or the note."""
+    """What is wrong, why the check does not apply, or a note on how a passed check was done."""
     contract: str = field(default="", compare=False)
-    """What the check demands, in one sentence."""
+    """The requirement, in one sentence."""
 
     def __str__(self) -> str:
         return f"{self.status:8}  {self.subject}: {self.name}" + (f" ({self.reason})" if self.reason else "")
 
 
 class Probe(Protocol):
-    """The argument of every check: the subject's name, a note on how it is probed, and the exclusions that it declares."""
+    """The argument of every check: the subject's name, a note on how it is checked, and the checks that it excludes."""
 
     name: str
     note: str
@@ -56,9 +58,9 @@ class Check(Generic[P]):
     """One named check of a subject. Calling it raises CheckFailed, CheckExcluded or an error of the subject."""
 
     function: Callable[[P], None]
-    """What is run; its docstring is the contract."""
+    """The function that is called; its docstring is the contract."""
     probe: P
-    """The subject, ready to be played."""
+    """The subject, ready for use."""
 
     @property
     def name(self) -> str:
@@ -83,7 +85,7 @@ class Check(Generic[P]):
             return CheckResult(self.probe.name, self.name, "excluded", str(error))
         except CheckFailed as error:
             return CheckResult(self.probe.name, self.name, "failed", str(error), self.contract)
-        except Exception as error:  # a subject may raise anything: that is a finding, not an accident
+        except Exception as error:  # any error of a subject is a result
             return CheckResult(
                 self.probe.name, self.name, "failed", f"raised {one_line(error)}{_advice(error)}", self.contract
             )
@@ -97,14 +99,14 @@ def bound_checks(functions: tuple[Callable[[P], None], ...], probe: P) -> Iterat
 
 
 def fail(message: str) -> NoReturn:
-    """Raise CheckFailed with what is wrong and what the contract requires."""
+    """Raise CheckFailed with a message."""
     raise CheckFailed(message)
 
 
 def _advice(error: Exception) -> str:
-    """Return advice on an error of Python whose text has none."""
+    """Return advice on an error of Python, or ""."""
     if isinstance(error, ValueError) and "read-only" in str(error):
-        return " (an array that is handed in must not be written to: copy it first)"
+        return " (an array that is passed in must not be changed: copy it first)"
     return ""
 
 
@@ -126,25 +128,25 @@ def declared_exclusions(cls: Any, functions: tuple[Callable[..., None], ...]) ->
     known = [function.__name__ for function in functions]
     for name, reason in exclusions.items():
         if name not in known:
-            fail(f"excluded_checks names {name!r}, which is none of {', '.join(known)}")
+            fail(f"excluded_checks names {name!r}: it must be one of {', '.join(known)}")
         if not (isinstance(reason, str) and reason.strip()):
-            fail(f"excluded_checks gives no reason for {name!r}: an exclusion needs a written one")
+            fail(f"excluded_checks gives no reason for {name!r}: an exclusion needs a reason")
     return exclusions
 
 
 def require_metadata(cls: Any) -> None:
-    """Fail if a class lacks one of id, summary, reference and version."""
+    """Fail if a class has no valid id, summary, reference or version."""
     for name in ("id", "summary", "reference"):
         value = getattr(cls, name, "")
         if not (isinstance(value, str) and value.strip() and "\n" not in value):
-            fail(f"{name} is {value!r}: the class must carry a non-empty one-line string")
+            fail(f"{name} is {value!r}: it must be a non-empty one-line string")
     if type(cls.version) is not int or cls.version < 1:
         fail(f"version is {cls.version!r}: it must be an integer of at least 1")
 
 
 def require_setting(parameter: inspect.Parameter) -> None:
-    """Fail if a parameter of a constructor is not a setting: keyword-only, with an annotation."""
+    """Fail unless a parameter of a constructor is keyword-only and annotated."""
     if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
         fail(f"the setting {parameter.name!r} is not keyword-only: put it after a *")
     if parameter.annotation is inspect.Parameter.empty:
-        fail(f"the setting {parameter.name!r} has no annotation: settings are coerced to theirs")
+        fail(f"the setting {parameter.name!r} has no annotation: annotate it, because values are converted to its type")

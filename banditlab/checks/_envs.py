@@ -1,4 +1,4 @@
-"""Checks of an environment: Gymnasium's interface, the hidden label, and the same stream however it is run."""
+"""Checks of an environment: Gymnasium's interface, the hidden label, and reproducible streams."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ from banditlab.checks._players import _plain
 from banditlab.problem import Problem
 
 HORIZON = 64
-"""Rounds of a probe episode; the check on prefixes plays twice as many."""
+"""Rounds of an episode in a check; the check on prefixes uses twice as many."""
 STREAM = 1500
-"""Rounds over which block sizes are compared: more than environments usually draw at a time."""
+"""Rounds over which block sizes are compared; environments usually draw fewer at a time."""
 SEED = 7
 MOST_LATE = 10
-"""Rounds up to which earlier contexts and actions are compared with the own."""
+"""The largest distance, in rounds, of an earlier context or action that is compared with the current one."""
 SURE = 6.0
-"""Standard deviations by which another round must explain it better than its own."""
+"""Number of standard deviations by which another round must explain rewards better for the check to fail."""
 
 
 @dataclass(frozen=True)
 class EnvProbe:
-    """An environment's factory `(*, horizon) -> env`."""
+    """A factory of environments, `(*, horizon) -> env`."""
 
     subject: Callable[..., Any]
     name: str
@@ -50,8 +50,8 @@ class EnvProbe:
 
 @dataclass(frozen=True)
 class Episode:
-    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), the infos, the last step's
-    flags.
+    """The record of an episode: contexts (T, d), labels (T,) or bits (T, K), rewards (T,), infos, and the flags of each
+    step.
     """
 
     contexts: NDArray[np.float64]
@@ -87,7 +87,7 @@ def episode(env: Any, actions: Any, seed: int = SEED) -> Episode:
 
 
 def _finished_round(base: Any) -> Any:
-    """Return the label of the round just finished, or its bits, or -1 if neither is known."""
+    """Return the label of the last finished round, or its bits, or -1 if neither is known."""
     if getattr(base, "several_right", False):
         return base.right()
     return base.label() if _labelled(base) else -1
@@ -115,7 +115,7 @@ def _blocks(env: Any, rounds: int, size: int, seed: int = SEED) -> tuple[Any, An
 
 
 def env_metadata(probe: EnvProbe) -> None:
-    """The class has its metadata: id, summary, reference, version, oblivious."""
+    """The class defines id, summary, reference, version and oblivious."""
     cls = type(probe.make().unwrapped)
     require_metadata(cls)
     if not re.fullmatch(r"[\w.-]+/[\w.-]+-v\d+", cls.id):
@@ -125,7 +125,9 @@ def env_metadata(probe: EnvProbe) -> None:
 
 
 def env_settings(probe: EnvProbe) -> None:
-    """The constructor takes keyword-only annotated settings and horizon, each an attribute that is plain JSON data."""
+    """The constructor takes keyword-only annotated settings and horizon, and stores each in an attribute as plain JSON
+    data.
+    """
     env = probe.make().unwrapped
     parameters = list(inspect.signature(type(env).__init__).parameters.values())[1:]
     for parameter in parameters:
@@ -142,7 +144,7 @@ def _resolved(env: Any, name: str) -> Any:
     try:
         return env.params()[name] if hasattr(env, "params") and name != "horizon" else getattr(env, name)
     except (AttributeError, KeyError):
-        fail(f"the setting {name!r} is not an attribute afterwards: store its resolved value under its name")
+        fail(f"the setting {name!r} is not stored in an attribute: store its resolved value under its name")
 
 
 def gymnasium_check(probe: EnvProbe) -> None:
@@ -152,7 +154,7 @@ def gymnasium_check(probe: EnvProbe) -> None:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         try:
-            # No rendering; and without a spec the checker would warn that it cannot look for render modes.
+            # No rendering; without a spec the checker would warn about render modes.
             check_env(probe.make().unwrapped, skip_render_check=True)
         except Exception as error:
             fail(f"gymnasium's check_env raised {one_line(error)}")
@@ -162,7 +164,7 @@ def gymnasium_check(probe: EnvProbe) -> None:
 
 
 def spaces(probe: EnvProbe) -> None:
-    """The spaces follow the problem: Box (d,) float64 with finite bounds, Discrete(K) from 0; the horizon is T."""
+    """The spaces match the problem: Box (d,) float64 with finite bounds, and Discrete(K) from 0; the horizon is T."""
     env = probe.make()
     problem = env.unwrapped.problem
     if not isinstance(problem, Problem):
@@ -175,7 +177,7 @@ def spaces(probe: EnvProbe) -> None:
     if getattr(discrete, "n", None) != problem.n_classes or discrete.start != 0:
         fail(f"the action space is {discrete}: it must be Discrete({problem.n_classes})")
     if problem.horizon != HORIZON:
-        fail(f"problem.horizon is {problem.horizon} where horizon = {HORIZON} was asked for: they must be equal")
+        fail(f"problem.horizon is {problem.horizon} for horizon = {HORIZON}: they must be equal")
 
 
 def contexts(probe: EnvProbe) -> None:
@@ -192,7 +194,8 @@ def contexts(probe: EnvProbe) -> None:
 
 
 def one_bit(probe: EnvProbe) -> None:
-    """The reward is 1.0 for the label, or a right action, and 0.0 for any other; an episode terminates after the horizon."""
+    """The reward is 1.0 for the label, or a right action, and 0.0 for any other; an episode terminates after its last
+    round."""
     env = probe.make()
     actions = _actions(env)
     played = episode(env, actions)
@@ -204,22 +207,22 @@ def one_bit(probe: EnvProbe) -> None:
     for t, (terminated, truncated) in enumerate(played.ends):
         if terminated != (t == HORIZON - 1) or truncated:
             fail(f"after round {t} of {HORIZON} (terminated, truncated) is {(terminated, truncated)}: "
-                 "an episode must terminate after its horizon, and there only")  # fmt: skip
+                 "an episode must terminate after its last round and not before")  # fmt: skip
 
 
 def own_round(probe: Any) -> None:
     """The reward depends on the current context and action, not on those of an earlier round.
 
-    An earlier round's context, with its action or the one just taken, must not explain the rewards better. One explains a
-    reward if its nearest neighbour with the same action has the same; the two counts are compared by McNemar's statistic, the
-    difference of discordant rounds over the root of their sum.
+    The context of an earlier round, with its action or the current one, must not explain the rewards better. A context
+    explains a reward if its nearest neighbour with the same action has the same reward. The two counts are compared by
+    McNemar's statistic: the difference of the discordant counts divided by the square root of their sum.
     """
     env = probe.make(STREAM)
     actions = _actions(env, horizon=STREAM)
     played = episode(env, actions)
     X, rewards = played.contexts, np.array(played.rewards)
     squares = np.einsum("td,td->t", X, X)
-    # Among equal contexts the nearest is drawn.
+    # Ties between equal contexts are broken at random.
     apart = np.maximum(squares[:, None] + squares - 2.0 * (X @ X.T), 0.0)
     apart += (1e-9 * apart.max() or 1.0) * np.random.default_rng(SEED).random(apart.shape)
     np.fill_diagonal(apart, np.inf)
@@ -237,49 +240,52 @@ def own_round(probe: Any) -> None:
             more = int(other.sum()) - int(own.sum())
             if more > SURE * np.sqrt(np.count_nonzero(other != own)):
                 fail(
-                    f"the context {lag} rounds before explains {more} of {len(rounds)} rewards more than their own: a reward "
-                    "must be that of the context just shown and the action just taken"
+                    f"the context {lag} rounds earlier explains {more} of {len(rounds)} rewards more than the current "
+                    "context: a reward "
+                    "must depend on the current context and action"
                 )
 
 
 def hidden_label(probe: EnvProbe) -> None:
-    """info never holds the label, under whatever name."""
+    """info never contains the label, under any name."""
     env = probe.make()
     played = episode(env, _actions(env))
     if not _labelled(env):
         _refuse_infos(played)
         return
-    ahead, behind = played.infos[:-1], played.infos[1:]  # info as the context is shown, and with the reward
+    ahead, behind = played.infos[:-1], played.infos[1:]  # info before the action, and with the reward
     for infos in (ahead, behind):
         for name in infos[-1]:
             if "label" in str(name).lower() or all(
                 np.array_equal(np.asarray(info.get(name)), label)
                 for info, label in zip(infos, played.labels, strict=True)
             ):
-                fail(f"info[{name!r}] reveals the label: info must not hold it")
+                fail(f"info[{name!r}] reveals the label: info must not contain it")
 
 
 def _refuse_infos(played: Episode) -> None:
-    """Without labels there is no comparison: info must be empty."""
+    """Require an empty info, because without labels its content cannot be checked."""
     for info in played.infos:
         if info:
-            fail(f"info holds {', '.join(map(repr, info))}: an environment without labels must leave it empty")
+            fail(f"info contains {', '.join(map(repr, info))}: it must be empty in an environment without labels")
 
 
 def label_guards(probe: EnvProbe) -> None:
-    """label() raises before the first step; labels() raises until the episode has ended and then gives them all."""
+    """label() raises before the first step; labels() raises until the episode has ended, and then returns all
+    labels.
+    """
     env = probe.make()
     _refuse_unlabelled(env)
     bare = env.unwrapped
     env.reset(seed=SEED)
-    _must_raise(bare.label, "label() answered before the first step: it must raise")
-    _must_raise(bare.labels, "labels() answered before the first step: it must raise")
+    _must_raise(bare.label, "label() returned a value before the first step: it must raise")
+    _must_raise(bare.labels, "labels() returned a value before the first step: it must raise")
     env.step(0)
     bare.label()
-    _must_raise(bare.labels, "labels() answered before the episode had ended: it must raise")
+    _must_raise(bare.labels, "labels() returned a value before the episode had ended: it must raise")
     played = episode(env, _actions(env))
     if not np.array_equal(bare.labels(), played.labels):
-        fail("labels() differs from what label() said round by round: they must agree")
+        fail("labels() differs from the values of label() in each round: they must agree")
     if played.labels.min() < 0 or played.labels.max() >= bare.problem.n_classes:
         fail(f"labels range over {played.labels.min()} ... {played.labels.max()}: "
              f"they must lie in 0 ... {bare.problem.n_classes - 1}")  # fmt: skip
@@ -288,13 +294,13 @@ def label_guards(probe: EnvProbe) -> None:
 def _must_raise(call: Callable[[], Any], otherwise: str) -> None:
     try:
         call()
-    except Exception:  # any error: the runner must not get a label too early
+    except Exception:  # any error, because the runner must not obtain a label too early
         return
     fail(otherwise)
 
 
 def env_seeds(probe: EnvProbe) -> None:
-    """The same seed gives the same episode, in a fresh object, in a used one, and whatever numpy's global state."""
+    """The same seed gives the same episode, in a new and in a used object, for any global state of numpy."""
     env = probe.make()
     actions = _actions(env)
     before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used
@@ -311,26 +317,26 @@ def env_seeds(probe: EnvProbe) -> None:
 
 
 def actions_do_not_matter(probe: EnvProbe) -> None:
-    """Oblivious: contexts and labels are the same whatever is played. Adaptive: there is only the step path."""
+    """Contexts and labels do not depend on the actions; an adaptive environment has no blocks."""
     env = probe.make()
     if not env.unwrapped.oblivious:
         if hasattr(env.unwrapped, "blocks"):
-            fail("an adaptive environment has blocks: it must have the step path only")
+            fail("an adaptive environment has blocks: it must have step only")
         raise CheckExcluded("adaptive: the label may depend on earlier actions")
     one, other = (episode(env, _actions(env, seed)) for seed in (0, 1))
     if not (np.array_equal(one.contexts, other.contexts) and np.array_equal(one.labels, other.labels)):
-        fail("other actions changed the stream: it must not depend on them, or the class says oblivious = False")
+        fail("other actions changed the stream: it must not depend on them, or the class must set oblivious = False")
 
 
 def steps_are_blocks(probe: EnvProbe) -> None:
-    """step shows the contexts and labels that blocks yields."""
+    """step returns the contexts and labels that blocks yields."""
     env = _oblivious(probe, STREAM)
     X, y = _blocks(env, STREAM, STREAM)
     played = episode(env, _actions(env, horizon=STREAM))
     if X.dtype != np.float64 or y.dtype.kind not in "iub":
         fail(f"blocks yields {X.dtype} contexts and {y.dtype} labels: they must be float64 and integers")
     if not (np.array_equal(X, played.contexts) and np.array_equal(y, played.labels)):
-        fail("blocks and step differ for one seed: both must show the same stream")
+        fail("blocks and step differ for the same seed: both must give the same stream")
 
 
 def block_sizes(probe: EnvProbe) -> None:
@@ -352,15 +358,15 @@ def prefixes(probe: EnvProbe) -> None:
     X_long, y_long = _blocks(probe.make(2 * HORIZON), 2 * HORIZON, HORIZON)
     if not (np.array_equal(X, X_long[:HORIZON]) and np.array_equal(y, y_long[:HORIZON])):
         fail(
-            f"the first {HORIZON} rounds of a longer episode differ: longer streams must extend shorter ones (a law "
-            "that depends on the horizon takes it as a parameter)"
+            f"the first {HORIZON} rounds of a longer episode differ: longer streams must extend shorter ones (a "
+            "distribution that depends on the horizon needs a separate parameter)"
         )
 
 
 def _oblivious(probe: EnvProbe, horizon: int = HORIZON) -> Any:
     env = probe.make(horizon)
     if not env.unwrapped.oblivious:
-        raise CheckExcluded("adaptive: there is only the step path")
+        raise CheckExcluded("adaptive: it has no blocks")
     return env
 
 

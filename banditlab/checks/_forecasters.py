@@ -1,4 +1,4 @@
-"""Checks of a forecaster: Initialize / Predict / Update with the label revealed."""
+"""Checks of a forecaster: predict, update with the label, and the compiled path."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from banditlab.losses import softmax
 from banditlab.numerics.read_only import read_only
 
 SYMMETRY = 1e-6
-"""How far the forecast may move under a renaming of the labels: inner solvers stop at a tolerance."""
+"""Tolerance of forecasts after a renaming of the labels, because inner solvers stop at a tolerance."""
 ROUNDING = 1e-9
-"""How far a batched product may move a logit, relative to the largest."""
+"""Tolerance of logits in batches, relative to the largest logit."""
 
 
 def logits(probe: PlayerProbe) -> None:
-    """predict answers finite logits (K,); a binary learner's second one is 0."""
+    """predict returns finite logits (K,); the second logit of a binary learner is 0."""
     forecaster = probe.make()
     K = probe.problem.n_classes
     for t in range(ROUNDS):
@@ -36,7 +36,7 @@ def _what(value: object) -> str:
 
 
 def predict_is_pure(probe: PlayerProbe) -> None:
-    """predict does not change the state: asking twice, or about other contexts, changes no later answer."""
+    """predict does not change the state: repeated calls, or calls with other contexts, change no later result."""
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     expected = forecast(probe.make(), X, y)
     forecaster = probe.make()
@@ -45,13 +45,15 @@ def predict_is_pure(probe: PlayerProbe) -> None:
         forecaster.predict_many(read_only(X))
         z = forecaster.predict(read_only(X[t]))
         if not np.array_equal(z, expected[t]):
-            fail(f"predictions asked for in between changed the one at round {t}: predict must not change the state")
-        forecaster.predict(read_only(X[-1 - t]))  # between predict and update: what update reuses must not be stale
+            fail(f"other calls of predict changed the prediction at round {t}: predict must not change the state")
+        forecaster.predict(
+            read_only(X[-1 - t])
+        )  # between predict and update, so update must not reuse values of the wrong context
         forecaster.update(read_only(X[t]), int(y[t]))
 
 
 def predict_many(probe: PlayerProbe) -> None:
-    """predict_many(X) is predict(x) row by row, the state held fixed."""
+    """predict_many(X) equals predict(x) for each row, with the same state."""
     forecaster = probe.make()
     X = probe.contexts[:ROUNDS]
     forecast(forecaster, X, probe.labels[:ROUNDS])
@@ -61,11 +63,11 @@ def predict_many(probe: PlayerProbe) -> None:
         fail(f"predict_many of {ROUNDS} contexts has shape {many.shape}: it must be {one.shape}")
     gap = np.abs(many - one).max()
     if gap > ROUNDING * max(1.0, np.abs(one).max()):
-        fail(f"predict_many differs from predict by {gap:.1e}: both must answer the same")
+        fail(f"predict_many differs from predict by {gap:.1e}: both must return the same values")
 
 
 def forecast_paths(probe: PlayerProbe) -> None:
-    """The compiled path forecasts what predict and update do, round by round."""
+    """The compiled path returns the same forecasts as predict and update in each round."""
     forecaster = probe.make()
     if not forecaster.plays_blocks:
         raise CheckExcluded("has no compiled path")
@@ -81,7 +83,7 @@ def forecast_paths(probe: PlayerProbe) -> None:
 
 
 def learns(probe: PlayerProbe) -> None:
-    """The labels matter: other labels, other forecasts."""
+    """Other labels lead to other forecasts."""
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     other = (y + 1) % probe.problem.n_classes
     if np.array_equal(forecast(probe.make(), X, y), forecast(probe.make(), X, other)):
@@ -89,7 +91,7 @@ def learns(probe: PlayerProbe) -> None:
 
 
 def label_symmetry(probe: PlayerProbe) -> None:
-    """Renaming the labels renames a deterministic forecaster's answers."""
+    """Renaming the labels permutes a deterministic forecaster's forecasts."""
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     expected = softmax(forecast(probe.make(1), X, y))
     if not np.array_equal(expected, softmax(forecast(probe.make(2), X, y))):
@@ -99,7 +101,10 @@ def label_symmetry(probe: PlayerProbe) -> None:
     gaps = np.abs(renamed[:, new_name] - expected).max(axis=1)
     if gaps.max() > SYMMETRY:
         t = int(np.argmax(gaps > SYMMETRY))
-        fail(f"renaming the labels moved the forecast at round {t} by {gaps[t]:.1e}: answers must be renamed alike")
+        fail(
+            f"renaming the labels changed the forecast at round {t} by {gaps[t]:.1e}: forecasts must be permuted in "
+            "the same way"
+        )
 
 
 FORECASTER = (

@@ -1,4 +1,4 @@
-"""Checks of a Gymnasium environment from another package: whether it can be played here, and what is missing."""
+"""Checks of whether banditlab can use a Gymnasium environment of another package, with advice on what is missing."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ SEED = 7
 
 @dataclass
 class ForeignProbe:
-    """An environment's name and the settings with which it is played."""
+    """The name of an environment and its settings."""
 
     cls: Any
-    """`GymnasiumEnv`, which the registry knows."""
+    """`GymnasiumEnv`, from the registry."""
     name: str
     settings: dict[str, Any]
     note: str = ""
@@ -59,16 +59,20 @@ def foreign_probe(name: str, settings: dict[str, Any]) -> ForeignProbe:
 
 
 def can_be_made(probe: ForeignProbe) -> None:
-    """Gymnasium makes it, its actions are Discrete(K) with K of at least 2, its observations can be flattened to numbers."""
+    """Gymnasium can create the environment, its actions are Discrete(K) with K of at least 2, and its observations can
+    be flattened to numbers.
+    """
     try:
         problem = probe.env.problem
     except UsageError as error:
         fail(str(error))
-    probe.note = f"K = {problem.n_classes}, d = {problem.n_features}, the constant included"
+    probe.note = f"K = {problem.n_classes}, d = {problem.n_features}, including the constant"
 
 
 def one_bit(probe: ForeignProbe) -> None:
-    """Rewards are 0 and 1, or right_above says which ones are right, or label_key which entry of info is the label."""
+    """Rewards are 0 and 1, or right_above is the reward above which an action is right, or label_key names the entry of
+    info that is the label.
+    """
     probe.note = ""
     if probe.env.labelled:
         raise CheckExcluded("an action is right if it equals the label, whatever the reward")
@@ -79,8 +83,8 @@ def one_bit(probe: ForeignProbe) -> None:
     told = ", ".join(f"{value:g}" for value in found[:5]) + (" ..." if len(found) > 5 else "")
     if probe.env.right_above is None and not set(found) <= {0.0, 1.0}:
         fail(
-            f"rewards are {told}: they must be 0 and 1; set right_above to a number, for instance "
-            f"--set right_above={_between(found):g}, and rewards above it are right"
+            f"rewards are {told}: they must be 0 and 1; otherwise set the number above which a reward means right: "
+            f"--set right_above={_between(found):g}"
         )
 
 
@@ -103,13 +107,13 @@ def something_to_learn(probe: ForeignProbe) -> None:
         which = "right" if bits == {True} else "wrong"
         values = sorted({f"{reward:g}" for reward in probe.rewards})
         fail(
-            f"every one of {ROUNDS} uniform actions was {which} (rewards {', '.join(values[:5])}): all actions look alike "
-            "in one step; an environment whose rewards come late, as CartPole's, is not a bandit"
+            f"every one of {ROUNDS} uniform actions was {which} (rewards {', '.join(values[:5])}): the bits of single "
+            "steps carry no information; an environment with delayed rewards, such as CartPole, is not a bandit"
         )
 
 
 def labels(probe: ForeignProbe) -> None:
-    """The entry of info that label_key names is an action after every step."""
+    """After every step, the entry of info that label_key names is an action."""
     if probe.env.labelled:
         plays(probe)
         return
@@ -119,7 +123,9 @@ def labels(probe: ForeignProbe) -> None:
 
 
 def _looks_like_labels(probe: ForeignProbe) -> str:
-    """Return an entry of info that is always an action, and equal to the action whenever the reward was the largest."""
+    """Return the name of an entry of info that is always an action, and equals the chosen action whenever the reward is
+    the largest.
+    """
     K = probe.env.problem.n_classes
     best = max(probe.rewards, default=0.0)
     for name in probe.shown[0][2]:
@@ -133,9 +139,7 @@ def _looks_like_labels(probe: ForeignProbe) -> str:
 
 
 def _played(probe: ForeignProbe) -> tuple[list[Any], str]:
-    """Return contexts and bits of an episode of uniform actions as played by the package, and the reason if it ended
-    early.
-    """
+    """Return the contexts and bits of an episode with uniform actions, and the reason if it ended early."""
     rng, found = np.random.default_rng(SEED), []
     env = probe.make()
     try:
@@ -150,7 +154,7 @@ def _played(probe: ForeignProbe) -> tuple[list[Any], str]:
 
 
 def plays(probe: ForeignProbe) -> None:
-    """An episode can be played: observations lie in their space, rewards are bits, episodes follow one another."""
+    """An episode can be run: observations are in their space, rewards are bits, and a new episode can follow."""
     _, error = _played(probe)
     if error:
         fail(error)
@@ -162,8 +166,8 @@ def repeatable(probe: ForeignProbe) -> None:
     for t, ((x, bit), (x_other, bit_other)) in enumerate(zip(one, other, strict=True)):
         if bit != bit_other or not np.array_equal(x, x_other):
             fail(
-                f"two episodes from one seed differ at round {t}: it draws from somewhere else than its own generator, NumPy's "
-                "or Python's global one; its runs cannot be played again"
+                f"two episodes from one seed differ at round {t}: it uses a generator other than its own and "
+                "the global ones of NumPy and Python, so runs cannot be repeated"
             )
 
 

@@ -1,4 +1,4 @@
-"""Checks that agents and forecasters share: metadata, settings, seeds, memory, saving, and the ownership of arrays."""
+"""Checks of both agents and forecasters: metadata, settings, seeds, memory, saving, and the use of arrays."""
 
 from __future__ import annotations
 
@@ -23,24 +23,26 @@ from banditlab.validation import loss_unit
 
 GROUPS = ("theory", "practice", "reference", "baseline", "adapter")
 MEMORY_SLACK = 256
-"""Bytes by which a pickle may differ without a growing memory: large integers of generators have varying lengths."""
+"""Tolerance, in bytes, of the size of a pickle, because integers in generators have varying lengths."""
 
 
 def metadata(probe: PlayerProbe) -> None:
-    """The class has its metadata: id, feedback, group, summary, reference, version."""
+    """The class defines id, feedback, group, summary, reference and version."""
     cls = probe.cls
     require_metadata(cls)
     if cls.feedback not in ("bit", "label"):
         fail(f"feedback is {cls.feedback!r}: it must be 'bit' or 'label'")
     observed = "bit" if issubclass(cls, Agent) else "label"
     if cls.feedback != observed:
-        fail(f"feedback is {cls.feedback!r}: what derives from Agent observes the bit, all others the label")
+        fail(f"feedback is {cls.feedback!r}: subclasses of Agent observe the bit, all others the label")
     if cls.group not in GROUPS:
         fail(f"group is {cls.group!r}: it must be one of {', '.join(map(repr, GROUPS))}")
 
 
 def settings(probe: PlayerProbe) -> None:
-    """The constructor is (problem, rng, *, annotated settings); each is plain JSON data in an attribute afterwards."""
+    """The constructor is (problem, rng, *, annotated settings), and stores each setting in an attribute as plain JSON
+    data.
+    """
     cls, player = probe.cls, probe.make()
     parameters = list(inspect.signature(cls.__init__).parameters.values())[1:]
     if [p.name for p in parameters[:2]] != ["problem", "rng"]:
@@ -51,14 +53,14 @@ def settings(probe: PlayerProbe) -> None:
             require_setting(parameter)
     for name in cls.own_settings():
         if not hasattr(player, name):
-            fail(f"the setting {name!r} is not an attribute afterwards: store its resolved value under its name")
+            fail(f"the setting {name!r} is not stored in an attribute: store its resolved value under its name")
     for name, value in player.params().items():
         if not _plain(value):
             fail(f"the setting {name!r} is stored as {value!r}: it must be a bool, int, finite float, str or None")
     again = cls(probe.problem, np.random.default_rng(1), **player.params())
     for name, value in player.params().items():
         if again.params()[name] != value:
-            fail(f"built again from its params(), {name!r} turned from {value!r} into {again.params()[name]!r}")
+            fail(f"{name!r} was {value!r} and is {again.params()[name]!r} after building the player from its params()")
 
 
 def _plain(value: Any) -> bool:
@@ -74,7 +76,7 @@ def _plain(value: Any) -> bool:
 
 
 def bad_settings(probe: PlayerProbe) -> None:
-    """gamma outside [0, 1] and norm_bound <= 0 are refused in one line."""
+    """gamma outside [0, 1] and norm_bound <= 0 raise a UsageError of one line."""
     cls, params = probe.cls, probe.make().params()
     refused = {"gamma": (-1.0, 1.5, math.nan), "norm_bound": (0.0, -1.0, math.nan)}
     cases = [(name, value) for name in params for value in refused.get(name.rpartition(".")[2], ())]
@@ -85,9 +87,9 @@ def bad_settings(probe: PlayerProbe) -> None:
             cls(probe.problem, np.random.default_rng(1), **(params | {name: value}))
         except UsageError as error:
             if "\n" in str(error):
-                fail(f"{name} = {value:g} is refused in several lines: a UsageError is one line")
+                fail(f"{name} = {value:g} raised an error of several lines: a UsageError must be one line")
         except Exception as error:
-            fail(f"{name} = {value:g} raised {one_line(error)}: bad settings raise UsageError")
+            fail(f"{name} = {value:g} raised {one_line(error)}: invalid settings must raise UsageError")
         else:
             fail(f"{name} = {value:g} was accepted: it must raise UsageError")
 
@@ -96,7 +98,7 @@ VERBS = {"act": ("context",), "predict": ("context",), "update": ("context", "la
 
 
 def verbs(probe: PlayerProbe) -> None:
-    """act, learn, predict and update are plain methods that take what the contract hands them."""
+    """act, learn, predict and update are plain methods with the arguments of the contract."""
     cls = probe.cls
     learn = ("context", "decision", "correct" if issubclass(cls, Agent) else "label")
     for verb, arguments in (VERBS | {"learn": learn}).items():
@@ -104,9 +106,9 @@ def verbs(probe: PlayerProbe) -> None:
         if method is None:
             continue
         if inspect.isgeneratorfunction(method):
-            fail(f"{verb} has a yield: calling it would run none of it; it must be a plain method")
+            fail(f"{verb} contains yield, so a call would not execute it; it must be a plain method")
         if inspect.iscoroutinefunction(method) or inspect.isasyncgenfunction(method):
-            fail(f"{verb} is async: calling it would run none of it; it must be a plain method")
+            fail(f"{verb} is async, so a call would not execute it; it must be a plain method")
         try:
             inspect.signature(method).bind(cls, *arguments)
         except TypeError:
@@ -115,7 +117,7 @@ def verbs(probe: PlayerProbe) -> None:
 
 
 def own_state(probe: PlayerProbe) -> None:
-    """Playing changes the instance only, not its class, which all instances share."""
+    """Rounds change the instance only, not its class."""
     mutable = (np.ndarray, list, dict, set, bytearray)
     shared = {
         name: value
@@ -130,14 +132,12 @@ def own_state(probe: PlayerProbe) -> None:
     run(probe.make(), probe.contexts[:ROUNDS], probe.labels[:ROUNDS])
     for name, value in shared.items():
         if not same(before[name], value):
-            fail(
-                f"{name} belongs to the class and changed while it played: all instances share it; make it in the constructor"
-            )
+            fail(f"{name} belongs to the class, which all instances share, and changed: create it in the constructor")
 
 
 def seeds(probe: PlayerProbe) -> None:
-    """The same seed gives the same run, whatever numpy's global state."""
-    # An agent that explores with probability 1/20 by its own generator may well play the same for sixty rounds.
+    """The same seed gives the same run, for any global state of numpy."""
+    # An agent that explores with probability 1/20 by another generator may choose the same actions for sixty rounds.
     rounds = LONG if issubclass(probe.cls, Agent) else ROUNDS
     before = np.random.get_state()  # noqa: NPY002 - the check is that this state is not used
     try:
@@ -149,11 +149,11 @@ def seeds(probe: PlayerProbe) -> None:
         np.random.set_state(before)  # noqa: NPY002
     t = first_difference(one, other)
     if t is not None:
-        fail(f"two runs from one seed differ at round {t}: all randomness must come from the rng handed in")
+        fail(f"two runs from one seed differ at round {t}: all randomness must come from the argument rng")
 
 
 def inputs(probe: PlayerProbe) -> None:
-    """Contexts are neither written to nor referenced later: a caller may reuse its arrays."""
+    """Contexts are neither changed nor referenced later, because a caller may reuse its arrays."""
     X, y = probe.contexts[:ROUNDS], probe.labels[:ROUNDS]
     expected = run(probe.make(), X, y)
     player = probe.make()
@@ -176,30 +176,31 @@ def inputs(probe: PlayerProbe) -> None:
         x[:] = 1e9
     changed = first_difference(expected, seen)
     if changed is not None:
-        fail(f"overwriting the caller's context changed round {changed}: copy what you keep of a context")
+        fail(f"overwriting the caller's context changed round {changed}: copy the parts of a context that are stored")
 
 
 def _unchanged(x: Any, original: Any, verb: str, t: int) -> None:
     if not np.array_equal(x, original):
-        fail(f"{verb} changed the context at round {t}: inputs must not be written to")
+        fail(f"{verb} changed the context at round {t}: inputs must not be changed")
 
 
 def pickling(probe: PlayerProbe) -> None:
-    """A pickled player continues identically: parallel workers send players that way."""
+    """A pickled player continues identically, because worker processes exchange pickled players."""
 
     def pickled(player: Any) -> Any:
         try:
             return clone(player)
         except (AttributeError, TypeError, pickle.PicklingError) as error:
             fail(
-                f"it cannot be pickled ({one_line(error)}): attributes are numbers, arrays and texts, no functions or files"
+                f"it cannot be pickled ({one_line(error)}): attributes must be numbers, arrays or strings, not "
+                "functions or files"
             )
 
     _continues(probe, pickled, "pickled and unpickled")
 
 
 def saving(probe: PlayerProbe) -> None:
-    """run(a + b) = run(a), save, load, run(b), without pickle."""
+    """run(a + b) equals run(a), save, load, run(b), without pickle."""
 
     def through_a_file(player: Any) -> Any:
         with tempfile.TemporaryDirectory() as folder:
@@ -211,7 +212,7 @@ def saving(probe: PlayerProbe) -> None:
                 later = sorted(set(vars(player)) - set(vars(probe.make())))
                 if later:
                     fail(
-                        f"{', '.join(later)}: made after the constructor; all of the state must be there from the start"
+                        f"{', '.join(later)}: created after the constructor; all of the state must exist from the start"
                     )
                 raise
 
@@ -231,7 +232,7 @@ def _continues(probe: PlayerProbe, carry: Any, how: str) -> None:
 
 
 def bounded_memory(probe: PlayerProbe) -> None:
-    """What a player remembers does not grow with the number of rounds."""
+    """The memory of a player does not grow with the number of rounds."""
     player = probe.make()
     quarter = LONG // 4
     run(player, probe.contexts[:quarter], probe.labels[:quarter])
@@ -241,12 +242,12 @@ def bounded_memory(probe: PlayerProbe) -> None:
     if late > early + MEMORY_SLACK:
         fail(
             f"the state takes {early} bytes after {quarter} rounds and {late} after {LONG}: "
-            "memory must not grow with T (or excluded_checks says why)"
+            "memory must not grow with T (or excluded_checks must give the reason)"
         )
 
 
 def bounds(probe: PlayerProbe) -> None:
-    """bound(rounds) is a number or None, never without a unit, bound_adversary a word; certificate() is a float."""
+    """bound(rounds) is None or a number with a unit, bound_adversary is a valid value, and certificate() is a float."""
     player = probe.make()
     if player.bound_adversary not in ADVERSARIES:
         fail(f"bound_adversary must be one of {ADVERSARIES}, got {player.bound_adversary!r}")
@@ -256,7 +257,7 @@ def bounds(probe: PlayerProbe) -> None:
         if value is None:
             continue
         if not isinstance(value, int | float) or math.isnan(value) or value < 0:
-            fail(f"bound({rounds}) is {value!r}: it must be a number that is 0 or above, or None")
+            fail(f"bound({rounds}) is {value!r}: it must be None or a number of at least 0")
         try:
             loss_unit(player.bound_unit)
         except UsageError:
@@ -266,9 +267,10 @@ def bounds(probe: PlayerProbe) -> None:
             )
     certificate = player.certificate()
     if not isinstance(certificate, float):
-        fail(f"certificate() is {certificate!r}: it must be a float, NaN where there is none")
+        fail(f"certificate() is {certificate!r}: it must be a float, or NaN without a certificate")
 
 
 BEFORE = (metadata, settings, bad_settings, verbs)
-"""Checks that play no round; those of a player's decisions follow, so that an invalid decision is reported as such."""
+"""Checks without rounds, and later checks. Those of a player's decisions come between, so an invalid decision is
+reported as such."""
 AFTER = (own_state, seeds, inputs, pickling, saving, bounded_memory, bounds)

@@ -1,4 +1,4 @@
-"""The small problem on which players are checked, and the loops in which the checks run them."""
+"""The small problem on which players are checked, and the loops that the checks use."""
 
 from __future__ import annotations
 
@@ -24,14 +24,16 @@ Checks = tuple[Callable[..., None], ...]
 ROUNDS = 60
 """Rounds of an ordinary check."""
 LONG = 400
-"""Rounds of the check on memory, and the probe problem's horizon."""
+"""Rounds of the check on memory, and the horizon of the problem."""
 ENDURANCE = 1000
-"""Rounds in which every answer is checked."""
+"""Rounds in which every result is checked."""
 
 
 @dataclass(frozen=True)
 class PlayerProbe:
-    """A player's factory with a problem it supports and a stream: contexts (LONG, d) read-only, labels (LONG,)."""
+    """A factory of players, with a problem that they support and a stream: read-only contexts (LONG, d) and labels
+    (LONG,).
+    """
 
     subject: Factory
     problem: Problem
@@ -51,7 +53,8 @@ class PlayerProbe:
 
 
 def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) -> PlayerProbe:
-    """Return the probe for a class or factory `(problem, rng) -> player`, with K = 3, or K = 2 if three are too many.
+    """Return the probe for a class or factory `(problem, rng) -> player`, with K = 3, or with K = 2 if the player does
+    not support 3.
 
     `checks_of(class)` returns the checks that the class may exclude.
 
@@ -71,7 +74,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
         problem = Problem(n_features=5, n_classes=2, radius=2.0, horizon=LONG)
         player = subject(problem, np.random.default_rng(0))
     if not isinstance(player, Player):
-        fail(f"the factory returned a {type(player).__name__}: a player derives from Agent or Forecaster")
+        fail(f"the factory returned a {type(player).__name__}: a player must be a subclass of Agent or Forecaster")
     if "problem" not in vars(player):
         fail("it has no problem: the constructor must call super().__init__(problem, rng) first")
     contexts, labels = planted_stream(problem)
@@ -82,9 +85,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
 
 
 def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
-    """Return the exclusions of a wrapped player, which also apply to its wrapper, because its memory is part of the
-    wrapper's.
-    """
+    """Return the exclusions of a wrapped player, which also apply to its wrapper."""
     if player.wraps is None:
         return {}
     known, inner = {check.__name__ for check in checks}, player.inner
@@ -93,7 +94,7 @@ def _inherited_exclusions(player: Player, checks: Checks) -> dict[str, str]:
 
 
 def planted_stream(problem: Problem, rounds: int = LONG) -> tuple[Floats, NDArray[np.int64]]:
-    """Return contexts of norm at most R with an intercept, and labels drawn from a planted logistic model."""
+    """Return contexts of norm at most R with an intercept, and labels drawn from a logistic model."""
     rng = np.random.default_rng(20240229)
     d, K = problem.n_features, problem.n_classes
     X = rng.standard_normal((rounds, d))
@@ -106,25 +107,27 @@ def planted_stream(problem: Problem, rounds: int = LONG) -> tuple[Floats, NDArra
 
 
 def tell(agent: Any, context: Floats, decision: Decision, label: int) -> None:
-    """Update an agent with a round: with the bit, or with the label if it is a label agent."""
+    """Update an agent with the bit of a round, or a label agent with the label."""
     agent.learn(context, decision, int(label) if isinstance(agent, LabelAgent) else bool(decision.action == label))
 
 
 def play(agent: Any, contexts: Floats, labels: Iterable[int]) -> list[Decision]:
-    """Run the bandit loop: an agent observes only whether each action was right, a label agent the label."""
+    """Run the bandit loop: an agent observes only whether each action was right, and a label agent observes the
+    label.
+    """
     decisions = []
     for x, y in zip(contexts, labels, strict=True):
         decision = agent.act(read_only(x))
         if not isinstance(decision, Decision):
             fail(f"act returned a {type(decision).__name__}: it must return a Decision(action, probabilities)")
-        # A copy: what an agent does to its own arrays later must not rewrite what it answered.
+        # A copy, because an agent may overwrite its arrays later.
         decisions.append(decision._replace(probabilities=np.array(decision.probabilities)))
         tell(agent, read_only(x), decision, y)
     return decisions
 
 
 def forecast(forecaster: Any, contexts: Floats, labels: Iterable[int]) -> Floats:
-    """Predict, then reveal the label, round by round; return the logits (n, K)."""
+    """In each round, call predict, then update with the label; return the logits (n, K)."""
     logits = []
     for x, y in zip(contexts, labels, strict=True):
         logits.append(np.array(forecaster.predict(read_only(x)), dtype=np.float64))
@@ -133,14 +136,14 @@ def forecast(forecaster: Any, contexts: Floats, labels: Iterable[int]) -> Floats
 
 
 def run(player: Any, contexts: Floats, labels: Any) -> list[tuple[Any, Floats]]:
-    """Run an agent or a forecaster. Return for each round (the action, the probabilities) or (None, the logits)."""
+    """Run an agent or a forecaster. Return (action, probabilities) or (None, logits) for each round."""
     if hasattr(player, "act"):
         return [(decision.action, decision.probabilities) for decision in play(player, contexts, labels)]
     return [(None, logits) for logits in forecast(player, contexts, labels)]
 
 
 def first_difference(one: Iterable[tuple[Any, Floats]], other: Iterable[tuple[Any, Floats]]) -> int | None:
-    """Return the first round in which two runs differ in a single bit, or None."""
+    """Return the first round in which two runs differ at all, or None."""
     for t, ((a, p), (b, q)) in enumerate(zip(one, other, strict=True)):
         if a != b or not np.array_equal(p, q):
             return t
@@ -148,5 +151,5 @@ def first_difference(one: Iterable[tuple[Any, Floats]], other: Iterable[tuple[An
 
 
 def clone(player: Any) -> Any:
-    """Return an independent copy that continues identically (a separate check)."""
+    """Return an independent copy that continues identically."""
     return pickle.loads(pickle.dumps(player))

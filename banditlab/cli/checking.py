@@ -1,4 +1,4 @@
-"""The output of `banditlab check`: one line per check, up to the first violated contract, and how to fix it."""
+"""The output of `banditlab check`: one line per check, up to the first that fails, with its requirement."""
 
 from __future__ import annotations
 
@@ -29,7 +29,9 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
                 say(out, f"          the contract: {r.contract}")
             if not every:
                 say(
-                    out, f"{passed} passed or excluded with a reason, then this; fix it and check again (--all goes on)"
+                    out,
+                    f"{passed} passed or excluded with a reason, then this failed; fix it and check again (--all "
+                    "continues)",
                 )
                 return 1
         else:

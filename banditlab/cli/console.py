@@ -1,4 +1,4 @@
-"""The output of the command line: progress, tables and lists, on a terminal with colours and a bar, else as plain
+"""The output of the command line: progress, tables and lists, with colours and a bar on a terminal, otherwise as plain
 lines.
 """
 
@@ -29,14 +29,14 @@ from banditlab.results.store import Store
 if TYPE_CHECKING:
     from banditlab.cli.live import Live
 
-PLAIN_EVERY = 10.0  # seconds between progress lines where there is no terminal
-WORKERS_START = 2.0  # seconds until processes of workers have imported what they need
-MOST_DATA = 10  # data sets of a sweep that have a line each
-WIDE = 100  # columns of a terminal whose progress line has room for a rate
+PLAIN_EVERY = 10.0  # seconds between progress lines without a terminal
+WORKERS_START = 2.0  # seconds that worker processes take for imports
+MOST_DATA = 10  # data sets of a sweep with a separate line
+WIDE = 100  # width of a terminal from which the progress line shows a rate
 
 
 class Console:
-    """Runs sweeps and reports with output for a person; `notes` are remarks on the table of a comparison."""
+    """Runs sweeps and writes reports, with readable output; `notes` are remarks on the table of a comparison."""
 
     def __init__(self, notes: Sequence[Any] = ()) -> None:
         self.out, self.notes = rich.console.Console(), notes
@@ -44,12 +44,12 @@ class Console:
     def run_sweep(
         self, sweep: Sweep, folder: Path, report: bool = True, live: int | None = None, **options: Any
     ) -> int:
-        """Run with the options of `Sweep.run`, then write the report if requested and print the ranked table.
+        """Run a sweep with the options of `Sweep.run`, write the report if requested, and print the ranked table.
 
         `live` is the port of a page that shows the running sweep, 0 for a free port, or None for no page. Returns the
         exit code.
         """
-        Store(folder)  # a folder that cannot be used is refused before anything else
+        Store(folder)  # check first that the folder can be used
         if live is None:
             return self._run(sweep, folder, report, None, options)
         from banditlab.cli.live import Live
@@ -76,7 +76,7 @@ class Console:
 
                 result = sweep.run(folder, watch=watch, **options)
         except KeyboardInterrupt:
-            say(self.out, "interrupted; finished runs are stored, and the same command does the rest")
+            say(self.out, "interrupted; finished runs are stored, and the same command continues")
             return 130
         _say_all(self.out, _ended(result, folder))
         written = report and bool(result.present + result.played)
@@ -85,7 +85,7 @@ class Console:
         if page is not None:
             where = f" The report: {folder / 'report.html'}." if written else ""
             page.finish(
-                f"The sweep has ended: {many(result.played, 'run')} played, {many(len(result.failures), 'failure')}.{where}"
+                f"The sweep has ended: {many(result.played, 'run')} executed, {many(len(result.failures), 'failure')}.{where}"
             )
         _say_all(self.out, _failed(result))
         return 1 if result.failures else 0
@@ -111,12 +111,12 @@ class Console:
 
     @contextlib.contextmanager
     def _shown(self) -> Iterator[Callable[[Progress], None]]:
-        """Return the display of the progress: a bar on a terminal, lines elsewhere."""
+        """Return the display of the progress: a bar on a terminal, otherwise lines."""
         if not self.out.is_terminal:
             yield _PlainLines(self.out)
             return
         columns = (
-            # where there is no room words go on below, and nothing is cut
+            # long text continues on the next line
             TextColumn("{task.description}", markup=False, table_column=Column(overflow="fold", min_width=9)),
             BarColumn(bar_width=10),
             TextColumn("{task.fields[done]}", table_column=Column(overflow="fold", min_width=22)),
@@ -158,9 +158,9 @@ def announced(sweep: Sweep) -> Iterator[str]:
     elif not plan.uncompared:
         yield "without comparators (norm_bounds = [])"
     for label, (rounds, size) in plan.pending.items():
-        waiting = f"at most {many(rounds, 'round')} of a run wait for their bits at once"
+        waiting = f"at most {many(rounds, 'round')} of a run wait for feedback at the same time"
         yield f"{label}: {waiting}, {size / 2**20:,.1f} MiB of contexts and probabilities"
-    for label, reason in plan.uncompared.items():  # the user may not have been asked for norm bounds at all
+    for label, reason in plan.uncompared.items():  # the user may not have given norm bounds
         yield f"without comparators, which on {label} have {reason}"
     for pair in plan.skipped:
         yield one_line(f"skipped: {pair['player']} on {pair['environment']}: {pair['reason']}")
@@ -169,10 +169,10 @@ def announced(sweep: Sweep) -> Iterator[str]:
 def _ended(result: Result, folder: Path) -> Iterator[str]:
     """Yield lines on the result of a sweep, without its failures."""
     if result.kept:
-        yield f"notice: this folder held the report of another comparison, which is kept in {result.kept}"
+        yield f"notice: this folder held the report of another comparison, which was moved to {result.kept}"
     yield from (f"notice: {notice}" for notice in result.notices)
-    there = f"{many(result.present, 'run')} {'was' if result.present == 1 else 'were'} there already"
-    yield f"{there}, {result.played:,} played now in {result.seconds:.0f} s; results in {folder}"
+    there = f"{many(result.present, 'run')} {'was' if result.present == 1 else 'were'} already finished"
+    yield f"{there}, {result.played:,} executed now in {result.seconds:.0f} s; results in {folder}"
 
 
 def _failed(result: Result) -> Iterator[str]:
@@ -184,7 +184,7 @@ def _failed(result: Result) -> Iterator[str]:
             f"failed: {what} on {failure['environment']}, repetition {failure['repetition']}: {failure['error']}"
         )
     if result.failures:
-        yield f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are kept"
+        yield f"{len(result.failures)} failed (tracebacks in {result.folder / 'failed'}); the others are stored"
 
 
 def _say_all(out: rich.console.Console, lines: Iterable[str]) -> None:
@@ -209,7 +209,7 @@ class _PlainLines:
 
 
 class _Notices:
-    """The notices of a running sweep, each line once."""
+    """Print each notice of a running sweep once."""
 
     def __init__(self, out: rich.console.Console) -> None:
         self.out, self.said = out, 0
@@ -228,7 +228,7 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
     finished = finished_runs(folder) if folder.is_dir() else set()
     done = Counter((run.environment_label, run.label) for run in sweep.plan.runs if run.run_id in finished)
     if finished:
-        say(out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} done already in {folder}")
+        say(out, f"{done.total():,} of {many(len(sweep.plan.runs), 'run')} already finished in {folder}")
     table = Table()
     several = len({run.environment_label for run in sweep.plan.runs}) > 1
     for name in (*(["environment"] if several else []), "player"):
@@ -248,25 +248,25 @@ def print_dry_run(sweep: Sweep, jobs: int, folder: Path) -> None:
 
 
 def _estimated(sweep: Sweep, play: float, jobs: int, whole: bool) -> str:
-    """Return the core-seconds that runs still need, those that comparators need, and the time of both with `jobs`
+    """Describe the core-seconds that the remaining runs and the comparators need, and the time of both with `jobs`
     processes.
     """
     n = sum(len(run.checkpoints) for run in sweep.plan.streams().values()) * len(sweep.balls)
     compared = sweep.estimate_comparators() if n else 0.0
-    parts = [f"{_long(play)} of play"]
+    parts = [f"{_long(play)} for runs"]
     if n:
-        known = f"{_long(compared)} for " if not math.isnan(compared) else "what is not estimated for "
+        known = f"{_long(compared)} for " if not math.isnan(compared) else "an unknown time for "
         parts.append(f"{known}{many(n, 'comparator')} (one for each stream, norm bound and checkpoint)")
     both = (play + (0.0 if math.isnan(compared) else compared)) / jobs + (WORKERS_START if jobs > 1 else 0.0)
-    counted = "" if whole or not n else ", comparators that are done counted in"
+    counted = "" if whole or not n else ", including comparators that are already computed"
     return (
-        f"estimate: {' and '.join(parts)} on one core; about {_long(both)} with -j {jobs}{counted}; compiling, the first time "
-        "only, and the report are not in it"
+        f"estimate: {' and '.join(parts)} on one core; about {_long(both)} with -j {jobs}{counted}, without the "
+        "report and the compilation on first use"
     )
 
 
 def _long(seconds: float) -> str:
-    """Return "0.4 s", "12 s", "3.5 minutes", "2.1 hours"."""
+    """Return a time such as "0.4 s", "12 s", "3.5 minutes" or "2.1 hours"."""
     if seconds < 120.0:
         return f"{seconds:.0f} s" if seconds >= 10.0 else f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} minutes" if seconds < 7200.0 else f"{seconds / 3600:.1f} hours"
@@ -291,7 +291,7 @@ def print_status(folder: Path) -> int:
     summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
     say(out, summary)
     for name in damaged:
-        what_then = "`banditlab run` sets it aside and does again what it alone held"
+        what_then = "`banditlab run` moves it away and repeats the runs that are only in it"
         say(out, f"damaged: {name} does not match {SUMS}; {what_then}")
     others = many(len(done - set(wanted)), "run")
     say(out, f"{many(len(plan['skipped']), 'pair')} skipped, {others} of other specs in the folder")
@@ -301,7 +301,7 @@ def print_status(folder: Path) -> int:
 
 
 def watch_status(folder: Path, every: float) -> None:
-    """Print the progress of a sweep of another process, a line every few seconds, until nothing is missing."""
+    """Print the progress of a sweep in another process, a line every few seconds, until no run is missing."""
     out = rich.console.Console()
     began: tuple[float, int] | None = None
     while True:
@@ -327,18 +327,18 @@ def print_merge(parts: Sequence[Path], folder: Path) -> int:
     from banditlab.results.merge import Merged, merge
 
     def lines(merged: Merged) -> Iterator[str]:
-        yield f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the parts that were merged so far"
+        yield f"{folder}: {merged.runs:,} of {many(merged.wanted, 'run')} of the merged parts"
         for name in merged.damaged:
-            yield f"damaged: {name}; the command that made the part does again what it alone held"
+            yield f"damaged: {name}; repeat the command that wrote the part"
         for part, lacking in merged.unfinished.items():
-            yield f"unfinished: {part} lacks {many(lacking, 'run')}; the command that made it does the rest"
+            yield f"unfinished: {part} lacks {many(lacking, 'run')}; repeat the command that wrote it"
         if merged.missing_shards:
             missing = ", ".join(f"{index}/{merged.of}" for index in merged.missing_shards)
-            yield f"missing: {missing}; run them, and merge again"
+            yield f"missing parts: {missing}; run them, and merge again"
         if merged.failed:
-            yield f"{merged.failed:,} failed; `banditlab status {shlex.quote(str(folder))}` says which"
+            yield f"{merged.failed:,} failed; `banditlab status {shlex.quote(str(folder))}` lists them"
         if whole:
-            yield f"all {merged.of} parts are there; `banditlab report {shlex.quote(str(folder))}` writes the report"
+            yield f"all {merged.of} parts are complete; `banditlab report {shlex.quote(str(folder))}` writes the report"
 
     merged = merge(parts, folder)
     whole = merged.runs == merged.wanted and not (merged.missing_shards or merged.failed)

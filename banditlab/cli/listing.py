@@ -22,17 +22,17 @@ from banditlab.problem import Problem
 from banditlab.registry import KINDS, Entry, registry
 from banditlab.validation import ALIASES, keyword_only
 
-UNWRAPPED = 1000  # columns where there is no terminal: a line each, whatever reads it
+UNWRAPPED = 1000  # width without a terminal, so every entry has one line
 INDENT = "    "
 GROUPS = {
-    "theory": "Theory: the defaults are a theorem's settings",
+    "theory": "Theory: the default settings are those of a theorem",
     "practice": "Practice",
-    "reference": "References, for scale: full information (never ranked with the others), or learning nothing",
+    "reference": "References: full information (never ranked with the others), or no updates",
     "adapter": "Adapters: methods of other libraries",
 }
 FEEDBACK = {"bit": "one bit after each round, right or wrong", "label": "the label after each round"}
 EXAMPLE = (10, 3, 1.0, 10_000)
-"""d, K, R and T at which `describe` works a bound out."""
+"""d, K, R and T of the example for which `describe` computes a bound."""
 
 
 def print_list(kind: str) -> None:
@@ -52,7 +52,7 @@ def print_list(kind: str) -> None:
             cls = entry.load()
             row = (entry.id, _summary(cls), entry.origin)
             heading = _heading(cls) if kind == "agents" else ""
-        except Exception as error:  # a plug-in's class may raise anything when it is asked for its summary
+        except Exception as error:  # the summary of a plug-in's class may raise any error
             row, heading = (entry.id, "cannot be loaded, see below", entry.origin), ""
             told = one_line(error)
             broken.append(told if isinstance(error, UsageError) else f"{entry.id!r} from {entry.origin}: {told}")
@@ -75,12 +75,12 @@ def _summary(cls: Any) -> str:
 
 
 def missing(cls: Any) -> list[str]:
-    """Return the modules that a class needs (`requires`) and that are not installed, without importing any."""
+    """Return the modules that a class needs (`requires`) and that are not installed, without importing them."""
     return missing_modules(getattr(cls, "requires", ()))
 
 
 def _print_sections(out: rich.console.Console, sections: dict[str, list[tuple[str, str, str]]]) -> None:
-    """Print rows under their headings, with equal columns in all sections."""
+    """Print rows under their headings, with the same column widths in all sections."""
     every = [row for rows in sections.values() for row in rows]
     width = max((len(row[0]) for row in every), default=0)
     for i, (heading, rows) in enumerate(sections.items()):
@@ -106,7 +106,7 @@ def _list_bounds(out: rich.console.Console) -> None:
 
 
 def print_description(id_: str) -> None:
-    """Print docstring, settings, source, version and bound of the player or environment with this name."""
+    """Print the docstring, settings, source, version and bound of the player or environment with this id."""
     from banditlab.bounds import THEOREMS
 
     out = rich.console.Console()
@@ -152,7 +152,7 @@ PLAIN = {
     "leftarrow": "<-",
     "nabla": "grad",
 }
-"""Commands of LaTeX that a terminal shows by another sign than their name."""
+"""LaTeX commands that a terminal shows by a symbol."""
 
 
 def without_latex(docstring: str) -> str:
@@ -198,11 +198,11 @@ def bound_line(cls: Any) -> str:
     try:
         player, problem, value = bound_at_the_example(cls)
     except (BanditlabError, TypeError) as error:
-        return f"not worked out at the defaults ({one_line(error)})"
+        return f"not available with default settings ({one_line(error)})"
     T = EXAMPLE[-1]
-    at = f"at the defaults with d = {problem.n_features}, K = {problem.n_classes}, R = {problem.radius:g}, T = {T:,}"
+    at = f"with default settings, d = {problem.n_features}, K = {problem.n_classes}, R = {problem.radius:g}, T = {T:,}"
     if value is None:
-        return f"no number {at}: what is proved stands under Guarantee"
+        return f"no value {at}; for what is proved, see Guarantee"
     measured = "log loss" if hasattr(player, "predict") else "expected mistakes"
     vacuous = ", vacuous: not below T" if value >= T and measured != "log loss" else ""
     adversary = f"{player.bound_adversary} adversary"
@@ -224,7 +224,7 @@ def _describe_entry(out: rich.console.Console, entry: Entry) -> None:
         default = "required" if p.default is inspect.Parameter.empty else repr(p.default)
         by_sweep = entry.kind == "envs" and name == HORIZON
         alias = "".join(f" (or {short})" for short, long in ALIASES.items() if long == name and entry.kind != "envs")
-        shown = "set by the sweep's rounds" if by_sweep else f"{types[name]} = {default}"
+        shown = "set by the rounds of a sweep" if by_sweep else f"{types[name]} = {default}"
         say(out, f"  {name}: {shown}{alias}")
     if getattr(cls, "reference", ""):
         say(out, f"\nReference: {cls.reference}")

@@ -1,7 +1,7 @@
 """`banditlab run --live`: a page, reachable from this machine only, that shows a running sweep.
 
-The page requests new data every two seconds. Results are read for a request only, and for at most a tenth of the time.
-The server ends with the sweep, after an open page has received the outcome.
+The page requests new data every two seconds. Results are read only on request, and for at most a tenth of the time. The
+server ends with the sweep, after an open page has received the outcome.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from banditlab.errors import BanditlabError, UsageError
 
 HOST = "127.0.0.1"
 NAMES = (HOST, "localhost")
-"""What a browser may call this machine: another name is a page from elsewhere that was made to lead here."""
+"""The allowed host names of a request; any other name may be an attack by DNS rebinding."""
 SHARE = 10
-"""Between two readings of the results lies this many times what a reading took."""
+"""The smallest time between two readings of the results, in multiples of the time of a reading."""
 LINGER = 5.0
-"""Seconds the end of a sweep is told to a page that asked within the last seconds, at most."""
+"""The longest time in seconds that the server waits for an open page to fetch the outcome."""
 
 
 class Live:
@@ -37,7 +37,7 @@ class Live:
     name, plan, folder
         The name of the sweep, its plan, and the folder of its results.
     port
-        The port; 0 takes a free one.
+        The port; 0 selects a free one.
 
     Raises
     ------
@@ -49,7 +49,7 @@ class Live:
         self.name, self.folder = name, folder
         self.planned = Counter((run.environment_label, run.label) for run in plan.runs)
         self.progress: Progress | None = None
-        """The sweep's, set by its watcher."""
+        """The progress of the sweep, set by its watcher."""
         self.ended = ""
         self.secret = secrets.token_urlsafe(9)
         self._lock = threading.Lock()
@@ -58,7 +58,7 @@ class Live:
         try:
             self._server = ThreadingHTTPServer((HOST, port), _handler(self))
         except OSError as error:
-            why = f"--live-port {port}: {HOST} does not give it ({error.strerror}); another, or none for a free one"
+            why = f"--live-port {port}: not available on {HOST} ({error.strerror}); give another port, or none for a free one"
             raise UsageError(why) from error
         self._server.daemon_threads = True
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.1,), daemon=True, name="live page")
@@ -66,11 +66,11 @@ class Live:
 
     @property
     def url(self) -> str:
-        """The page's address; the server answers only requests with the secret part."""
+        """The address of the page; the server answers only requests that contain its secret part."""
         return f"http://{HOST}:{self._server.server_address[1]}/{self.secret}/"
 
     def finish(self, how: str) -> None:
-        """Publish how the sweep ended, and wait briefly until an open page has fetched it."""
+        """Publish the outcome of the sweep, and wait briefly until an open page has fetched it."""
         with self._lock:
             self.ended, self._next = how, 0.0
         if time.monotonic() - self._asked < LINGER:
@@ -126,8 +126,8 @@ class Live:
             self._ranking, self._error = ranking_so_far(load(self.folder), dict(self.planned)), ""
         except BanditlabError as error:
             self._error = str(error)
-        except Exception as error:  # a file that another process is just replacing must not end the page
-            self._error = f"the results could not be read this time ({type(error).__name__}: {error})"
+        except Exception as error:  # another process may be replacing a file
+            self._error = f"the results could not be read ({type(error).__name__}: {error})"
         self._next = time.monotonic() + max(1.0, SHARE * (time.monotonic() - begin))
 
 
@@ -137,7 +137,7 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         """A handler that answers GET requests for two addresses only."""
 
-        protocol_version = "HTTP/1.0"  # no connection outlives its answer, so that none outlives the sweep
+        protocol_version = "HTTP/1.0"  # connections are closed after each answer, so none remains after the sweep
         timeout = 30
         server_version, sys_version = "banditlab", ""
 
@@ -146,7 +146,7 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
             makers = {f"/{live.secret}/": live.page, f"/{live.secret}/part": live.part}
             make = makers.get(self.path)
             if host not in NAMES or make is None:
-                self._answer(HTTPStatus.NOT_FOUND, "nothing is here; the address was printed when the sweep began\n")
+                self._answer(HTTPStatus.NOT_FOUND, "not found; the address was printed at the start of the sweep\n")
                 return
             self._answer(HTTPStatus.OK, make(), "text/html")
 
@@ -166,6 +166,6 @@ def _handler(live: Live) -> type[BaseHTTPRequestHandler]:
             self.wfile.write(body)
 
         def log_message(self, format: str, *args: Any) -> None:
-            """Print nothing, because the terminal shows the sweep."""
+            """Print nothing, because the terminal shows the progress."""
 
     return Handler

@@ -1,4 +1,4 @@
-"""The command line: parse, call, print. Exit codes: 0, done; 1, finished with failures; 2, the request was wrong."""
+"""The command line: parse, call, print. Exit codes: 0 success, 1 finished with failures, 2 invalid request."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=True,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,  # help without rich answers in half the time
+    rich_markup_mode=None,  # without rich, --help takes half the time
 )
-new = typer.Typer(help="Create a lab folder, an agent or an environment to start from.", no_args_is_help=True)
+new = typer.Typer(help="Create a lab folder, or an example of an agent or environment.", no_args_is_help=True)
 app.add_typer(new, name="new")
 log_ = typer.Typer(help="Prune or export a policy's log, or remove one person's data from it.", no_args_is_help=True)
 app.add_typer(log_, name="log")
@@ -36,7 +36,7 @@ Lab = Annotated[
     list[str] | None,
     typer.Option(
         "--lab",
-        help="Load agents/ and envs/ of this lab folder. Default: the lab that you are in. May be repeated.",
+        help="Load agents/ and envs/ of this lab folder. Default: the lab of the working folder. May be repeated.",
     ),
 ]
 Data = Annotated[
@@ -47,10 +47,10 @@ Data = Annotated[
     ),
 ]
 Folder = Annotated[Path, typer.Argument(help="Results folder.")]
-UnansweredOption = Annotated[str | None, typer.Option(help="How decisions without an answer count: ignored or wrong.")]
+UnansweredOption = Annotated[str | None, typer.Option(help="How decisions without feedback count: ignored or wrong.")]
 AfterOption = Annotated[
     str | None,
-    typer.Option(help='With --unanswered wrong: how long to wait for an answer, such as "30 min" or "2 days".'),
+    typer.Option(help='With --unanswered wrong: how long to wait for feedback, such as "30 min" or "2 days".'),
 ]
 PLACES = "tcp://HOST:PORT, tls://HOST:PORT, a scheduler file, or local:N"
 SWEEP: dict[str, tuple[Any, Any]] = {
@@ -62,14 +62,14 @@ SWEEP: dict[str, tuple[Any, Any]] = {
     "dry_run": (
         bool,
         typer.Option(
-            False, help="Print the planned, skipped and finished runs and an estimate of the time; play nothing."
+            False, help="Print the planned, skipped and finished runs and an estimate of the time; run nothing."
         ),
     ),
     "lab": (Lab, None),
-    "cluster": (str | None, typer.Option(None, help=f"Play on a Dask cluster: {PLACES}.")),
+    "cluster": (str | None, typer.Option(None, help=f"Run on a Dask cluster: {PLACES}.")),
     "patience": (
         float,
-        typer.Option(120.0, min=1, help="End the sweep when the cluster has made no progress for this many seconds."),
+        typer.Option(120.0, min=1, help="End the sweep if the cluster makes no progress for this number of seconds."),
     ),
     "live": (
         bool,
@@ -80,10 +80,10 @@ SWEEP: dict[str, tuple[Any, Any]] = {
         typer.Option(None, min=1, max=65535, help="Port of the live page. Default: a free port."),
     ),
 }
-"""The options of a sweep that is played, each with its type and default."""
+"""The options for running a sweep, each with its type and default."""
 
 
-# What click raises for a request it cannot parse; typer has click or a copy of it inside, this finds either.
+# The error of click for invalid arguments, from click itself or from the copy of it in typer.
 ClickException: Any = next(cls for cls in typer.BadParameter.__mro__ if cls.__name__ == "ClickException")
 
 
@@ -115,7 +115,7 @@ def run(
     ] = True,
     shard: Annotated[
         str | None,
-        typer.Option("--shard", help="Play only part i of n, written i/n; `banditlab merge` joins the parts."),
+        typer.Option("--shard", help="Run only part i of n, written i/n; `banditlab merge` joins the parts."),
     ] = None,
     *,
     sweep: dict[str, Any],
@@ -135,17 +135,20 @@ def compare(
     data: Data,
     passes: Annotated[
         int | None,
-        typer.Option(min=1, help="Play every row this many times; the ranking uses the first pass only. Default: 1."),
+        typer.Option(min=1, help="Number of passes over the rows; the ranking uses the first pass only. Default: 1."),
     ] = None,
     rounds: Annotated[
-        int | None, typer.Option(min=1, help="Rounds per run. Default: rows times passes. Fewer rounds leave rows out.")
+        int | None,
+        typer.Option(
+            min=1, help="Rounds per run. Default: rows times passes. With fewer rounds, some rows are left out."
+        ),
     ] = None,
-    repetitions: Annotated[int, typer.Option(min=1, help="Repetitions, each with another order of the rows.")] = 10,
+    repetitions: Annotated[
+        int, typer.Option(min=1, help="Number of repetitions, each with another order of the rows.")
+    ] = 10,
     agents: Annotated[
         str | None,
-        typer.Option(
-            help="Ids of the agents, such as stackcb,fastcb, or all. Default: the agents of the group practice."
-        ),
+        typer.Option(help="Ids of the agents, such as stackcb,fastcb, or all. Default: recommended agents."),
     ] = None,
     feedback: Annotated[
         list[str] | None,
@@ -157,7 +160,7 @@ def compare(
     ] = None,
     exceptions: Annotated[
         Path | None,
-        typer.Option(help="TOML file of settings for single ones of several tables, tables to skip, and families."),
+        typer.Option(help="TOML file with settings for single tables, tables to skip, and families of tables."),
     ] = None,
     *,
     sweep: dict[str, Any],
@@ -186,7 +189,7 @@ def compare(
     code = _run_or_estimate(spec, str(data[0]), sweep, notes=notes)
     if many and several.n_faulty:
         were = "table was" if several.n_faulty == 1 else "tables were"
-        typer.echo(f"{several.n_faulty} {were} left out, for the faults above", err=True)
+        typer.echo(f"{several.n_faulty} {were} left out because of the faults above", err=True)
     raise typer.Exit(code or (1 if many and several.n_faulty else 0))
 
 
@@ -205,9 +208,9 @@ def _run_or_estimate(
 
     live = (given["live_port"] or 0) if given["live"] or given["live_port"] else None
     if given["cluster"] is not None and given["jobs"] is not None:
-        raise UsageError("-j applies to this machine; a cluster plays on all its workers")
+        raise UsageError("-j applies to this machine only; a cluster uses all its workers")
     if given["dry_run"] and live is not None:
-        raise UsageError("--live shows a running sweep, and --dry-run plays none; give one of them")
+        raise UsageError("--live shows a running sweep, but --dry-run does not run one; give one of them")
     sweep, jobs = Sweep(spec, where=where), given["jobs"] or os.cpu_count() or 1
     folder = given["out"] or default_folder(spec.name if part is None else f"{spec.name}-{part[0]}-of-{part[1]}")
     if given["dry_run"]:
@@ -232,7 +235,7 @@ def merge(
     parts: Annotated[list[Path], typer.Argument(metavar="OUT1 OUT2 ...", help="Results folders of `run --shard i/n`.")],
     out: Annotated[Path, typer.Option("-o", "--out", help="Write the whole sweep's results to this folder.")],
 ) -> None:
-    """Merge the parts of a sweep and name the missing ones."""
+    """Merge the parts of a sweep and list the missing ones."""
     from banditlab.cli.console import print_merge
 
     raise typer.Exit(print_merge(parts, out))
@@ -251,7 +254,7 @@ def train(
     ] = None,
     best_of: Annotated[
         Path | None,
-        typer.Option("--best-of", help="Train the first-ranked agent of a comparison: its results folder."),
+        typer.Option("--best-of", help="Train the first-ranked agent of the comparison in this results folder."),
     ] = None,
     other_table: Annotated[
         bool,
@@ -263,7 +266,7 @@ def train(
         Path | None, typer.Option(help="Without a table: a JSON file that describes columns and actions.")
     ] = None,
     from_log: Annotated[
-        str, typer.Option(help="Instead of a table: learn from a policy's log. Its last fifth evaluates the result.")
+        str, typer.Option(help="Train on a policy's log instead of a table; the last fifth of it evaluates the result.")
     ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
@@ -284,24 +287,25 @@ def serve(
     policy: Annotated[Path, typer.Argument(help="The policy file, as `banditlab train` writes it.")],
     log: Annotated[
         str,
-        typer.Option("--log", help="Log decisions and answers to a file or postgresql://... Default: no log."),
+        typer.Option("--log", help="Log decisions and feedback to a file or postgresql://... Default: no log."),
     ] = "",
     host: Annotated[
-        str, typer.Option(help="Address to listen on. Other than 127.0.0.1 it needs a token.")
+        str, typer.Option(help="Address to listen on. Addresses other than 127.0.0.1 need a token.")
     ] = "127.0.0.1",
     port: Annotated[int, typer.Option(min=0, max=65535, help="Port to listen on; 0 chooses a free one.")] = 8080,
     token_file: Annotated[
-        Path | None, typer.Option(help="File whose first line is the token. Alternative: the variable BANDITLAB_TOKEN.")
+        Path | None,
+        typer.Option(help="File whose first line is the token. Alternative: the environment variable BANDITLAB_TOKEN."),
     ] = None,
     person: Annotated[str, typer.Option(help="Key of a row that names the person, for `banditlab log forget`.")] = "",
     extra: Annotated[
         str,
-        typer.Option(help="What to do with a key of a row that is not a column: refuse the row, or ignore the key."),
+        typer.Option(help="If a row has a key that is not a column: refuse the row, or ignore the key."),
     ] = "refuse",
     floor: Annotated[
         float | None, typer.Option(help="Smallest probability of each allowed action. Default: as in the policy.")
     ] = None,
-    holdback: Annotated[float | None, typer.Option(help="Share of decisions that the holdback policy makes.")] = None,
+    holdback: Annotated[float | None, typer.Option(help="Fraction of decisions made by the holdback policy.")] = None,
     holdback_policy: Annotated[str, typer.Option(help="The holdback policy: uniform, or a policy file.")] = "uniform",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
@@ -324,24 +328,26 @@ def evaluate(
     policy: Annotated[
         str,
         typer.Option(
-            help="The other policy: uniform, best-single, trained (on earlier rounds), an agent's id (which learns by "
-            "rejection) or a policy file; for a table also column:NAME (its actions) or probabilities:PREFIX (columns "
+            help="The policy to evaluate: uniform, best-single, trained (on earlier rounds), an agent's id (trained by "
+            "rejection sampling) or a policy file; for a table also column:NAME (its actions) or probabilities:PREFIX (columns "
             "named PREFIX and an action)."
         ),
     ] = "uniform",
     action: Annotated[str, typer.Option(help="Column of the actions. Default: detected by its name.")] = "",
     reward: Annotated[str, typer.Option(help="Column of the rewards, 0 or 1. Default: detected by its name.")] = "",
     propensity: Annotated[
-        str, typer.Option(help="Column of the logged actions' probabilities. Without one they are estimated.")
+        str, typer.Option(help="Column with the probabilities of the logged actions. Without it they are estimated.")
     ] = "",
     id_: Annotated[str, typer.Option("--id", help="Column of unique ids: duplicates are an error.")] = "",
     logger: Annotated[
         Literal["fixed", "learning"] | None,
         typer.Option(help="Whether the probabilities depend on earlier rounds. Default for a policy's log: learning."),
     ] = None,
-    picture: Annotated[Path | None, typer.Option(help="Draw the estimates into a .svg, .png or .pdf file.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Write a figure of the estimates to a .svg, .png or .pdf file.")
+    ] = None,
 ) -> None:
-    """Estimate from a log how well another policy would have done."""
+    """Estimate from a log the mean reward of another policy."""
     from banditlab.cli.policies import print_evaluated
     from banditlab.policy.evaluating import evaluate_log
 
@@ -375,7 +381,7 @@ def export_log(
     log: LogArgument,
     out: Annotated[Path, typer.Option("-o", "--out", help="The file to write: .dsjson or .parquet.")],
 ) -> None:
-    """Write the answered decisions of a log as Vowpal Wabbit's dsjson or as Parquet."""
+    """Write the decisions with feedback in a log as Vowpal Wabbit's dsjson or as Parquet."""
     from banditlab.policy.exporting import export_log as export_log_
 
     for line in export_log_(log, out):
@@ -389,9 +395,9 @@ def forget(
 ) -> None:
     """Remove the contexts of one person's decisions from a log. Actions, distributions and feedback remain.
 
-    Past updates with these decisions remain in the policy's state. The decisions cannot be replayed, so the command
-    first writes a snapshot that covers all events. Later feedback on them is counted without an update. Stop the server
-    first.
+    The policy's state still contains past updates with these decisions. The decisions cannot be replayed, so the
+    command first writes a snapshot of the state after all events. Later feedback on them is counted but leads to no
+    update. Stop the server first.
     """
     from banditlab.policy.policy import Policy
 
@@ -400,7 +406,7 @@ def forget(
         raise UsageError(f"{person}: must be KEY=VALUE, for instance customer=4711")
     with Policy.resume(log) as policy:
         count = policy.forget(key, value)
-    typer.echo(f"{log}: the contexts of {count:,} decisions blanked")
+    typer.echo(f"{log}: removed the contexts of {count:,} decisions")
 
 
 @app.command()
@@ -409,7 +415,7 @@ def status(
     watch: Annotated[bool, typer.Option("--watch", help="Repeat until the sweep has finished.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="With --watch: seconds between updates.")] = 5.0,
     picture: Annotated[
-        Path | None, typer.Option(help="Draw the status of a log into a .svg, .png or .pdf file.")
+        Path | None, typer.Option(help="Write a figure of a log's status to a .svg, .png or .pdf file.")
     ] = None,
     verify: Annotated[bool, typer.Option("--verify", help="Verify the checksum of every event of a log.")] = False,
 ) -> None:
@@ -472,7 +478,7 @@ def list_(
     ] = "agents",
     lab: Lab = None,
 ) -> None:
-    """List agents, environments and other things, including those of the lab."""
+    """List agents, environments, forecasters, boosters, weak learners or bounds, including those of the lab."""
     _open_labs(lab, _lab_here())
     from banditlab.cli.listing import print_list
 
@@ -526,7 +532,7 @@ def notebook(
     made = make_notebook(name, folder)
     typer.echo(f"made {made}")
     if open_ and not open_file(made):
-        typer.echo(f"nothing here opens notebooks; jupyter lab {shlex.quote(str(made))} does")
+        typer.echo(f"no program to open notebooks was found; use jupyter lab {shlex.quote(str(made))}")
 
 
 @new.command("lab")
@@ -546,7 +552,7 @@ def new_agent(
         bool, typer.Option("--compiled", help="Write an agent of compiled kernels instead of plain Python.")
     ] = False,
 ) -> None:
-    """Write an agent to start from, one file."""
+    """Write a file with an example of an agent."""
     from banditlab.cli.scaffold import new_agent as make
 
     _print_made(make(name, compiled=compiled))
@@ -554,7 +560,7 @@ def new_agent(
 
 @new.command("env")
 def new_env(name: str) -> None:
-    """Write an environment to start from, one file."""
+    """Write a file with an example of an environment."""
     from banditlab.cli.scaffold import new_env as make
 
     _print_made(make(name))
@@ -573,7 +579,7 @@ def _lab_here() -> Path | None:
 
 
 def _open_labs(folders: list[str] | None, here: Path | None = None) -> None:
-    """Open the given labs, or else the lab that contains the working folder, or else `here`."""
+    """Open the given labs, otherwise the lab that contains the working folder, otherwise `here`."""
     from banditlab.registry import lab_around, printable, refuse_exposed, registry
 
     for folder in folders or ():
@@ -581,12 +587,12 @@ def _open_labs(folders: list[str] | None, here: Path | None = None) -> None:
     found = None if folders else lab_around() or here
     if found is not None:
         refuse_exposed(found)
-        typer.echo(f"loading the lab {printable(found)}, found from this folder", err=True)
+        typer.echo(f"loading the lab {printable(found)}, which contains the working folder", err=True)
         registry().open_lab(found)
 
 
 FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.EFBIG)
-"""No room, or no way to write: the file's name says nothing."""
+"""Errors of the disk, for which the name of the file is not informative."""
 
 
 def _exit(message: object, code: int = 2) -> NoReturn:
@@ -596,20 +602,18 @@ def _exit(message: object, code: int = 2) -> NoReturn:
 
 def main() -> None:
     """Run the command line and exit; an error in a request is reported in one line with exit code 2."""
-    # With `python -E` children would not see SAFE_PATH.
+    # With `python -E`, child processes would ignore SAFE_PATH.
     if sys.flags.ignore_environment and not sys.flags.safe_path:
         os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
     report_others()
-    if "_BANDITLAB_COMPLETE" in os.environ:  # the shell asks what the word under the cursor may become
+    if "_BANDITLAB_COMPLETE" in os.environ:  # the shell requests completions
         app(prog_name="banditlab")
     command = typer.main.get_command(app)
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(
-            stream, io.TextIOWrapper
-        ):  # a terminal that knows no ± gets a question mark, a file name its bytes
+        if isinstance(stream, io.TextIOWrapper):  # terminals that lack a character print a question mark
             stream.reconfigure(errors="replace")
     try:
-        # Not app(): that prints a wrong option in four lines, and turns an interrupt into an exit without a word.
+        # Not app(), which reports a wrong option in four lines and exits silently after an interrupt.
         with command.make_context("banditlab", sys.argv[1:]) as context:
             command.invoke(context)
     except typer.Exit as done:
@@ -617,22 +621,22 @@ def main() -> None:
     except ClickException as error:
         if type(error).__name__ != "NoArgsIsHelpError":
             _exit(error.format_message())
-        error.show()  # nothing was asked for: what there is to ask for
+        error.show()  # no arguments: print the help
         sys.exit(2)
     except BanditlabError as error:
         _exit(error)
     except BrokenPipeError:
-        sys.stderr.close()  # the reader of our output went away (`| head`): nothing is left to say
+        sys.stderr.close()  # the reader of the output ended, as in `| head`
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename and error.errno not in FULL else ""
-        _exit(f"{where}{error.strerror or error}; finished runs are stored, the same command does the rest")
+        _exit(f"{where}{error.strerror or error}; finished runs are stored, and the same command continues")
     except UnicodeEncodeError as error:
         _exit(f"a name that is not UTF-8 cannot be stored ({ascii(error.object)[:200]}); rename the file or folder")
     except MemoryError as error:
-        _exit(f"not enough memory ({error}); finished runs are stored, the same command does the rest")
+        _exit(f"not enough memory ({error}); finished runs are stored, and the same command continues")
     except KeyboardInterrupt:
-        _exit("interrupted; finished runs are stored, the same command does the rest", 130)
+        _exit("interrupted; finished runs are stored, and the same command continues", 130)
 
 
 if __name__ == "__main__":

@@ -13,9 +13,9 @@ from banditlab.children import safe_start
 from banditlab.distributions import refuse_without
 from banditlab.errors import UsageError, nearest
 
-NAMES = {"quickstart": "a sweep on the digits, its ranking and its curves"}
+NAMES = {"quickstart": "a sweep on the digits data, with its ranking and curves"}
 SECONDS = 600
-"""How long a cell may take."""
+"""The time limit of a cell, in seconds."""
 
 
 def make_notebook(name: str, folder: str | Path = ".") -> Path:
@@ -27,7 +27,7 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
         The name is unknown, the file exists or cannot be written, an extra is missing, or a cell fails.
     """
     if name not in NAMES:
-        raise UsageError(f"no notebook is called {name!r}{nearest(name, NAMES)}")
+        raise UsageError(f"there is no notebook {name!r}{nearest(name, NAMES)}")
     file = Path(folder) / f"{name}.ipynb"
     if file.exists():
         raise UsageError(f"{file}: the file exists; nothing was written")
@@ -48,11 +48,11 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
             client.execute()
     except CellExecutionError as error:
         raise UsageError(f"{name}: a cell failed: {error.ename}: {error.evalue}") from error
-    for cell in book.cells:  # when it was run is of no interest, and would change the file each time
+    for cell in book.cells:  # without times of execution, which would change the file each time
         cell.metadata.pop("execution", None)
     fresh = file.with_name(f".{file.name}.{os.getpid()}")
     try:
-        with open(fresh, "x", encoding="utf-8") as made:  # never through a link that lies there
+        with open(fresh, "x", encoding="utf-8") as made:  # do not follow an existing link
             made.write(nbformat.writes(book))
         os.replace(fresh, file)
     except OSError as error:
@@ -63,7 +63,7 @@ def make_notebook(name: str, folder: str | Path = ".") -> Path:
 
 
 def open_file(file: Path) -> bool:
-    """Open a notebook in JupyterLab or Notebook, or with the system's program; return whether there was one."""
+    """Open a notebook in JupyterLab or Notebook, or with the system's default program; return whether one was found."""
     for server in ("jupyter-lab", "jupyter-notebook"):
         if shutil.which(server):
             return subprocess.run([server, str(file)], check=False).returncode == 0

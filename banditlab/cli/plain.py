@@ -1,4 +1,4 @@
-"""Text for a terminal, in which control characters from files, column names or plug-ins have no effect."""
+"""Text for a terminal, in which control characters from files or plug-ins have no effect."""
 
 from __future__ import annotations
 
@@ -21,9 +21,7 @@ def one_line(text: object) -> str:
 
 
 def say(out: Console, text: str, style: str | None = None) -> None:
-    """Print a text unchanged, broken at spaces on a terminal but never inside a word or a number, and unbroken
-    elsewhere.
-    """
+    """Print a text; on a terminal, long lines are broken at spaces only."""
     lines = plain(text).split("\n")
     if out.is_terminal:
         lines = [fill(line, out.width, break_long_words=False, break_on_hyphens=False) for line in lines]

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 def train(
     data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
 ) -> None:
-    """Train a policy, or make an untrained one from a schema; write it and print a summary."""
+    """Train a policy, or create an untrained one from a schema; write it and print a summary."""
     from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
 
@@ -36,7 +36,7 @@ def train(
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(
-            "train needs a table of labelled rows; without one give --schema or --from-log, without --label and --best-of"
+            "train needs a table of labelled rows, or one of --schema and --from-log, without --label and --best-of"
         )
     if from_log:
         from banditlab.policy.learning import train_from_log
@@ -48,7 +48,7 @@ def train(
         print_evaluated(str(out), train_from_log(from_log, out, **given))
     elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
-        typer.echo(f"{schema}: nothing learnt yet")
+        typer.echo(f"{schema}: no updates yet")
     else:
         policy = Policy.train(data, **given)
         policy.save(out)
@@ -69,7 +69,7 @@ def _schema(file: Path) -> tuple[Any, Any]:
 def serve(
     policy: Path, log: str, host: str, port: int, token_file: Path | None, person: str, extra: str, **rule: Any
 ) -> None:
-    """Serve a policy until the process receives a stop signal."""
+    """Serve a policy until the process receives a signal to stop."""
     refuse_without("serve", "starlette", "uvicorn", "prometheus_client")
     from banditlab.policy.policy import Policy
     from banditlab.policy.server import serve as serve_
@@ -80,7 +80,7 @@ def serve(
     rule["extra"] = extra
     opened = Policy.open(policy, log, person=person, **rule) if log else Policy.load(policy, **rule)
     if not log:
-        typer.echo("notice: without --log decisions and answers are gone when the process ends", err=True)
+        typer.echo("notice: without --log, decisions and feedback are lost when the process ends", err=True)
     with opened:
         serve_(opened, host=host, port=port, token=token)
 
@@ -95,7 +95,7 @@ def _token(file: Path | None) -> str:
             f"--token-file {file}: cannot be read ({getattr(error, 'strerror', None) or 'no text'})"
         ) from None
     if not lines or not lines[0].strip():
-        raise UsageError(f"--token-file {file}: its first line is empty")
+        raise UsageError(f"--token-file {file}: the first line is empty")
     return lines[0].strip()
 
 
@@ -104,12 +104,14 @@ def _notice(message: Warning | str, *_: Any, **__: Any) -> None:
 
 
 def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
-    """Print the status of a log's policy; with `verify` check every event, with `picture` draw the status to that file."""
+    """Print the status of a log's policy; with `verify`, check every event; with `picture`, write a figure of the
+    status to that file.
+    """
     from banditlab.policy.picture import draw_status
     from banditlab.policy.status import status_of_log, verify_log
 
     if verify:
-        typer.echo(f"verified: {verify_log(log):,} events, none missing, each with its checksum")
+        typer.echo(f"verified: {verify_log(log):,} events are complete, with correct checksums")
     status = status_of_log(log)
     for line in status.lines():
         typer.echo(plain(line))
@@ -119,7 +121,7 @@ def print_log_status(log: str, picture: Path | None, verify: bool) -> None:
 
 
 def print_evaluated(policy: str, made: Evaluated, picture: Path | None = None) -> None:
-    """Print what a policy would have earned on a log, and draw it if asked to."""
+    """Print the estimated mean reward of a policy on a log, and write a figure if requested."""
     found, actions, logged, notes = made
     rows = {
         "decisions": f"{found.rounds:,} of {len(actions):,} actions, mean reward {logged:.4f}",

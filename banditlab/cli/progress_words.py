@@ -8,12 +8,12 @@ from banditlab.engine import Progress
 
 
 def many(n: int, what: str) -> str:
-    """Return "1 run", "2,000 runs"."""
+    """Return a count such as "1 run" or "2,000 runs"."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def stage_of(progress: Progress) -> str:
-    """Return the present stage, and for a cluster the state of its workers."""
+    """Return the current stage, and for a cluster the state of its workers."""
     state = progress.cluster
     if state is None:
         return progress.stage
@@ -22,7 +22,7 @@ def stage_of(progress: Progress) -> str:
 
 
 def done_of(progress: Progress, *, rate: bool = True) -> str:
-    """Return the finished runs and comparators as text, or nothing while kernels are compiled."""
+    """Return the numbers of finished runs and comparators as text, or "" while kernels are compiled."""
     if progress.playing_since is None:
         return ""
     shown = f"{progress.runs_done:,}/{many(progress.runs, 'run')}"
@@ -34,6 +34,6 @@ def done_of(progress: Progress, *, rate: bool = True) -> str:
 
 
 def left_of(progress: Progress) -> str:
-    """Return the estimated remaining time as text, if there is remaining work and a basis for an estimate."""
+    """Return the estimated remaining time as text, or "" without an estimate."""
     ahead, rest = progress.seconds_ahead, progress.runs + progress.streams - progress.runs_done - progress.streams_done
     return "" if ahead is None or not rest else f"about {math.ceil(ahead)} s left"

@@ -1,7 +1,7 @@
-"""The ranked table on a terminal of any width; names, settings and numbers are never cut.
+"""The ranked table on a terminal of any width; names, settings and numbers are never truncated.
 
-If a line is too short for all columns, the setting is printed below its player, and longer names continue below
-themselves. If a player would have fewer than `LEAST` columns, the last numbers are omitted; report.html has them.
+If a line is too short for all columns, the setting is printed below its player, and long names are wrapped. If fewer
+than `LEAST` characters remain for a player, the last numbers are omitted; report.html contains them.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ if TYPE_CHECKING:
     from banditlab.analysis.summary import Standing
 
 LEAST = 24
-"""Columns a player has at least where there are numbers to be left out for it."""
+"""The smallest width of the column of players before numbers are omitted."""
 SECONDS, REPEATS, COST = "us/round", "repeats %", "mean cost"
-"""The last column: the time of a round, or mistakes on rows seen before, or what the chosen actions cost."""
+"""The last column: the time of a round, the mistakes on repeated rows, or the cost of the chosen actions."""
 MOST_AGENTS = 10
-"""Agents that are printed of a comparison over many data sets."""
+"""The largest number of agents printed for a comparison over many data sets."""
 NUMBERS = 3
-"""Columns behind rank, player and setting."""
+"""The columns after rank, player and setting."""
 
 
 def print_ranking(out: Console, rows: list[Standing]) -> None:
-    """Print the tables of all environments, followed by an explanation of their signs."""
+    """Print the tables of all environments, followed by an explanation of their symbols."""
     from banditlab.analysis.formats import environment_title
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
-        told = {"bit": "", "reference": " (for scale, unranked: the label is seen)"}.get(
+        told = {"bit": "", "reference": " (references, not ranked: they observe the label)"}.get(
             kind, " (players that observe the label)"
         )
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
@@ -55,7 +55,7 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
 
 
 def print_across(out: Console, made: Across) -> None:
-    """Print the first agents of a comparison over many data sets, against the agent of the lowest mean rank."""
+    """Print the first agents of a comparison over many data sets, compared with the agent with the lowest mean rank."""
     best = made.agents[0]
     rows = [("", "player", "", "mean rank", f"mistakes / {best}'s (95 %)", "better, tied, worse")]
     for agent, mean_rank in zip(made.agents[:MOST_AGENTS], made.ranks, strict=False):
@@ -66,45 +66,47 @@ def print_across(out: Console, made: Across) -> None:
         rows.append((sign, agent, "", f"{mean_rank:.2f}", ratio, counts))
     out.print(ranked_table(rows, out.width))
     if len(made.agents) > MOST_AGENTS:
-        say(out, f"and {len(made.agents) - MOST_AGENTS} agents more")
+        say(out, f"and {len(made.agents) - MOST_AGENTS} more agents")
     out.print()
-    independent = f", {made.n_families} families of them" if made.n_families < len(made.arenas) else ""
+    independent = f" in {made.n_families} families" if made.n_families < len(made.arenas) else ""
     say(
         out,
         f"{made.sentence()} Critical difference of mean ranks: {made.critical:.2f} ({len(made.agents)} agents, "
-        f"{len(made.arenas)} data sets{independent}). * is significantly worse over data sets: by the interval, one for "
-        "all pairs at once, and by the mean ranks. report.html has every data set.",
+        f"{len(made.arenas)} data sets{independent}). * is significantly worse over data sets, both by the simultaneous "
+        "interval and by the mean ranks. report.html shows every data set.",
     )
     for line in made.left_out:
         say(out, f"not compared over data sets: {line}")
 
 
 def hidden(rows: Sequence[Standing], notes: Sequence[Any]) -> list[str]:
-    """Return a sentence for each column that alone reveals the labels, if no agent beats the most frequent class."""
+    """If no agent is better than the most frequent class, return a sentence for each column that alone determines the
+    labels.
+    """
     constant = next((row.mistakes.mean for row in rows if row.constant), math.inf)
     none = not any(row.mistakes.mean < constant for row in rows)
-    what = "yet no agent beats the most frequent class: too few rounds, no linear relation, or a scale that hides it"
+    what = "but no agent is better than the most frequent class: too few rounds, no linear relation, or an unsuitable scale"
     return [f"column {note.name!r} {note.remark}, {what}" for note in notes if none and note.gives_away]
 
 
 def _signs(rows: Sequence[Standing]) -> list[str]:
     said = {
-        "mistakes %, which is ranked, counts the first time each row is shown; repeats % the other times": any(
+        "mistakes %, which is ranked, counts rows at their first occurrence; repeats % counts the other rounds": any(
             not math.isnan(row.repeated) and math.isnan(row.cost) for row in rows
         ),
-        "mean cost is that of the chosen actions, the first time each row is shown": any(
+        "mean cost is that of the chosen actions at the first occurrence of each row": any(
             not math.isnan(row.cost) for row in rows
         ),
-        "† makes more mistakes than always playing the action that is right most often (known in hindsight)": any(
+        "† makes more mistakes than always choosing the action that is right most often (known in hindsight)": any(
             row.below_constant for row in rows
         ),
-        "each player at the best of its settings, chosen for each half of the repetitions on the other half": any(
+        "each player has the best of its settings, chosen for each half of the repetitions on the other half": any(
             row.among > 1 and row.held_out for row in rows
         ),
-        "= is a tie: the interval of the difference, one of all pairs at once, contains 0": any(
+        "= is a tie: the interval of the difference (simultaneous for all pairs) contains 0": any(
             "=" in row.rank for row in rows
         ),
-        "? is an order without evidence: of fewer than three repetitions, or without an interval": any(
+        "? means no evidence for the order: fewer than three repetitions, or no interval": any(
             row.rank == "?" for row in rows
         ),
     }
@@ -118,7 +120,9 @@ def _last_column(rows: Sequence[Standing]) -> str:
 
 
 def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
-    """Return rank, player, setting and three numbers of a row as text; the last number is the column `last`."""
+    """Return the rank, player, setting and three numbers of a row as text; the last number is that of the column
+    `last`.
+    """
     share, behind = row.mistakes.scaled(100), row.behind_first.scaled(100)
     digits = 2 if share.mean < 10 else 1
     interval = f" ({share.low:.{digits}f} to {share.high:.{digits}f})" if math.isfinite(share.low) else ""
@@ -131,7 +135,7 @@ def cells(row: Standing, last: str = SECONDS) -> tuple[str, ...]:
 
 
 def ranked_table(rows: Sequence[tuple[str, ...]], room: int) -> Table:
-    """Return rows, the header first, as a table for `room` columns, as described in the module."""
+    """Return rows, starting with the header, as a table of width `room` (see the module)."""
     lines = [[plain(" ".join(cell.split())) for cell in row] for row in rows]
     widths = [max(map(cell_len, column)) + 2 for column in zip(*lines, strict=True)]
     names = 3

@@ -1,4 +1,4 @@
-"""`banditlab new`: the first files of a lab, an agent or an environment. No file is ever overwritten."""
+"""`banditlab new`: create a lab, an agent or an environment. No file is overwritten."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ FIRST_ENV = "clusters"
 def next_steps(folder: str | Path) -> str:
     """Return the next commands for a new lab, with their purposes."""
     steps = [
-        (f"cd {shlex.quote(str(folder))}", "the lab is found from here and from every folder in it"),
-        (f"banditlab check agents/{FIRST_AGENT}.py", "does it keep the contract? Change it, and check again"),
+        (f"cd {shlex.quote(str(folder))}", "commands find the lab from this folder and its subfolders"),
+        (f"banditlab check agents/{FIRST_AGENT}.py", "check the agent; change it, and check again"),
         ("banditlab run runs/first.toml --dry-run", "what the first sweep would do"),
-        ("banditlab run runs/first.toml", "play it: a ranked table, and a report to open in a browser"),
+        ("banditlab run runs/first.toml", "run it: a ranked table, and a report to open in a browser"),
         ("banditlab new agent NAME", "an agent of your own; --compiled for kernels, many times faster"),
     ]
     width = max(len(command) for command, _ in steps)
@@ -59,9 +59,8 @@ def new_lab(folder: str | Path) -> list[Path]:
 
 
 def new_agent(name: str, folder: str | Path = ".", *, compiled: bool = False) -> Path:
-    """Write a working agent to agents/NAME.py, or to NAME.py if there is no folder agents/.
-
-    The agent is plain Python, or made of compiled kernels.
+    """Write a working agent, in plain Python or with compiled kernels, to agents/NAME.py, or to NAME.py if there is no
+    folder agents/.
 
     Raises
     ------
@@ -93,7 +92,7 @@ def _env_names(name: str) -> dict[str, str]:
 
 
 def _class_name(name: str) -> str:
-    """Return NAME in the spelling of classes: my-agent becomes MyAgent."""
+    """Return a name as the name of a class: "my-agent" becomes "MyAgent"."""
     if not re.fullmatch(r"[A-Za-z][A-Za-z0-9]*([-_][A-Za-z0-9]+)*", name):
         raise UsageError(
             f"the name {name!r} must be letters and digits, joined by single dashes, and begin with a letter"

@@ -1,4 +1,4 @@
-"""Groups of options that several commands share: those of a table, and other given groups."""
+"""Groups of options that several commands share."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.errors import FaultyTableError, UsageError
 
 
 def _typed(option: Option) -> tuple[Any, Any]:
-    """Return type and default of a table's setting in the form that typer takes."""
+    """Return the type and the default of a setting of a table, as needed by typer."""
     is_map = get_origin(option.kind) is dict
     details = typer.Option(None, option.word, metavar="COLUMN=ROLE" if is_map else None, help=option.help)
     return (list[str] if is_map else option.kind) | None, details
@@ -26,7 +26,7 @@ TABLE = {name: _typed(option) for name, option in OPTIONS.items()}
 
 
 def settings_of_table(given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given settings in the form that `Table` takes."""
+    """Return the given settings as arguments of `Table`."""
     given = given | {"header": {True: "yes", False: "no", None: None}[given["header"]]}
     given |= {name: [each.strip() for each in given[name].split(",")] for name in ("arms", "costs") if given[name]}
     given["roles"] = dict(map(_role, given["roles"] or ()))
@@ -41,9 +41,9 @@ def _role(written: str) -> tuple[str, str]:
 
 
 def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., None]], Callable[..., None]]:
-    """Add the options of groups to a command, which receives each group as a dict by its name, and `table` as settings.
+    """Add groups of options to a command, which receives each group as a dict, and `table` as settings.
 
-    If the table has faults, the command ends with all of them and the command that corrects them.
+    If the table has faults, the command prints all of them and the command that corrects them, and ends.
     """
 
     def decorated(command: Callable[..., None]) -> Callable[..., None]:
@@ -84,7 +84,7 @@ def takes(**groups: Mapping[str, tuple[Any, Any]]) -> Callable[[Callable[..., No
 
 
 def option_words(context: typer.Context, without: Collection[str]) -> list[str]:
-    """Return a request's options that differ from their defaults as words of a command line, except some."""
+    """Return the options that differ from their defaults as words of a command line, except those in `without`."""
     words: list[str] = []
     for option in context.command.params:
         value = context.params.get(str(option.name))

@@ -1,4 +1,4 @@
-"""The output of `banditlab compare` on a table before the runs: columns and roles, agents left out, all faults."""
+"""The output of `banditlab compare` about a table before the runs: columns and roles, agents left out, and faults."""
 
 from __future__ import annotations
 
@@ -12,39 +12,41 @@ from banditlab.errors import FaultyTableError
 
 WIDTH = 80
 MOST_LINES = 40
-"""A table of more columns has a line for those of which there is something to say, and the others counted."""
+"""A table with more columns has a line for each column with a remark, and the others are counted."""
 LONGEST_NAME = 24
 MOST_NOTICES = 10
-"""Notices about many tables that are printed before they are played."""
+"""The largest number of notices about many tables that are printed before the runs."""
 
 
 def comparison_lines(made: Comparison, classes: bool = False) -> list[str]:
-    """Return lines on a comparison's table and agents, and on all its classes if requested, 80 characters wide."""
+    """Return lines on the table and the agents of a comparison, and on all classes if requested, 80 characters wide."""
     lines = class_lines(made.classes, made.n_rows) if classes else []
     lines += _told("notice: ", made.sentences)
     if made.survey is not None:
         lines += [*note_lines(made.survey.notes), *_told("notice: ", made.survey.sentences)]
     lines += _told("left out: ", made.left_out)
     if made.left_out:
-        lines.append("(--agents a,b,c plays those, --agents all every one)")
+        lines.append("(to include them, use --agents a,b,c or --agents all)")
     return lines
 
 
 def many_lines(made: Comparisons, whole: bool) -> list[str]:
-    """Return lines on many tables: all faults, agents left out, and the first notices, or all with `whole`."""
+    """Return lines on many tables: all faults, the agents left out, and the first notices (with `whole`, all
+    notices).
+    """
     said = made.sentences if whole else made.sentences[:MOST_NOTICES]
     lines = [*_told("fault in ", made.faults), *_told("notice: ", said)]
     if len(said) < len(made.sentences):
-        lines.append(f"and {len(made.sentences) - len(said):,} notices more; --dry-run prints all")
+        lines.append(f"and {len(made.sentences) - len(said):,} more notices; --dry-run prints all")
     return [*lines, *_told("left out: ", made.left_out)]
 
 
 def class_lines(classes: dict[Any, int], n: int) -> list[str]:
-    """Return a line for each class with its number of the n rows, the largest first, limited to the largest classes."""
+    """Return a line with the number of rows for each class, in decreasing order, for the largest classes."""
     ranked = sorted(classes.items(), key=lambda item: -item[1])
     shown = [f"  {name!s:<{LONGEST_NAME}}  {rows:>9,}  {rows / n:6.1%}" for name, rows in ranked[:MOST_LINES]]
     rest = len(ranked) - len(shown)
-    return ["classes:", *shown, *([f"  and {rest:,} of fewer rows"] if rest else [])]
+    return ["classes:", *shown, *([f"  and {rest:,} with fewer rows"] if rest else [])]
 
 
 def note_lines(notes: list[Note]) -> list[str]:
@@ -68,9 +70,9 @@ def note_lines(notes: list[Note]) -> list[str]:
 
 
 def fault_lines(error: FaultyTableError, source: str, more: list[str]) -> list[str]:
-    """Return all faults of a table, one paragraph each, and the corrected command on a separate line for copying.
+    """Return all faults of a table, each as a paragraph, and the corrected command on a separate line.
 
-    `more` has the words of the request's other options.
+    `more` contains the other options of the request as words.
     """
     lines = [f"banditlab: {error.faults[0]}"]
     if len(error.faults) > 1:

@@ -41,5 +41,5 @@ _MODULES = {
     "banditlab.comparators.switching": ("SwitchingComparator", "best_with_switches"),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with it, a type checker would accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

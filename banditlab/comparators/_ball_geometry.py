@@ -26,7 +26,7 @@ def shrinkage(W: Floats, B: float) -> Floats:
 
 
 def feasible(W: Floats, B: float) -> Floats:
-    """Return the projection of W, whose computed row norms are at most B despite rounding."""
+    """Return the projection of W, with computed row norms of at most B despite rounding."""
     W = W * shrinkage(W, B)
     while (beyond := row_norms(W) > B).any():
         W[beyond] *= 1.0 - 2.0**-52
@@ -36,8 +36,8 @@ def feasible(W: Floats, B: float) -> Floats:
 def frank_wolfe_gap(W: Floats, G: Floats, B: float) -> float:
     r"""Return :math:`\langle G, W \rangle + B \sum_k \|G_k\|`, an upper bound on :math:`L(W) - \min L` by convexity.
 
-    The minimum is over the product of balls. Each row's term is at least 0 for feasible W, so a negative term is a
-    rounding error and counts as 0.
+    The minimum is over the product of balls. The term of each row is nonnegative for a feasible W, so a negative value
+    is a rounding error and counts as 0.
     """
     return float(np.maximum(row_dots(G, W) + B * row_norms(G), 0.0).sum())
 
@@ -65,7 +65,8 @@ def point(objective: Objective, W: Floats, Z: Floats, B: float) -> Point:
 
 
 class Face(NamedTuple):
-    r"""The rows that are fixed on their sphere (K,), with multipliers :math:`\mu` (K,) and unit normals (K, d).
+    r"""The rows that are fixed on the boundary of their ball (K,), with multipliers :math:`\mu` (K,) and unit normals
+    (K, d).
 
     Multipliers and normals are 0 for other rows.
     """
@@ -81,8 +82,8 @@ class Face(NamedTuple):
     def joined(self, p: Point, D: Floats, B: float) -> tuple[Face, Floats] | None:
         """Add to the face the free rows that :math:`W + D` moves out of the ball; return None if there are none.
 
-        Returns the larger face and D, changed such that these rows end on the tangent plane of the ball where they left
-        it.
+        Returns the larger face, and D changed so that these rows end on the tangent plane at the point where they left
+        the ball.
         """
         end = p.W + D
         norms = row_norms(end)
@@ -96,7 +97,9 @@ class Face(NamedTuple):
 
 
 def face_at(p: Point, B: float) -> Face:
-    r"""Return the rows on the bound that descent moves outwards; at an optimum :math:`G_k + \mu_k W_k = 0` for them."""
+    r"""Return the rows on the boundary that a descent step would move outwards; at an optimum
+    :math:`G_k + \mu_k W_k = 0` for them.
+    """
     norms, inner = row_norms(p.W), row_dots(p.G, p.W)
     held = (norms >= B * (1.0 - 1e-10)) & (inner < 0.0)
     mu = np.where(held, -inner / B**2, 0.0)

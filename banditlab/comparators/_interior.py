@@ -1,8 +1,8 @@
 r"""Minimise the logistic loss over the product of balls if `minimise` stalls, on small, ill-conditioned problems.
 
-If features differ by orders of magnitude, the Newton step of `_newton` leaves the ball by a factor of a hundred. After
-the projection it is not a descent direction, and gradient steps are slow. A primal-dual interior-point method keeps the
-steps inside (Boyd and Vandenberghe 2004, Algorithm 11.2): with :math:`f_k = (\|W_k\|^2 - B^2) / 2` and multipliers
+If features differ by orders of magnitude, the Newton step of `_newton` can be a hundred times the radius. After the
+projection it is not a descent direction, and gradient steps are slow. A primal-dual interior-point method stays inside
+the ball (Boyd and Vandenberghe 2004, Algorithm 11.2): with :math:`f_k = (\|W_k\|^2 - B^2) / 2` and multipliers
 :math:`\nu_k > 0`, it applies Newton's method to
 
 .. math::
@@ -22,15 +22,15 @@ from banditlab.comparators._ball_geometry import Point, point, row_dots
 from banditlab.comparators._objective import Floats, Objective
 
 MOST = 400
-"""Entries of W up to which the whole Hessian is factored."""
+"""The largest number of entries of W for which the full Hessian is factored."""
 INSIDE = 0.9
-"""Of the radius, at first, at most."""
+"""The largest row norm at the start, as a fraction of the radius."""
 BOUNDARY = 0.99
-"""Of the way to where a multiplier or a constraint would be 0, at most."""
+"""The largest step, as a fraction of the step at which a multiplier or a constraint becomes 0."""
 CENTRING = 0.1
 LAG = 0.1
 NEAR = 1e-3
-r"""The least of the :math:`-\nu_k f_k` after a step, as a part of their mean."""
+r"""The smallest allowed :math:`-\nu_k f_k` after a step, as a fraction of their mean."""
 ARMIJO = 0.01
 SHORTEST = 1e-10
 
@@ -67,12 +67,12 @@ def direction(objective: Objective, p: Point, nu: Floats, B: float, mu: float) -
         try:
             D = -(scale * cho_solve(cho_factor(H + added * np.eye(K * d), lower=True), g)).reshape(K, d)
             return D, mu / inside - nu + nu / inside * row_dots(p.W, D)
-        except LinAlgError:  # rounding left it no factor
+        except LinAlgError:  # not positive definite because of rounding
             added = max(1e-15, 10.0 * added)
 
 
 def longest(W: Floats, D: Floats, nu: Floats, move: Floats, B: float) -> float:
-    """Return the largest t up to 1 for which neither a row nor a multiplier passes `BOUNDARY`."""
+    """Return the largest step t, at most 1, for which neither a row nor a multiplier passes `BOUNDARY`."""
     a, b, c = row_dots(D, D), row_dots(W, D), B**2 - row_dots(W, W)
     reach = c / (b + np.sqrt(b * b + a * c) + 1e-300)  # the positive root of |W + t D| = B
     falling = move < 0.0
@@ -81,8 +81,8 @@ def longest(W: Floats, D: Floats, nu: Floats, move: Floats, B: float) -> float:
 
 
 def interior(objective: Objective, start: Floats, B: float, goal: float, max_iterations: int) -> tuple[Point, int]:
-    """Descend by (KKT) until the gap is at most `goal`, in at most `max_iterations` Newton steps; return the best
-    point.
+    """Take at most `max_iterations` Newton steps for (KKT) until the gap is at most `goal`; return the best point and
+    the number of steps.
     """
     norms = np.sqrt(row_dots(start, start))
     W = start * np.minimum(1.0, INSIDE * B / np.maximum(norms, 1e-300))[:, None]
@@ -93,7 +93,7 @@ def interior(objective: Objective, start: Floats, B: float, goal: float, max_ite
         if best.gap <= goal:
             return best, iteration
         inside = 0.5 * (B**2 - row_dots(p.W, p.W))
-        # not below what the first equation still lacks: multipliers that go ahead of it hold the steps short
+        # not below the residual of the first equation, because multipliers that converge faster make the steps short
         lacking = B * float(np.linalg.norm(p.G + nu[:, None] * p.W))
         mu = max(CENTRING * float(nu @ inside), LAG * lacking, 0.1 * goal) / K
         D, move = direction(objective, p, nu, B, mu)
@@ -105,7 +105,7 @@ def interior(objective: Objective, start: Floats, B: float, goal: float, max_ite
 
 
 def _off(p: Point, nu: Floats, B: float, mu: float) -> float:
-    r"""Return the norm of the residual in (KKT), with G compared to :math:`\nu W` in units of :math:`1/B`."""
+    r"""Return the norm of the residual of (KKT), whose first equation is in units of :math:`1/B`."""
     centring = 0.5 * nu * (B**2 - row_dots(p.W, p.W)) - mu
     return float(np.sqrt(B**2 * np.square(p.G + nu[:, None] * p.W).sum() + np.square(centring).sum()))
 

@@ -1,9 +1,9 @@
-"""Minimise the logistic loss over the product of balls: projected gradient finds the face, Newton's method converges on
-it.
+"""Minimise the logistic loss over the product of balls, by projected gradient steps and Newton steps on the active
+face.
 
-A round is a few spectral projected gradient steps (Birgin, Martinez and Raydan 2000) and one Newton step on the face of
-the rows, solved by conjugate gradients. After a shortened Newton step the solver waits twice as long before the next
-one. Far from the optimum, where the loss is close to linear, gradient steps descend at lower cost.
+A round consists of a few spectral projected gradient steps (Birgin, Martinez and Raydan 2000) and one Newton step on
+the face, computed by conjugate gradients. After a shortened Newton step, twice as many rounds pass before the next one.
+Far from the optimum, where the loss is close to linear, gradient steps descend at lower cost.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from banditlab.comparators._ball_geometry import Face, Point, face_at, point, ro
 from banditlab.comparators._objective import Floats, Objective
 
 ARMIJO = 1e-4
-ROUNDING = 1e-13  # relative error of a summed loss: a step that raises it by less has not raised it
-MEMORY = 10  # losses a spectral step is compared with
+ROUNDING = 1e-13  # relative rounding error of a loss; smaller increases do not count
+MEMORY = 10  # number of previous losses with which a spectral step is compared
 MAX_CG = 400
 MIN_CG = 20
 MAX_WAIT = 64
 MAX_JOINS = 5
-SHORTENINGS = 4  # of a Newton step, each to a quarter
+SHORTENINGS = 4  # largest number of times that a Newton step is divided by 4
 
 
 def conjugate_gradients(
@@ -44,7 +44,7 @@ def conjugate_gradients(
             return D, True
         Hq = face.tangent(objective.hessian_action(p.S, q) + mu * q)
         curvature = float(np.vdot(q, Hq))
-        if curvature <= 1e-14 * float(np.vdot(q, diagonal * q)):  # flat: the quadratic model says nothing about q
+        if curvature <= 1e-14 * float(np.vdot(q, diagonal * q)):  # no curvature along q
             return D, False
         a = rz / curvature
         D = D + a * q
@@ -58,14 +58,13 @@ def conjugate_gradients(
 def newton_direction(objective: Objective, p: Point, B: float, goal: float, limit: int) -> Floats:
     r"""Solve :math:`(H + \mathrm{diag}(\mu)) D = -G` on the face of W.
 
-    Free rows that would leave the ball join the face where they leave it. :math:`\mu` is the curvature of the spheres:
-    a step along D with a projection is then a Newton step of the Lagrangian.
+    Free rows that would leave the ball join the face at the point where they leave it. :math:`\mu` represents the
+    curvature of the spheres, so a step along D and a projection are a Newton step of the Lagrangian.
 
     Parameters
     ----------
     goal
-        The required gap; rows' residuals below :math:`\text{goal}/B` change the gap by less, so a more accurate
-        solution does not help.
+        The required gap; a solution with residuals below :math:`\text{goal}/B` is accurate enough.
     limit
         Largest number of Hessian products of a solve.
     """
@@ -95,13 +94,16 @@ def newton_step(objective: Objective, p: Point, D: Floats, B: float) -> tuple[Po
         W *= scale
         loss = objective.loss((p.Z + t * ZD) * scale)
         if loss <= p.loss + ARMIJO * float(np.vdot(p.G, W - p.W)) + ROUNDING * p.loss:
-            return point(objective, W, objective.logits(W), B), t == 1.0  # fresh logits: no drift adds up
+            return point(
+                objective, W, objective.logits(W), B
+            ), t == 1.0  # recomputed, so rounding errors do not accumulate
         t *= 0.25
     return p, False
 
 
 def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling: float) -> tuple[Point, float]:
-    r"""Move towards :math:`P_B(W - \text{step}\, G)` as far as the loss falls enough below `ceiling`.
+    r"""Move towards :math:`P_B(W - \text{step}\, G)` by a step after which the loss is sufficiently far below
+    `ceiling`.
 
     Returns the point and the next step length.
     """
@@ -112,14 +114,12 @@ def spectral_step(objective: Objective, p: Point, B: float, step: float, ceiling
     slope, t = float(np.vdot(p.G, D)), 1.0
     loss = objective.loss(p.Z + ZD)
     while loss > ceiling + ARMIJO * t * slope + ROUNDING * ceiling and t > 1e-12:
-        bend = (
-            loss - p.loss - slope * t
-        )  # the parabola through the loss, its slope and the trial has its minimum at ...
+        bend = loss - p.loss - slope * t  # the minimum of the parabola through the loss, its slope and the trial
         t *= min(0.5, max(0.1, -0.5 * slope * t / bend)) if bend > 0.0 else 0.5
         loss = objective.loss(p.Z + t * ZD)
     q = point(objective, p.W + t * D, p.Z + t * ZD, B)
     ss, sy = t * float(np.vdot(D, D)), float(np.vdot(D, q.G - p.G))
-    return q, ss / sy if sy > 1e-12 * ss else 10.0 * step  # Barzilai and Borwein's <s, s>/<s, y>
+    return q, ss / sy if sy > 1e-12 * ss else 10.0 * step  # the Barzilai-Borwein step <s, s>/<s, y>
 
 
 def minimise(objective: Objective, W: Floats, B: float, tolerance: float, max_iterations: int) -> tuple[Point, int]:
@@ -129,7 +129,7 @@ def minimise(objective: Objective, W: Floats, B: float, tolerance: float, max_it
     """
     p = point(objective, W, objective.logits(W), B)
     squares = row_dots(objective.contexts, objective.contexts)
-    step = 1.0 / max(float(objective.totals @ squares), 1e-300)  # below 1/(the gradient's Lipschitz constant)
+    step = 1.0 / max(float(objective.totals @ squares), 1e-300)  # below 1 / (Lipschitz constant of the gradient)
     recent, wait = deque([p.loss], maxlen=MEMORY), 1
     for iteration in range(max_iterations):
         for _ in range(wait):

@@ -11,17 +11,17 @@ from banditlab.errors import UsageError
 
 Floats = NDArray[np.float64]
 
-CACHED = 1024  # contexts whose rows and (K, CACHED) temporaries stay in the second-level cache over two products
-LARGEST = 1e150  # of a context's entries: their squares are numbers, and so are sums of them
-BLOCK = 8192  # contexts a pass of elementwise work takes at a time: (K, BLOCK) temporaries stay in the cache
+CACHED = 1024  # contexts per block of two products; the block and (K, CACHED) temporaries fit the L2 cache
+LARGEST = 1e150  # largest entry of a context, so sums of squares do not overflow
+BLOCK = 8192  # contexts per block of elementwise operations; (K, BLOCK) temporaries fit the cache
 
 
 class Objective:
     r"""The loss :math:`L(W) = \sum_i \sum_k c_{ik} (\mathrm{lse}(W u_i) - (W u_i)_k)` of W (K, d), with its
     derivatives.
 
-    Logits are stored as Z (K, m), so reductions over classes run along contiguous memory. A move of W along a
-    line, or a scaling of its rows, changes Z linearly. A line search therefore needs no matrix product.
+    Logits are stored as Z (K, m), so reductions over classes run along contiguous memory. Z is linear in W, so a line
+    search needs no matrix product.
 
     Parameters
     ----------
@@ -53,7 +53,9 @@ class Objective:
         return cls(U, counts)
 
     def part(self, step: int) -> Objective:
-        """Return the loss of every `step`-th context, with its counts scaled up to those of all contexts; it is cached."""
+        """Return the loss of every `step`-th context, with its counts scaled up to the total of all contexts; the
+        result is cached.
+        """
         if self._part is None:
             counts, total = self.counts[:, ::step], self.totals[::step].sum()
             scale = self.totals.sum() / total if total > 0.0 else 0.0

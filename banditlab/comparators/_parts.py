@@ -1,11 +1,12 @@
-"""Minimise over many contexts: solve for a part of them first, then take Newton steps on all with the part's Hessian.
+"""Minimise over many contexts: solve for a subset first, then take Newton steps on all contexts with the Hessian of the
+subset.
 
-A part is every 8th context, or every 64th, ..., with its counts scaled up to all contexts. Its optimum differs from
-that of all contexts by chance only. A Newton step with its Hessian instead of the whole Hessian (Roosta-Khorasani and
-Mahoney
-2019) multiplies the distance by about the square root of the ratio of parameters to contexts in the part. A few passes
-over all contexts therefore suffice. Each pass computes their loss, gradient and certificate: the part affects the speed
-but never the result. If the steps become slow, `minimise` continues with the whole Hessian.
+A part consists of every 8th context, or every 64th, and so on, with counts scaled up to the total of all contexts. Its
+optimum differs from that of all contexts by sampling error. A Newton step with its Hessian instead of the full one
+(Roosta-Khorasani and Mahoney 2019) multiplies the distance to the optimum by about the square root of the number of
+parameters divided by the number of contexts in the part. A few passes over all contexts therefore suffice. Each pass
+computes their loss, gradient and certificate, so parts affect the speed but not the accuracy. If the steps become slow,
+`minimise` continues with the full Hessian.
 """
 
 from __future__ import annotations
@@ -19,12 +20,12 @@ from banditlab.comparators._interior import MOST, interior
 from banditlab.comparators._newton import MAX_CG, minimise, newton_direction
 from banditlab.comparators._objective import Floats, Objective
 
-STEP = 8  # a part holds every 8th context of the next larger one
-ENOUGH = 16  # contexts for each entry of W that the smallest part has at least
-CHANCE = 0.1  # of K d / m, by about which the loss at the optimum of m contexts is above the least: parts need no more
-FAST = 0.25  # a step that leaves more of the gap is slow
+STEP = 8  # a part has every 8th context of the next larger part
+ENOUGH = 16  # the smallest part has at least this number of contexts per entry of W
+CHANCE = 0.1  # tolerance of a part, as a fraction of K d / m, the order of its sampling error
+FAST = 0.25  # a step is slow if it leaves more than this fraction of the gap
 MAX_STEPS = 20
-PATIENT = 100  # from this many rounds on the caller wants the optimum, not an early end
+PATIENT = 100  # with at least this many rounds allowed, the optimum is required
 
 
 Pair = tuple[Floats, Floats]
@@ -44,9 +45,8 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
     r"""Descend from the feasible W until :math:`\text{gap} \le \text{tolerance} \max(1, \text{loss})`.
 
     It takes at most `max_iterations` rounds on all contexts. From :math:`W = 0` the parts are solved one after another,
-    each from the optimum of the smaller one. Another W is assumed to be near the optimum, so only the Hessian
-    comes from a part. A part that is unlike the others may lead far away; then all contexts are solved from the initial
-    W.
+    each from the optimum of the smaller one. Any other W is assumed to be near the optimum, so only the Hessian comes
+    from a part. If the steps from a part increase the loss, the solver continues with all contexts from the initial W.
     """
     begin = feasible(W, B)
     parts = [objective]
@@ -67,14 +67,16 @@ def minimise_in_parts(objective: Objective, W: Floats, B: float, tolerance: floa
 
 
 def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, tolerance: float) -> tuple[Point, int]:
-    """Take Newton steps with the Hessian of `model` until the gap is small or no longer decreases fast; count them."""
+    """Take Newton steps with the Hessian of `model` until the gap is small or decreases slowly; return the point and
+    the number of steps.
+    """
     p = _seen(objective, model, W, B)
     pairs: list[Pair] = []
     for step in range(MAX_STEPS):
         if p.within(tolerance):
             return p, step
         if face_at(p, B).held.any():
-            pairs.clear()  # they were seen along other directions than the face has
+            pairs.clear()  # they belong to directions outside the face
         D = _direction(model, p, B, tolerance * max(1.0, p.loss), pairs)
         q = _seen(objective, model, feasible(p.W + D, B), B)
         pairs.append((q.W - p.W, q.G - p.G))
@@ -87,7 +89,7 @@ def newton_by_part(objective: Objective, model: Objective, W: Floats, B: float, 
 
 
 def _direction(model: Objective, p: Point, B: float, goal: float, pairs: list[Pair]) -> Floats:
-    """Return the part's Newton direction, with its Hessian corrected by the steps so far on all contexts.
+    """Return the Newton direction with the part's Hessian, corrected by the steps so far on all contexts.
 
     This is the two-loop recursion of L-BFGS (Nocedal 1980) with the part's Hessian as :math:`H_0`.
     """

@@ -1,8 +1,8 @@
 """Comparators along a stream, for the prefix of every checkpoint and every norm bound.
 
-Each solve starts only from the same ball's optimum at the last round on the scale 1, 2, 5, 10, 20, 50, ..., which is
-solved even if it is not a checkpoint. A result therefore depends neither on which other checkpoints or norm bounds are
-requested nor on the order of requests: an extended sweep equals a complete one.
+Each solve starts from the optimum for the same norm bound at the last round on the scale 1, 2, 5, 10, 20, 50, ..., even
+if that round is not a checkpoint. A result therefore does not depend on the other checkpoints and norm bounds that are
+requested.
 """
 
 from __future__ import annotations
@@ -32,9 +32,10 @@ def comparators_along(
     known: Mapping[Pair, Floats] | None = None,
     tolerance: float = TOLERANCE,
 ) -> Iterator[tuple[int, Comparator]]:
-    """Yield (checkpoint, comparator of the first `checkpoint` rounds) for each checkpoint and, within it, each B.
+    """Yield (checkpoint, comparator of the first `checkpoint` rounds) for each checkpoint and each B, in increasing
+    order.
 
-    Both are increasing. The stream is read once, up to the last checkpoint, and stored as unique contexts with counts.
+    The stream is read once, up to the last checkpoint, and stored as unique contexts with counts.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ def comparators_along(
     n_features, n_classes
         d and K.
     known
-        Weights (K, d) found earlier on this stream, by (round, B); they are not computed again and not yielded.
+        Known weights (K, d) for this stream, by (round, B); they are not computed again and not yielded.
     tolerance
         As in `best_in_ball`.
 
@@ -80,7 +81,7 @@ def _along(
     tolerance: float,
 ) -> Iterator[tuple[int, Comparator]]:
     scale = scale_up_to(rounds[-1]) if rounds else []
-    before: dict[float, Floats] = {}  # by B, the weights of the scale's round before
+    before: dict[float, Floats] = {}  # by B, the weights at the previous round on the scale
     needed = {(r, B) for r in rounds for B in bounds} - set(known)
     for at in _fill(stream, blocks, sorted({*rounds, *scale})):
         objective = None
@@ -97,12 +98,12 @@ def _along(
 
 
 def _wanted(at: int, B: float, needed: Collection[Pair], on_scale: bool) -> bool:
-    """Return whether to solve: for the result itself, or because a later solve of this ball will start from it."""
+    """Return whether to solve: for the result, or because a later solve with this norm bound starts from it."""
     return (at, B) in needed or (on_scale and any(b == B and r > at for r, b in needed))
 
 
 def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[int]) -> Iterator[int]:
-    """Add blocks to the stream, cut at the given rounds; yield each round when exactly that many rounds are counted."""
+    """Add blocks to the stream, split at the given rounds; yield each of these rounds once it is reached."""
     ahead = list(reversed(rounds))
     for X, y in blocks if ahead else ():
         used = 0
@@ -119,7 +120,7 @@ def _fill(stream: StreamCounts, blocks: Iterable[tuple[Any, Any]], rounds: list[
 
 
 def _start(objective: Objective, B: float, before: Floats | None) -> Floats:
-    """Return the start of least loss among 0 and the weights before, unchanged and scaled to touch the bound."""
+    """Return the start with the smallest loss: 0, the previous weights, or these scaled to the norm bound."""
     best, least = np.zeros(objective.shape), float(objective.totals.sum()) * np.log(objective.shape[0])
     if before is None:
         return best

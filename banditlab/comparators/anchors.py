@@ -1,6 +1,6 @@
-"""Hindsight references for rounds with several right actions: the mistakes of four ways to choose.
+"""Hindsight references for rounds with several right actions.
 
-right (n, K) bool says which actions were right in n rounds. A mistake is a round with a wrong action.
+`right` (n, K) bool says which actions were right in n rounds. A mistake is a round with a wrong action.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def best_single_action(right: Any) -> int:
 def best_action_per_value(right: Any, values: Any) -> int:
     """Return the mistakes of the best action at each value of a column.
 
-    right (n, K) bool says which actions were right in a round, and values (n,) has the column. See `best_actions`.
+    `right` (n, K) bool says which actions were right in a round, and `values` (n,) is the column. See `best_actions`.
     """
     return _mistakes(right, best_actions(right, values))
 
@@ -37,13 +37,13 @@ def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
     """Return, for each of n rounds, the action that was right most often at its value of a column; ties go to the
     lowest.
 
-    right (n, K) bool says which actions were right in a round; values (n,) has the value of each round, where NaN is a
+    `right` (n, K) bool says which actions were right in a round; `values` (n,) is the column, where NaN counts as a
     value.
 
     Raises
     ------
     UsageError
-        right is not of shape (n, K), or values is not of shape (n,).
+        `right` is not of shape (n, K), or `values` is not of shape (n,).
     """
     right, values = _checked(right), np.asarray(values)
     if values.shape != (len(right),):
@@ -54,22 +54,22 @@ def best_actions(right: Any, values: Any) -> NDArray[np.int64]:
 
 
 def none_right(right: Any) -> int:
-    """Return the number of rounds without a right action: the mistakes of the oracle, the least possible number."""
+    """Return the number of rounds without a right action: the smallest possible number of mistakes."""
     return int(np.count_nonzero(~_checked(right).any(axis=1)))
 
 
 @dataclass(frozen=True, eq=False)
 class OneAgainstRest:
-    r"""Logistic models of every action's bit, each the best model with :math:`\|w_k\|_2 \le B`.
+    r"""For every action, the best logistic model of its bit with :math:`\|w_k\|_2 \le B`.
 
     Attributes
     ----------
     weights
         The weights w (K, d).
     losses, gaps
-        Loss and gap of each model (K,), in nats: the loss of its optimum lies in [loss - gap, loss].
+        Loss and gap of each model (K,), in nats; the optimal loss lies in [loss - gap, loss].
     actions
-        (n,), the action of the largest :math:`w_k'x` in each round; ties go to the lowest action.
+        (n,), the action with the largest :math:`w_k'x` in each round; ties go to the lowest action.
     mistakes
         Number of rounds in which that action was wrong.
     """
@@ -82,13 +82,13 @@ class OneAgainstRest:
 
 
 def one_against_rest(X: Any, right: Any, norm_bound: float, *, tolerance: float = TOLERANCE) -> OneAgainstRest:
-    r"""Return for every action k the least loss :math:`\sum_t \ln(1 + e^{-s_{tk} w_k'x_t})` over
+    r"""Return, for every action k, the model with the smallest loss :math:`\sum_t \ln(1 + e^{-s_{tk} w_k'x_t})` over
     :math:`\|w_k\|_2 \le B`.
 
     :math:`s_{tk}` is 1 if k was right in round t, and -1 if not.
 
-    It is the softmax of two classes with weights :math:`\pm w_k/2`, so `best_in_ball` with the norm bound :math:`B/2`
-    solves and certifies it.
+    This is a softmax model of two classes with weights :math:`\pm w_k/2`, so `best_in_ball` with the norm bound
+    :math:`B/2` computes and certifies it.
 
     Parameters
     ----------
@@ -128,5 +128,5 @@ def _mistakes(right: Any, action: NDArray[np.int64]) -> int:
 def _checked(right: Any) -> Bits:
     bits = np.asarray(right)
     if bits.ndim != 2 or bits.dtype != np.bool_ or 0 in bits.shape:
-        raise UsageError(f"right must be (n, K) bool, n and K above 0, got {bits.shape} {bits.dtype}")
+        raise UsageError(f"right must be (n, K) bool, with n and K above 0, got {bits.shape} {bits.dtype}")
     return bits

@@ -17,11 +17,13 @@ from banditlab.validation import at_least, positive
 
 TOLERANCE = 1e-6
 MAX_ITERATIONS = 500
-MARGIN = 0.9  # share of the tolerance to reach, so that the certificate recomputed from scratch is still within it
+MARGIN = (
+    0.9  # fraction of the tolerance at which the solver stops, so the recomputed certificate is within the tolerance
+)
 
 
 class ComparatorError(BanditlabError):
-    """The comparator's duality gap did not reach the tolerance, or its stream is too long to store."""
+    """The duality gap did not reach the tolerance, or the stream is too long to store."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,12 +31,12 @@ class Comparator:
     r"""The best multiclass logistic model in :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}` for a number of
     rounds.
 
-    The optimum's loss lies in [loss - gap, loss].
+    The optimal loss lies in [loss - gap, loss].
 
     Attributes
     ----------
     weights
-        W (K, d), read-only; every row norm is at most `norm_bound` as computed.
+        W (K, d), read-only; every computed row norm is at most `norm_bound`.
     norm_bound
         B.
     loss
@@ -48,7 +50,7 @@ class Comparator:
     seconds
         Wall-clock time of the solve.
     iterations
-        Number of rounds of the solver over all contexts: a Newton step each, usually after a few gradient steps.
+        Number of rounds of the solver over all contexts. A round is a Newton step, usually after a few gradient steps.
     """
 
     weights: Floats
@@ -80,7 +82,7 @@ def best_in_ball(
     tolerance: float = TOLERANCE,
     max_iterations: int = MAX_ITERATIONS,
 ) -> Comparator:
-    r"""Return the model of least loss over :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`.
+    r"""Return the model with the smallest loss over :math:`\{W : \|W_k\|_2 \le B\, \text{ for all } k\}`.
 
     The loss is :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)`, in nats. The certificate is the
     Frank-Wolfe gap of the product of balls, :math:`\langle G, W \rangle + B \sum_k \|G_k\|_2` with the gradient G,
@@ -88,13 +90,13 @@ def best_in_ball(
     any W.
 
     Cost: a round of the solver takes ten to a few hundred products :math:`(K \times m)(m \times d)`. Memory:
-    :math:`O(m K)` beside U. With more than a few hundred contexts for each of the :math:`K d` numbers, most of the work
-    uses a part of them (see `_parts`), and about ten products use all contexts.
+    :math:`O(m K)` beside U. With more than a few hundred contexts per entry of W, most of the work uses a subset of
+    them (see `_parts`), and about ten products use all contexts.
 
     Parameters
     ----------
     U
-        Contexts, shape (m, d); `collapse` makes them unique, which only saves time.
+        Contexts, shape (m, d). They need not be unique; `collapse` makes them so, which saves time.
     counts
         Shape (m, K): the count of each label at each context.
     norm_bound
@@ -109,7 +111,7 @@ def best_in_ball(
     Raises
     ------
     ComparatorError
-        The gap is above the tolerance after `max_iterations` rounds; the message has the gap that was reached.
+        The gap is above the tolerance after `max_iterations` rounds; the message gives the gap.
     UsageError
         The shapes of the arguments do not match, or a value is invalid.
     """
@@ -131,7 +133,7 @@ def solve(objective: Objective, norm_bound: float, start: Floats, tolerance: flo
     if not gap <= tolerance * max(1.0, loss):
         raise ComparatorError(
             f"the comparator at norm_bound = {B:g} reached a gap of {gap:.3g} nats at loss {loss:.6g} "
-            f"after {iterations} iterations; required is {tolerance * max(1.0, loss):.3g}: "
+            f"after {iterations} iterations; the tolerance is {tolerance * max(1.0, loss):.3g}: "
             f"raise max_iterations or the tolerance"
         )
     W.flags.writeable = False

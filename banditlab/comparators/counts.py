@@ -16,9 +16,9 @@ from banditlab.validation import at_least
 
 Floats = NDArray[np.float64]
 
-CHUNK = 16384  # rows indexed at a time: storage grows no further ahead than this
+CHUNK = 16384  # rows added at a time, by which storage grows at most
 MOST_BYTES = 4 * 2**30
-"""A stream whose different contexts and their counts take more has no comparator."""
+"""The largest size of the unique contexts and counts of a stream with a comparator."""
 _PRIME = np.uint64(0x9E3779B97F4A7C15)
 _SHIFT = np.uint64(29)
 
@@ -34,7 +34,9 @@ def _slot(bits, mask):
 
 @njit
 def _count_rows(bits, labels, rows, counts, size, table):
-    """Add each row's label to its count; bits (n, d) uint64, table an open-addressing hash of indices into rows."""
+    """Add each row's label to its count; `bits` is (n, d) uint64, and `table` an open-addressing hash table of indices
+    into `rows`.
+    """
     n, d = bits.shape
     last = table.shape[0] - 1
     mask = np.uint64(last)
@@ -59,7 +61,7 @@ def _count_rows(bits, labels, rows, counts, size, table):
 
 @njit
 def _fill_table(rows, size, table):
-    """Insert rows 0 ... size-1, all different, into the empty table."""
+    """Insert rows 0 to size - 1, which are all different, into the empty table."""
     last = table.shape[0] - 1
     mask = np.uint64(last)
     for i in range(size[0]):

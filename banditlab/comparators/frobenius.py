@@ -13,17 +13,18 @@ from banditlab.comparators.ball import TOLERANCE, ComparatorError
 from banditlab.validation import positive
 
 MOST = 200
-"""Multipliers that are tried."""
+"""The largest number of multipliers tried."""
 NEWTON, CONJUGATE = 50, 200
-"""Newton steps for a multiplier, and products with the Hessian for a step."""
+"""The largest number of Newton steps per multiplier, and of Hessian products per step."""
 
 
 @dataclass(frozen=True, eq=False)
 class FrobeniusComparator:
     r"""The best multiclass logistic model in :math:`\{W : \|W\|_F \le D\}` for a number of rounds.
 
-    weights (K, d) is read-only, with a computed norm of at most `frobenius_bound`. loss is in nats. gap is
-    :math:`\langle G, W \rangle + D \|G\|_F`, a bound on the loss minus the optimum. rounds is the sum of the counts.
+    `weights` (K, d) is read-only, with a computed norm of at most `frobenius_bound`. `loss` is in nats. `gap` is
+    :math:`\langle G, W \rangle + D \|G\|_F`, a bound on the loss minus the optimal loss. `rounds` is the sum of the
+    counts.
     """
 
     weights: Floats
@@ -34,7 +35,7 @@ class FrobeniusComparator:
 
 
 def project_frobenius(W: Floats, bound: float) -> Floats:
-    """Return the matrix nearest to W with a computed Frobenius norm of at most `bound`, by one rescaling."""
+    """Return W, rescaled if necessary to a computed Frobenius norm of at most `bound`."""
     norm = float(np.linalg.norm(W))
     projected: Floats = W if norm <= bound else W * (bound / norm)
     while np.linalg.norm(projected) > bound:
@@ -45,13 +46,13 @@ def project_frobenius(W: Floats, bound: float) -> Floats:
 def best_in_frobenius_ball(
     U: Any, counts: Any, frobenius_bound: float, *, tolerance: float = TOLERANCE
 ) -> FrobeniusComparator:
-    r"""Return the least :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)` over
+    r"""Return the model with the smallest :math:`\sum_i \sum_k c_{ik} (-\ln \mathrm{softmax}(W u_i)_k)` over
     :math:`\{W : \|W\|_F \le D\}`.
 
-    The minimiser is that of :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which its norm is D (or
-    :math:`\mu = 0`). Newton's method with conjugate gradients solves it for a given :math:`\mu`. The next :math:`\mu`
-    follows from Hebden's step on :math:`1/\|W\|`, within the known bracket. The certificate is the Frank-Wolfe gap,
-    computed again at the returned W. counts may be soft labels.
+    It minimises :math:`L(W) + (\mu/2) \|W\|_F^2` for the :math:`\mu \ge 0` at which its norm is D (or for
+    :math:`\mu = 0`). For a given :math:`\mu`, the minimiser is computed by Newton's method with conjugate gradients.
+    The next :math:`\mu` is Hebden's step on :math:`1/\|W\|`, within the known bracket. The certificate is the
+    Frank-Wolfe gap, computed again at the returned W. `counts` may be soft labels.
 
     Parameters
     ----------
@@ -90,15 +91,15 @@ def best_in_frobenius_ball(
         low, high = (mu, high) if norm > D else (low, mu)
         mu = _next(mu, norm, D, low, high)
     raise ComparatorError(
-        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; required is "
-        f"{tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
+        f"the comparator at frobenius_bound = {D:g} reached a gap of {best[0]:.3g} nats at loss {best[2]:.6g}; the "
+        f"tolerance is {tolerance * max(1.0, best[2]):.3g}: raise the tolerance"
     )
 
 
 def _next(mu: float, norm: float, D: float, low: float, high: float) -> float:
     r"""Return the next multiplier, or the middle of the bracket.
 
-    The model is a norm equal to a constant divided by :math:`\mu` plus a constant.
+    The step assumes that the norm is :math:`a/(\mu + b)` for constants a and b.
     """
     guess = mu * norm / D
     if low < guess < high and abs(math.log(norm / D)) < 1.0:

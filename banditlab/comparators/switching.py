@@ -1,4 +1,4 @@
-"""The best sequence of logistic models with at most S switches, which may happen only at given rounds."""
+"""The best sequence of logistic models with at most S switches, at given rounds only."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditlab.validation import at_least
 
 @dataclass(frozen=True)
 class SwitchingComparator:
-    """The least loss with at most a given number of switches.
+    """The smallest loss with at most a given number of switches.
 
     Attributes
     ----------
@@ -25,9 +25,9 @@ class SwitchingComparator:
     loss
         Loss of the models over all rounds, in nats.
     gap
-        Bound on the loss minus the least loss with switches at the allowed rounds, in nats.
+        Bound on the loss minus the optimal loss with switches at the allowed rounds, in nats.
     at
-        Numbers of rounds after which the sequence switches, increasing.
+        Numbers of rounds after which the sequence switches, in increasing order.
     """
 
     switches: int
@@ -39,9 +39,9 @@ class SwitchingComparator:
 def best_with_switches(
     X: Any, y: Any, n_classes: int, norm_bound: float, switches: int, *, at: Any, tolerance: float = TOLERANCE
 ) -> list[SwitchingComparator]:
-    """Return the least losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
+    """Return the smallest losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
 
-    It is known in hindsight only, as the comparator in the ball. No theorem in the package bounds the regret against it.
+    No theorem in the package bounds the regret against it.
 
     Parameters
     ----------
@@ -56,8 +56,8 @@ def best_with_switches(
     switches
         S, the largest number of switches.
     at
-        Numbers of rounds after which a switch is allowed, different numbers from 1 to n - 1. With m of them,
-        (m + 1)(m + 2)/2 models are fitted.
+        Numbers of rounds after which a switch is allowed: different integers from 1 to n - 1. With m of them, (m + 1)(m
+        + 2)/2 models are fitted.
     tolerance
         As in `best_in_ball`, for each model.
 
@@ -69,11 +69,11 @@ def best_with_switches(
         A model's gap did not reach the tolerance.
     """
     X, y, S = np.asarray(X), np.asarray(y), at_least("switches", switches, 0)
-    collapse(X, y, n_classes)  # refuses what is no stream, all of it
+    collapse(X, y, n_classes)  # checks the whole stream
     allowed = [at_least("at", after, 1) for after in at]
     cuts = sorted({0, len(X), *allowed})
     if cuts[-1] > len(X) or len(cuts) != len(allowed) + 2:
-        raise UsageError(f"at must be different numbers from 1 to {len(X) - 1}, got {allowed!r}")
+        raise UsageError(f"at must be different integers from 1 to {len(X) - 1}, got {allowed!r}")
     m = len(cuts) - 1
     loss, gap = np.full((m + 1, m + 1), np.inf), np.zeros((m + 1, m + 1))
     for i in range(m):
@@ -89,7 +89,7 @@ def _traced(loss: NDArray[Any], gap: NDArray[Any], cuts: list[int], switches: in
     m = len(cuts) - 1
     least, before = [np.where(np.arange(m + 1) == 0, 0.0, np.inf)], []
     for _ in range(switches + 1):
-        through = least[-1][:, None] + np.where(np.eye(m + 1, dtype=bool), 0.0, loss)  # i = j: a segment fewer
+        through = least[-1][:, None] + np.where(np.eye(m + 1, dtype=bool), 0.0, loss)  # i = j: one segment fewer
         before.append(through.argmin(axis=0))
         least.append(through.min(axis=0))
     j, places = m, []

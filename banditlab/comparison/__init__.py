@@ -1,4 +1,6 @@
-"""Compare agents on a user's own table: `compare` runs them and returns results, `comparison` returns the sweep."""
+"""Compare agents on a user's own table: `compare` runs them and returns results; `comparison` returns the spec of the
+sweep.
+"""
 
 from banditlab.comparison._agents import CONTEXT_FREE as CONTEXT_FREE
 from banditlab.comparison._agents import chosen_agents as chosen_agents

@@ -1,4 +1,4 @@
-"""The agents of a comparison: a given selection, or by default the practical agents and a theoretical one."""
+"""The agents of a comparison: a given selection, or by default the recommended agents and one with a guarantee."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECOND_ORDER = ("fastcb", "squarecb", "linucb", "lints")
 STACK = "stackcb"
 CONTEXT_FREE = "beta-ts"
 NON_LINEAR = "exploration(fourier-aioli)"
-SLOW = {"boosted-exploration": "its trees learn from explored hits only, which takes many rounds"}
+SLOW = {"boosted-exploration": "it updates its trees after explored hits only, so it needs many rounds"}
 SETTINGS: dict[str, dict[str, Any]] = {
     "epsilon-greedy-direct": {"grid": {"gamma": GAMMAS}},
     "epsilon-greedy": {"grid": {"gamma": GAMMAS}},
@@ -28,24 +28,26 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "gaptron": {"step": "wide", "norm_bound": 10.0},
     "exploration(fourier-aioli)": {"grid": {"gamma": GAMMAS[1:]}},
 }
-"""What agents of a comparison play at where it is not their defaults: what has to be tuned is tried at several values."""
+"""Settings of agents in a comparison, if they are not the defaults; a setting that needs tuning has several values."""
 LARGEST_STATE: dict[str, float] = {**dict.fromkeys(SECOND_ORDER, 2**25), STACK: 2**26}
-"""Bytes of the state beyond which an agent is not taken along unasked: a round takes about 1 ms, and 2 ms of `stackcb`."""
+"""The largest state in bytes of an agent in the default selection. At this size a round takes about 1 ms, and 2 ms for
+`stackcb`."""
 
 
 def chosen_agents(
     asked: str | Sequence[str] | None, problem: Problem, *, several_right: bool = False
 ) -> tuple[list[dict[str, Any]], list[str]]:
-    """Return a spec's agents, and those left out, each as "id: reason".
+    """Return the agents for a spec, and those left out, each as "id: reason".
 
     Parameters
     ----------
     asked
-        None: agents of practice, one of theory, and "uniform". "all": every agent that observes one bit and can be
-        built. Otherwise ids, as a list or as text such as "fastcb,linucb,exploration(folklore)".
+        None selects the recommended agents, one with a guarantee, and "uniform". "all" selects every agent that
+        observes one bit and can be built. Otherwise ids, as a list or as a string such as
+        "fastcb,linucb,exploration(folklore)".
     several_right
-        Whether several actions may be right in a round; "beta-ts", which ignores contexts, is then an agent of
-        practice.
+        Whether several actions may be right in a round; "beta-ts", which ignores contexts, is then one of the
+        recommended agents.
 
     Raises
     ------
@@ -55,7 +57,7 @@ def chosen_agents(
     blocks, left_out = _asked_for(asked, problem, several_right)
     for block in blocks:
         if block["id"] == STACK and several_right and problem.n_classes == 2:
-            block["complement"] = False  # a miss of one action is no hit of the other
+            block["complement"] = False  # with several right actions, a miss of one action is not a hit of the other
     return blocks, left_out
 
 
@@ -89,26 +91,28 @@ def _of_practice(problem: Problem, more: list[str]) -> tuple[list[dict[str, Any]
     for name in (*SECOND_ORDER, STACK, "epsilon-greedy-direct", NON_LINEAR, "gaptron", *more, "uniform"):
         size = _class(name).least_bytes(problem, {}) if name in LARGEST_STATE else 0.0
         if size > LARGEST_STATE.get(name, math.inf):
-            left_out.append(f"{name}: {size / 2**20:,.0f} MiB of state make a round slow")
+            left_out.append(f"{name}: a round is slow, with a state of {size / 2**20:,.0f} MiB")
         elif name == NON_LINEAR and problem.n_classes != 2:
-            left_out.append(f"{name}, non-linear: for two classes only")
+            left_out.append(f"{name}: used for two classes only")
         else:
             names.append(name)
     sketched = [name for name in LARGEST_STATE if _is_sketched(name, problem)]
     if sketched:
         played_so, numbers = [name for name in sketched if name in names], problem.n_classes * problem.n_features**2
-        why = f"K d^2 = {numbers:,} numbers a round are slow; over a sketch or diagonals they play"
+        why = f"a round is slow for K d^2 = {numbers:,}; used with a sketch or a diagonal instead"
         left_out += [f"{', '.join(played_so)} with whole matrices: {why}"] if played_so else []
         names.insert(names.index("epsilon-greedy-direct") + 1, "soba-diag")
     left_out += [f"{name}: {why}" for name, why in SLOW.items()]
     played = {*names, *SECOND_ORDER, STACK, *SLOW, "exploration"}
     others = [e.id for e in registry().entries("agents") if e.id not in played and _is_ranked(e.id)]
-    left_out.append(f"{', '.join(others)}: a theorem's settings, older, or another library's")
+    left_out.append(
+        f"{', '.join(others)}: older agents, agents with the settings of a theorem, or agents of other libraries"
+    )
     return [block_of(name) for name in names], left_out
 
 
 def _is_sketched(name: str, problem: Problem) -> bool:
-    """Return whether an agent's default settings take less memory than its whole matrices would."""
+    """Return whether an agent takes less memory with its default settings than with whole matrices."""
     cls = _class(name)
     return bool(cls.least_bytes(problem, {}) < cls.least_bytes(problem, {"second_order": "full"}))
 
@@ -120,13 +124,13 @@ def _all(problem: Problem) -> tuple[list[dict[str, Any]], list[str]]:
             if _class(entry.id).feedback != "bit":
                 left_out.append(f"{entry.id}: observes the label")
                 continue
-            if entry.origin == "banditlab":  # a lab's code runs in a separate process, where its runs are recorded
+            if entry.origin == "banditlab":  # the user's own code runs in separate processes only
                 written = {key: value for key, value in block_of(entry.id).items() if key not in ("id", "grid")}
                 described = describe_player("agents", entry.id, written, entry.id)
                 build_player(described, problem, np.random.default_rng(0))
             names.append(entry.id)
         except IncompatibleError:
-            names.append(entry.id)  # the plan says why it is skipped
+            names.append(entry.id)  # the plan gives the reason
         except (BanditlabError, MemoryError) as error:
             left_out.append(f"{entry.id}: {' '.join(str(error).split())}")
     if problem.n_classes == 2:
@@ -152,12 +156,12 @@ def _parts(name: str) -> tuple[str, str]:
 
 
 def block_of(name: str) -> dict[str, Any]:
-    """Return an agent's block in a spec: its id, the wrapped player, and its settings in a comparison."""
+    """Return an agent's block in a spec: its id, the player that it wraps, and its settings."""
     id_, inner = _parts(name)
     wraps = {}
     if inner:
         key = getattr(_class(name), "wraps", None)
         if key is None:
-            raise UsageError(f"agents (--agents): {id_} does not wrap another player: {name!r} is not an agent")
+            raise UsageError(f"agents (--agents): {id_} does not wrap another player, so {name!r} is not an agent")
         wraps = {key: inner}
     return {"id": id_, **wraps, **SETTINGS.get(name, {})}

@@ -1,4 +1,4 @@
-"""The earlier comparison in a results folder: its recipe, which `train` uses, and the agents that are kept."""
+"""The earlier comparison in a results folder: its settings, which `train` uses, and its agents."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from banditlab.errors import FaultError, UsageError
 from banditlab.results.reading import finished_runs, read_plan, read_spec
 
 SHOWN = 5
-"""Columns and classes that a message lists."""
+"""The largest number of columns and classes in a message."""
 
 
 class Compared(NamedTuple):
-    """The recipe of a comparison, and its table."""
+    """The settings and the table of a comparison."""
 
     folder: Path
     settings: dict[str, Any]
-    """Of the table environment, as they were given, without the path."""
+    """The settings of the table environment as given, without the path."""
     content: str
     """The hash of the file."""
     columns: dict[str, str]
     """The role of each feature column, by name."""
     classes: list[str]
     any_table: bool
-    """Whether another table is meant."""
+    """Whether another table is allowed."""
 
     @classmethod
     def of(cls, folder: Path, any_table: bool = False) -> Compared:
@@ -36,7 +36,7 @@ class Compared(NamedTuple):
         Raises
         ------
         UsageError
-            The folder is not a results folder, or its sweep is not one on a single table with columns.
+            The folder is not a results folder, or its sweep is not a comparison on one table with columns.
         """
         spec, tables = _spec(folder), list(read_plan(folder)["tables"].values())
         if len(tables) != 1 or len(spec.environment) != 1 or not tables[0]["columns"]:
@@ -45,13 +45,13 @@ class Compared(NamedTuple):
         return cls(folder, settings, **tables[0], any_table=any_table)
 
     def recipe(self, data: Path) -> dict[str, Any]:
-        """Return the settings for a file; dropped row numbers apply only to the file of the comparison."""
+        """Return the settings for a file; numbers of dropped rows apply only to the file of the comparison."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
         return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 
     def differences(self, columns: dict[str, str], classes: list[str], source: str) -> list[FaultError]:
-        """Return one fault if feature columns (roles by name, "" for one without) or classes differ from the
-        comparison's.
+        """Return one fault if the feature columns (roles by name, "" without a role) or the classes differ from those
+        of the comparison.
         """
         new = [name for name in columns if name not in self.columns]
         other = [f"column {name!r}" for name, role in self.columns.items() if columns.get(name) not in ("", role)]
@@ -62,8 +62,8 @@ class Compared(NamedTuple):
         shown = ", ".join(said[:SHOWN]) + ", ..." * (len(said) > SHOWN)
         return [
             FaultError(
-                f"{source}: not the table that {self.folder} compared ({shown}: only in one of them, or of another role); "
-                "--other-table trains on it all the same",
+                f"{source}: not the table of the comparison in {self.folder} ({shown}: only in one of the two, or with "
+                "another role); --other-table allows another table",
                 *(word for name in new if not other for word in ("--drop-column", name)),
             )
         ]
@@ -72,7 +72,7 @@ class Compared(NamedTuple):
 def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
     """Return the spec of a comparison with the agents of an earlier one in a folder, and lines about them.
 
-    An agent is kept if the folder has all of its runs on the table, recipe and streams of the spec.
+    An agent is included if the folder has all of its runs for the table, settings and streams of the spec.
     """
     if not (folder / "runs.json").exists():
         return spec, []
@@ -84,17 +84,21 @@ def with_earlier(spec: Spec, folder: Path) -> tuple[Spec, list[str]]:
             if description["kind"] == "agents" and description not in now
         ]
     except UsageError as error:
-        return spec, [f"no agents of an earlier comparison are kept: {error}"]
+        return spec, [f"agents of the earlier comparison are not included: {error}"]
     if not others:
         return spec, []
     runs = make_plan(spec.model_copy(update={"agent": [point for _, point in others]})).runs
     finished = finished_runs(folder)
     lacking = {run.label for run in runs if run.run_id not in finished}
     kept = {run.label for run in runs} - lacking
-    said = [f"of the earlier comparison in {folder} stay: {', '.join(sorted(kept))}"] if kept else []
+    said = (
+        [f"agents of the earlier comparison in {folder} that are included: {', '.join(sorted(kept))}"] if kept else []
+    )
     if lacking:
-        why = "not all runs on this table, with these settings, are there"
-        said.append(f"of the earlier comparison in {folder} are not kept: {', '.join(sorted(lacking))} ({why})")
+        why = "some of their runs on this table with these settings are missing"
+        said.append(
+            f"agents of the earlier comparison in {folder} that are not included: {', '.join(sorted(lacking))} ({why})"
+        )
     points = [point for label, point in others if label in kept]
     return spec.model_copy(update={"agent": [*spec.agent, *points]}), said
 

@@ -12,9 +12,9 @@ from banditlab.envs.survey import Survey
 from banditlab.errors import FaultError, FaultyTableError
 
 ROUNDS_OF_FIXES = 4
-"""How often the corrected table is checked again: the correction of one fault may uncover another."""
+"""How often the corrected table is checked again, because the correction of one fault may uncover another."""
 FIRST = ("label", "drop_rows", "drop_columns", "roles")
-"""The settings that correct most faults: a command has them first."""
+"""The settings that correct most faults; they come first in a command."""
 
 
 def refuse_faults(
@@ -25,10 +25,10 @@ def refuse_faults(
     others: Sequence[str] = (),
     verb: str = "compare",
 ) -> Survey:
-    """Return the survey of a table without faults, or raise all of its faults; `look` makes the survey under settings.
+    """Return the survey of a table, or raise an error with all of its faults.
 
-    The settings include the label. `against` is the comparison whose recipe is among the settings, `others` are faults
-    of the request that are not in the settings, and `verb` is the command to correct.
+    `look` returns the survey for given settings, which include the label. `against` is the comparison whose settings
+    are among them, `others` are faults of the request itself, and `verb` is the command to correct.
     """
     found = look(settings)
     reported, left = [*others, *map(str, found.faults)], found.faults
@@ -48,7 +48,9 @@ def refuse_faults(
 
 
 def _loss(found: Survey, corrected: Survey) -> str:
-    """Return what a correction leaves out: "leaves out 3 of 90 rows, and all of 'a' and 'b'", or ""."""
+    """Describe what a correction leaves out, for example "leaves out 3 of 90 rows, and all of 'a' and 'b'", or return
+    "".
+    """
     rows = found.n_rows - corrected.classes.total()
     gone = [repr(name) for name in found.classes.keys() - corrected.classes.keys()]
     classes = f", and all of {' and '.join(sorted(gone))}" if gone else ""
@@ -56,10 +58,10 @@ def _loss(found: Survey, corrected: Survey) -> str:
 
 
 def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]:
-    """Return settings with the options of all faults."""
+    """Return the settings with the corrections of all faults."""
     found = with_words(settings, [word for fault in faults for word in fault.options])
     if found.get("missing") == "drop_rows" and settings.get("missing") not in (None, "error"):
-        found["missing"] = settings["missing"]  # any rule for gaps leaves out rows without a label
+        found["missing"] = settings["missing"]  # rows without a label are always left out
     if found.get("drop_rows"):
         found["drop_rows"] = sorted(found["drop_rows"])
     if found.get("roles"):
@@ -70,7 +72,7 @@ def _fixed(settings: dict[str, Any], faults: list[FaultError]) -> dict[str, Any]
 
 
 def command(data: str, settings: dict[str, Any], against: Compared | None = None, verb: str = "compare") -> str:
-    """Return the command with these settings; with `against`, only the settings that differ from its recipe."""
+    """Return the command with these settings; with `against`, only the settings that differ from it."""
     parts, known = ["banditlab", verb, data], {} if against is None else against.settings
     parts += ["--best-of", str(against.folder)] if against is not None else []
     rest = {name: value for name, value in settings.items() if name not in known or value != known[name]}

@@ -1,4 +1,6 @@
-"""The sweep of a comparison over many tables: each is prepared like a single one, and tables with faults are left out."""
+"""The sweep of a comparison over many tables. Each table is prepared like a single one; tables with faults are left
+out.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,7 @@ OPENML = "banditlab/OpenML-v0"
 PREFIX = "openml:"
 SKIP = "skip"
 OF_ALL = ("passes", "rounds", "repetitions", "agents", "out", "feedback", "change", "path")
-"""What is no setting of a single table."""
+"""Options that cannot be set for a single table."""
 
 
 class Comparisons(NamedTuple):
@@ -31,13 +33,13 @@ class Comparisons(NamedTuple):
 
     spec: Spec
     faults: list[str]
-    """What is wrong with the tables that are left out, each line with the table's name."""
+    """The faults of the tables that are left out, each with the table's name."""
     n_faulty: int
-    """Tables that are left out for their faults."""
+    """Number of tables left out because of faults."""
     left_out: list[str]
-    """Agents that are not played, each with the reason."""
+    """Agents that are left out, each with the reason."""
     sentences: list[str]
-    """What is to be said of the tables, each line with the table's name."""
+    """Notes about the tables, each with the table's name."""
 
 
 class _Prepared(NamedTuple):
@@ -49,14 +51,14 @@ class _Prepared(NamedTuple):
 
 
 def is_many(data: Sequence[Any]) -> bool:
-    """Return whether `data` is more than one file: several files, a folder, a pattern, or OpenML's numbers."""
+    """Return whether `data` is more than one file: several files, a folder, a pattern, or ids of OpenML."""
     first = str(data[0])
     several = len(data) > 1 or Path(first).is_dir() or first.startswith(PREFIX)
     return several or (glob.has_magic(first) and not Path(first).exists())
 
 
 def name_of_many(data: Sequence[Any]) -> str:
-    """Return the name of a sweep over tables: the folder's, or "tables"."""
+    """Return the name of a sweep over tables: that of the folder, or "tables"."""
     path = Path(str(data[0]))
     folder = path if path.is_dir() else path.parent
     return plain_name(folder.resolve()) if len(data) == 1 and not str(path).startswith(PREFIX) else "tables"
@@ -75,7 +77,7 @@ def tables_of(data: Sequence[Any]) -> list[str]:
         if each.startswith(PREFIX):
             numbers = each.removeprefix(PREFIX).split(",")
             if not all(number.isdecimal() for number in numbers):
-                raise UsageError(f"{each}: must be numbers of openml.org, such as {PREFIX}21,54")
+                raise UsageError(f"{each}: must be ids of openml.org, such as {PREFIX}21,54")
             found |= dict.fromkeys(f"{PREFIX}{number}" for number in numbers)
             continue
         here = [each]
@@ -93,14 +95,14 @@ def tables_of(data: Sequence[Any]) -> list[str]:
 
 
 def _is_table(path: str | Path) -> bool:
-    here = Path(path)  # a link to no file is named among the faults
+    here = Path(path)  # a broken link is reported with the faults
     return (here.is_file() or here.is_symlink()) and Path(
         str(path).removesuffix(".gz")
     ).suffix.lower() in files.SUFFIXES
 
 
 def read_exceptions(path: Path | None) -> dict[str, Any]:
-    """Return `families` (patterns by name) and `table` (settings by pattern) of a file of exceptions.
+    """Return `families` (patterns by name) and `table` (settings by pattern) from a file of exceptions.
 
     Raises
     ------
@@ -148,18 +150,18 @@ def prepared_many(
 ) -> Comparisons:
     """Return the spec of a comparison over many tables, and lines about them.
 
-    An agent takes part if it would take part in the comparison of each table alone. There are no comparators, and a run
-    takes `passes` over the rows, at most `rounds`.
+    An agent is included if it would be included in a comparison on each table alone. There are no comparators. A run
+    has `passes` passes over the rows, but at most `rounds` rounds.
 
     Parameters
     ----------
     data
         Files, folders, patterns, "openml:ID" or "openml:ID,ID".
     exceptions
-        A TOML file. `[table."NAME"]` has settings of the tables whose file name matches NAME (`skip = true` leaves them
-        out). `[families]` lists names that count as one table in means. Names may be patterns.
+        A TOML file. `[table."NAME"]` sets options for the tables whose file name matches NAME (`skip = true` leaves
+        them out). `[families]` lists tables that together count as one in means. Names may be patterns.
     table
-        Settings of all tables, `feedback` and `change`; see `comparison`.
+        Settings of all tables, and `feedback` and `change`; see `comparison`.
 
     Raises
     ------
@@ -170,9 +172,9 @@ def prepared_many(
     names = {source: source if source.startswith(PREFIX) else Path(source).name for source in tables_of(data)}
     for pattern in [*own["table"], *(each for patterns in own["families"].values() for each in patterns)]:
         if not fnmatch.filter(names.values(), pattern):
-            raise UsageError(f"--exceptions {exceptions}: no table is called {pattern!r}")
+            raise UsageError(f"--exceptions {exceptions}: no table matches {pattern!r}")
     if agents not in (None, "all"):
-        chosen_agents(agents, Problem(2, 2, 1.0))  # a wrong name is no fault of a table
+        chosen_agents(agents, Problem(2, 2, 1.0))  # a wrong option is not a fault of the table
     found: dict[str, _Prepared] = {}
     faults: list[str] = []
     n_faulty, seen = 0, dict[str, str]()
@@ -233,18 +235,18 @@ def _prepared_openml(source: str, settings: dict[str, Any], agents: Any, passes:
 
 
 def _refuse_known(environment: dict[str, Any], source: str, seen: dict[str, str]) -> None:
-    """Record a table by its name and by its identity, or raise a UsageError if another table has one of them."""
+    """Record a table, or raise a UsageError if another table has the same name or the same content."""
     written = {name: value for name, value in environment.items() if name not in ("id", "grid")}
     identity = repr(describe_environment(environment["id"], written, source)["identity"])
     name = repr(Path(source).name)
-    for key, what in ((identity, "the same table as"), (name, "has the name of")):
+    for key, what in ((identity, "the same table as"), (name, "has the same name as")):
         if key in seen:
             raise UsageError(f"{source}: {what} {seen[key]}")
     seen |= {identity: source, name: source}
 
 
 def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
-    """Return the agents of every table's comparison, and those left out; the plan skips incompatible pairs."""
+    """Return the agents that are included for every table, and those left out; the plan skips incompatible pairs."""
     every = [block for each in found for block in each.agents]
     first = [block for i, block in enumerate(every) if block not in every[:i]]
     two_classes = Block(**block_of(NON_LINEAR))
@@ -254,7 +256,5 @@ def _common(found: list[_Prepared]) -> tuple[list[Block], list[str]]:
         if not lacking or block == two_classes:
             played.append(block)
         else:
-            left_out.append(
-                f"{block.id}: no agent of practice on {lacking} of {len(found)} tables (too large, or not needed)"
-            )
+            left_out.append(f"{block.id}: not selected on {lacking} of {len(found)} tables (too large, or not needed)")
     return played, left_out

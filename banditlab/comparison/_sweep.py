@@ -35,13 +35,13 @@ class Comparison(NamedTuple):
 
     spec: Spec
     survey: Survey | None
-    """None for a LIBSVM file, whose columns have no names, and for a table of arms."""
+    """The survey of the table, or None for a LIBSVM file, whose columns have no names, and for a table of arms."""
     left_out: list[str]
-    """Agents that are not played, each with the reason."""
+    """Agents that are left out, each with the reason."""
     sentences: list[str]
-    """What the file and the classes show."""
+    """Notes about the file and the classes."""
     classes: dict[Any, int]
-    """The number of rows in which each class is right."""
+    """For each class, the number of rows in which it is right."""
     n_rows: int
 
 
@@ -60,15 +60,15 @@ def compare(
     data
         A file, or a table in memory: a pandas DataFrame, a pyarrow Table or an object with Arrow data (polars). A table
         in memory is first written to `table.parquet` in the results folder. Several tables: a list of files, a folder,
-        a pattern, or "openml:ID,ID". Tables with faults are left out, with a warning each.
+        a pattern, or "openml:ID,ID". Tables with faults are left out, with a warning for each.
     label
         The column to predict.
     out
         The results folder. The default is that of the command line, runs/results/NAME or results/NAME, with NAME
-        "table" for a table in memory. Finished runs of the same comparison in the folder are not played again, and its
-        other agents stay in the ranking. The report of another comparison is moved to its `earlier` folder.
+        "table" for a table in memory. Finished runs of the same comparison in the folder are not repeated, and its
+        other agents are included in the ranking. The report of another comparison is moved to the subfolder `earlier`.
     jobs
-        Number of worker processes; 1 plays in this process.
+        Number of worker processes; with 1, runs are executed in this process.
     options
         `passes`, `rounds`, `repetitions` (10), `agents`, and the settings of the table environment: see `comparison`.
         With several tables also `exceptions`, a file of settings for single tables.
@@ -82,8 +82,8 @@ def compare(
     Raises
     ------
     UsageError
-        The file or the column does not exist, the table cannot be read as features and labels (the message has all its
-        faults), both passes and rounds are given, or the folder cannot be written.
+        The file or the column does not exist; the table cannot be read as features and labels (the message lists all
+        faults); both `passes` and `rounds` are given; or the folder cannot be written.
     """
     from banditlab.analysis import load
     from banditlab.comparison._many import is_many, name_of_many, prepared_many
@@ -106,26 +106,28 @@ def compare(
 
 
 def default_folder(name: str) -> Path:
-    """Return the default results folder: runs/results/<name> in a lab, ./results/<name> elsewhere."""
+    """Return the default results folder: runs/results/<name> in a lab (a folder with your own agents and environments),
+    otherwise ./results/<name>.
+    """
     return Path("runs/results") / name if Path("runs").is_dir() else Path("results") / name
 
 
 def comparison(data: Path, label: str, **options: Any) -> Spec:
-    """Return the spec of a comparison, without comparators if rows are sparse and too long to be dense.
+    """Return the spec of a comparison; it has no comparators if rows are sparse and too long to be stored densely.
 
     Parameters
     ----------
     data, label
         The file and the column to predict ("" for a LIBSVM file, which has its own labels).
     passes
-        Number of passes of each run over all n rows, each in a new order; 1 by default. Agents may remember the rows of
-        earlier passes, so only the first pass is ranked.
+        Number of passes of each run over all n rows, each in a new order; 1 by default. The ranking uses only the first
+        pass, because agents may remember rows of earlier passes.
     rounds
-        Number of rounds per run instead of n times `passes`; fewer than n leave rows out.
+        Number of rounds per run instead of n times `passes`; with fewer than n, some rows are left out.
     repetitions
         Number of runs of each agent and setting, each with its own order of the rows.
     agents
-        Ids, "all", or None for those of practice and one of theory: see `chosen_agents`.
+        Ids, "all", or None for the recommended agents: see `chosen_agents`.
     feedback, change
         The settings of a spec's `[feedback]` and `[change]`.
     table
@@ -134,8 +136,8 @@ def comparison(data: Path, label: str, **options: Any) -> Spec:
     Raises
     ------
     UsageError
-        The file or the column does not exist, the table cannot be read as features and labels (the message has all its
-        faults), or both passes and rounds are given.
+        The file or the column does not exist; the table cannot be read as features and labels (the message lists all
+        faults); or both `passes` and `rounds` are given.
     """
     return prepared(data, label, **options).spec
 
@@ -155,14 +157,15 @@ def prepared(
 ) -> Comparison:
     """Return the spec of a comparison with lines about its table and agents; see `comparison`.
 
-    The agents of an earlier comparison in the results folder `out` are included if table and recipe are the same.
+    The agents of an earlier comparison in the results folder `out` are included if the table and the settings are the
+    same.
     """
     if passes is not None and rounds is not None:
         raise UsageError(f"{data}: --passes and --rounds both set the number of rounds; give one of them")
     passes = 1 if passes is None else at_least("passes", passes, 1)
     settings = {name: value for name, value in table.items() if value is not None}
     settings |= {"path": str(data.absolute())} | ({"label": label} if label else {})
-    with contextlib.suppress(FaultError):  # the file's encoding, which is reported with its other faults
+    with contextlib.suppress(FaultError):  # an encoding error is reported with the other faults
         describe_environment(TABLE, settings, str(data))
     found, sentences = surveyed(data, settings)
     env = built(settings, str(data))
@@ -208,28 +211,31 @@ def _about_arms(table: Any) -> list[str]:
     shares = right.mean(axis=0)
     best = table.classes[shares.argmax()]
     return [
-        f"several actions may be right in a row: always {best!r} is right in {shares.max():.1%} of the rows, and whoever "
-        f"knows all columns is right in {right.any(axis=1).mean():.1%}; theorems assume one right action: there are no bounds"
+        f"several actions may be right in a row: {best!r} is right in {shares.max():.1%} of the rows, and some action is right "
+        f"in {right.any(axis=1).mean():.1%}; there are no bounds, because theorems assume one right action"
     ]
 
 
 def _about_copies(units: Any) -> str:
     n, distinct = len(units), int(units.max()) + 1
     found = f"{n - distinct:,} of {n:,} rows are copies or near copies of others"
-    return f"{found}: of those alike the first is ranked, {distinct:,} in all; --group COLUMN takes a column's groups instead"
+    used = f"the ranking uses the first row of each set of copies, {distinct:,} rows"
+    return f"{found}; {used}; --group COLUMN uses the groups of a column instead"
 
 
 def _about_order(table: Any, found: Survey | None) -> list[str]:
     times = [note.name for note in (found.notes if found else []) if note.role in ("time", "time-like")]
     said = [
-        f"column {name!r} looks like time: --order {shlex.quote(f'time:{name}')} plays the rows by it" for name in times
+        f"column {name!r} looks like a time: --order {shlex.quote(f'time:{name}')} sorts the rows by it"
+        for name in times
     ]
     if table.looks_ordered and not table.in_order:
         said.append(
-            "rows near one another in the file are alike: shuffled, they are learnt from; --order file plays them in order"
+            "neighbouring rows of the file are similar, so agents can learn from them if rows are shuffled; "
+            "--order file does not shuffle"
         )
     if table.follows_time:
-        said.append("labels may depend on nothing but time: no difference between agents is called significant")
+        said.append("the labels may depend on time only, so no difference between agents is called significant")
     return said
 
 
@@ -242,13 +248,13 @@ def surveyed(
 ) -> tuple[Survey | None, list[str]]:
     """Return the survey of a table, and the properties detected from its file.
 
-    `against` is the comparison whose recipe is among the settings, `others` are faults of the request, and `verb` is
-    its command.
+    `against` is the comparison whose settings are among the given ones, `others` are faults of the request, and `verb`
+    is its command.
 
     Raises
     ------
     FaultyTableError
-        The table or the request has faults; the error has all of them.
+        The table or the request has faults; the error lists all of them.
     UsageError
         The file cannot be read.
     """
@@ -270,7 +276,7 @@ def surveyed(
         try:
             content = files.content_of(str(data), data_, format_, encoding)
             found = read_frame(str(data), content, format_, separator, header, reading, **rows, label=label)
-        except FaultError as fault:  # without a table there are no others
+        except FaultError as fault:  # without a table there are no other faults
             return Survey([], [fault], [])
         read.append(found)
         kept = {
@@ -294,13 +300,15 @@ def _about_file(read: ReadFrame, settings: dict[str, Any]) -> list[str]:
     if read.header != "no" or settings.get("header", "auto") != "auto":
         return []
     return [
-        "the first line looks like the others, so it is taken for a row and columns are called 0, 1, ...; --header says "
-        "that it has their names"
+        "the first line looks like the others, so it is read as a row, and columns are named 0, 1, ...; with --header it "
+        "is read as the names of the columns"
     ]
 
 
 def plain_name(data: Path) -> str:
-    """Return a file's name without extensions, suitable for a sweep and a folder: "my table.csv.gz" gives "my-table"."""
+    """Return a file's name without extensions, as a name for a sweep and a folder: "my table.csv.gz" gives
+    "my-table".
+    """
     name = unicodedata.normalize("NFC", data.name).removesuffix(".gz")
     stem, dot, ending = name.rpartition(".")
     if f"{dot}{ending}".lower() in files.SUFFIXES:

@@ -1,6 +1,4 @@
-"""GAF for a given loss (NeurIPS 2021, Section 4.1): online regression on linear functions, and a scikit-learn
-regressor.
-"""
+"""GAF for a given loss (NeurIPS 2021, Section 4.1): online linear regression, and a scikit-learn regressor."""
 
 from __future__ import annotations
 
@@ -20,5 +18,5 @@ _MODULES = {
     "banditlab.regression.losses": ("Huber", "Squared"),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # with it, a type checker would accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

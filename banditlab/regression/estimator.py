@@ -33,17 +33,19 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
 
     For the squared loss this is the forecaster of Vovk, Azoury and Warmuth.
 
-    Problem: n examples; the aim is a small expected loss on a new one, or a small regret on a stream (`partial_fit`).
+    Problem: given n examples, predict a new target with a small expected loss, or predict a stream with a small regret
+    (`partial_fit`).
 
-    Predictor: the forecaster's prediction if x were the next context, :math:`m/(1 + x'A^{-1}x)` for the squared loss.
-    This is a ridge regression that is shrunk towards the mean of the targets if few contexts were near x.
+    Predictor: the forecaster's prediction for x as the next context, :math:`m/(1 + x'A^{-1}x)` for the squared loss.
+    This is a ridge regression, shrunk towards the middle of the targets if few contexts were near x.
 
     Scale: contexts are scaled as for `OnlineClassifier`. Targets are scaled to [-1, 1] by the middle and half the range
-    of the targets in `fit`, or in the first call of `partial_fit`. Later targets beyond that range are cut to it,
-    because Y is a condition of the guarantee. With `scaling` = "none" contexts and targets are unchanged, and Y is the
-    largest of the targets.
+    of the targets in `fit`, or in the first call of `partial_fit`. Later targets are clipped to that range, because the
+    guarantee assumes it. With `scaling = "none"`, contexts and targets are unchanged, and Y is the largest absolute
+    target.
 
-    Guarantee: `forecaster_.certificate()` bounds the regret on the scaled stream of one pass, in the scaled loss.
+    Guarantee: `forecaster_.certificate()` bounds the regret of one pass over the scaled stream, in units of the scaled
+    loss.
 
     Parameters
     ----------
@@ -54,9 +56,10 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
     regularization
         :math:`\lambda`; "theory" is :math:`\max(4, d)/(4 d B^2)`.
     threshold
-        Threshold of the Huber loss, in units of Y; None is the smallest allowed by the theorem, :math:`\max(2, 1 + B)`.
+        Threshold of the Huber loss, in units of Y. The default, None, is the smallest value that the theorem allows,
+        :math:`\max(2, 1 + B)`.
     passes
-        Number of passes of `fit` over the sample, each in a new order. More than one has no guarantee.
+        Number of passes of `fit` over the sample, each in a new order. There is no guarantee for more than one.
     scaling, fit_intercept, shuffle, random_state
         As for `OnlineClassifier`.
 
@@ -104,7 +107,7 @@ class OnlineRegressor(ScaledContexts, RegressorMixin, BaseEstimator):
         self.random_state = random_state
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Reset and train on the sample X (n, d), y (n,); a row of weight w is played w times."""
+        """Reset and train on the sample X (n, d), y (n,); a row of weight w is used w times."""
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
         order_of, coins = generator_of(self.random_state).spawn(2)

@@ -17,15 +17,15 @@ from banditlab.validation import at_least, one_of, positive, resolve
 
 Floats = NDArray[np.float64]
 BEYOND = 1.0 + 1e-9
-"""Targets up to this times Y are within Y."""
+"""Tolerance: targets up to this factor times Y are accepted."""
 
 
 class GaussianRegression:
-    r"""Mix all linear functions with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+    r"""Mix all linear functions with a Gaussian density, given by quadratic surrogates of the past losses.
 
-    Problem: online prediction of numbers on an adversarial stream. In each round :math:`x_t \in \mathbb{R}^d` with
-    :math:`\|x_t\| \le R` is shown, a number is predicted, and :math:`y_t \in [-Y, Y]` is revealed. The aim is a small
-    regret against :math:`\theta'x` with :math:`\|\theta\| \le B`.
+    Problem: online prediction of numbers on an adversarial stream. In each round, the learner observes
+    :math:`x_t \in \mathbb{R}^d` with :math:`\|x_t\| \le R`, predicts a number, and then observes
+    :math:`y_t \in [-Y, Y]`. The aim is a small regret against :math:`\theta'x` with :math:`\|\theta\| \le B`.
 
     Update rule: let A and b define :math:`\tilde{L}(\theta) = \theta'A \theta + b'\theta`, :math:`m = -(1/2) x'A^{-1}b`
     and :math:`q = x'A^{-1}x`. Under :math:`\exp(-\alpha \tilde{L})` the margin is :math:`N(m, q/(2 \alpha))`, from
@@ -54,9 +54,9 @@ class GaussianRegression:
     target_bound
         Y, the bound on the absolute value of the targets.
     regularization
-        :math:`\lambda` in the paper; "theory" is :math:`\max(4, d)/(4 d B^2)`, Section 4.1's.
+        :math:`\lambda` in the paper; "theory" is :math:`\max(4, d)/(4 d B^2)` (Section 4.1).
     threshold
-        Threshold of the Huber loss, at least :math:`\max(2 Y, B R + Y)`, the value for None.
+        Threshold of the Huber loss, at least :math:`\max(2 Y, B R + Y)`, which is the default.
 
     Raises
     ------
@@ -83,7 +83,7 @@ class GaussianRegression:
         threshold: float | None = None,
     ) -> None:
         d = at_least("n_features", n_features, 1)
-        self.problem = Problem(d, 2, radius)  # contexts are checked as those of a classifier
+        self.problem = Problem(d, 2, radius)  # checks contexts like a classifier
         self.norm_bound = B = positive("norm_bound", norm_bound)
         Y = positive("target_bound", target_bound)
         self.target_bound = Y
@@ -134,14 +134,14 @@ class GaussianRegression:
         self.rounds += 1
 
     def bound(self, rounds: float) -> float:
-        """Return the theorem's regret after `rounds` rounds, in units of the loss."""
+        """Return the theorem's bound on the regret after `rounds` rounds, in units of the loss."""
         d, R = self.problem.n_features, self.problem.radius
         theorem = vovk_azoury_warmuth if self.loss.name == "squared" else gaf_huber
         return theorem(rounds, d, self.norm_bound, R, self.target_bound, self.regularization)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far, in units of the loss, or NaN if rounding errors are not
-        small.
+        """Return the data-dependent bound on the regret so far, in units of the loss, or NaN if rounding errors may be
+        large.
         """
         if self.problem.radius**2 > 1e10 * self.regularization:
             return math.nan

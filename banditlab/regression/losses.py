@@ -1,7 +1,7 @@
 r"""Losses of a prediction z and a target y in [-Y, Y], with the constants of GAF's assumptions (2021, Section 2).
 
-* (A1) :math:`\alpha`: the loss is :math:`\alpha`-mixable over the targets in :math:`[-Y, Y]`; `substitute` returns the
-  prediction that proves it for a Gaussian of margins.
+* (A1) :math:`\alpha`: the loss is :math:`\alpha`-mixable for targets in :math:`[-Y, Y]`; `substitute` returns the
+  prediction that proves it for Gaussian margins.
 * (A3) :math:`\beta`: the loss at a comparator, :math:`|z| \le B R`, is at least the tangent at any other point plus
   :math:`\beta/2` times the curvature there.
 * (A4) :math:`\gamma`: the second derivative in :math:`\theta` is at most :math:`\gamma`. As a derivative in z it is
@@ -24,7 +24,7 @@ from banditlab.validation import positive
 
 
 class Loss(Protocol):
-    """The interface of a loss for `GaussianRegression`; every number belongs to one prediction."""
+    """The interface of a loss for `GaussianRegression`."""
 
     @property
     def name(self) -> str:
@@ -52,11 +52,12 @@ class Loss(Protocol):
         """Return the second derivative of the loss in z."""
 
     def implicit(self, m: float, q: float, y: float) -> float:
-        r"""Return the z at which :math:`(z - m)^2 / q + \mathrm{loss}(z, y)` is least, :math:`q > 0`."""
+        r"""Return the z that minimises :math:`(z - m)^2 / q + \mathrm{loss}(z, y)`, for :math:`q > 0`."""
 
     def substitute(self, m: float, v: float) -> float:
         r"""Return a prediction whose loss is at most
-        :math:`-(1/\alpha) \ln \mathbb{E} \exp(-\alpha\, \mathrm{loss}(Z, y))` for every y, :math:`Z \sim N(m, v)`.
+        :math:`-(1/\alpha) \ln \mathbb{E} \exp(-\alpha\, \mathrm{loss}(Z, y))` for every y, where
+        :math:`Z \sim N(m, v)`.
         """
 
     def check(self, norm_bound: float, radius: float) -> None:
@@ -67,7 +68,7 @@ class Loss(Protocol):
 class Squared:
     r"""The squared loss :math:`(z - y)^2`, with :math:`\alpha = 1/(2 Y^2)`, :math:`\beta = 1` and any :math:`\zeta`.
 
-    Its second derivative is 2, and surrogates are exact. Y is `target_bound`. The prediction is
+    Its second derivative is 2, so surrogates are exact. Y is `target_bound`. The prediction is
     :math:`m/(1 + 2 \alpha v)`. With the density :math:`\exp(-\alpha L)`, :math:`v = x'A^{-1}x/(2 \alpha)`, and the
     prediction is that of Vovk (2001) and Azoury and Warmuth (2001), in which :math:`\alpha` cancels.
     """
@@ -113,14 +114,14 @@ class Huber:
     r"""The Huber loss: :math:`u^2/2` for :math:`u = z - y` up to a threshold h, :math:`h |u| - h^2/2` beyond it.
 
     Here :math:`\alpha = 1/Y^2` and :math:`\beta = 1` for :math:`h \ge \max(2 Y, B R + Y)`, and only such thresholds are
-    allowed. Below :math:`B R + Y`, (A3) fails for every :math:`\beta > 0`. In an expansion at :math:`u_2` just inside
-    the threshold, the loss at :math:`u_1` beyond it exceeds the tangent by :math:`h - u_2` times a length, and the
-    quadratic by :math:`(u_1 - u_2)^2`. Below :math:`2 Y` a part of the loss over :math:`[-Y, Y]` is that of absolute
-    errors, which is not mixable. (A2) fails beyond the threshold, where the loss is linear, so the theorem's
-    argument does not hold as printed; `gaf_huber` has a correct argument.
+    allowed. Below :math:`B R + Y`, (A3) fails for every :math:`\beta > 0`. At an expansion point :math:`u_2` just
+    inside the threshold and a :math:`u_1` beyond it, the loss exceeds the tangent by a multiple of :math:`h - u_2`
+    only, whereas (A3) requires a multiple of :math:`(u_1 - u_2)^2`. Below :math:`2 Y` the loss is linear on a part of
+    :math:`[-Y, Y]`, where it is not mixable. (A2) fails beyond the threshold, where the loss is linear, so the
+    theorem's argument does not hold as printed; `gaf_huber` has a correct argument.
 
-    h is `threshold`, and Y is `target_bound`. Margins beyond :math:`[-Y, Y]` have a larger loss than its ends for every
-    y, and within the interval the loss is a square. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha
+    h is `threshold`, and Y is `target_bound`. Beyond :math:`[-Y, Y]` the loss is larger than at the nearest end for
+    every y, and within the interval it is quadratic. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha
     (\mathrm{clip}(Z)
     - y)^2/2)`, the prediction is :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
     """
@@ -145,7 +146,7 @@ class Huber:
         return 0.5 * u * u if u <= self.threshold else self.threshold * (u - 0.5 * self.threshold)
 
     def slope(self, z: float, y: float) -> float:
-        """Return z - y, cut to the threshold."""
+        """Return z - y, clipped to the threshold."""
         return max(-self.threshold, min(self.threshold, z - y))
 
     def curvature(self, z: float, y: float) -> float:
@@ -165,14 +166,14 @@ class Huber:
         return (self._generalised(m, v, -Y) - self._generalised(m, v, Y)) / (2.0 * Y)
 
     def _generalised(self, m: float, v: float, y: float) -> float:
-        """Return g(y) as the sum of the parts beyond either end and the Gaussian part within."""
+        """Return g(y) as the sum of the parts beyond each end and the Gaussian part within."""
         Y, a = self.target_bound, self.mixability
         if v <= 0.0:
             return 0.5 * (max(-Y, min(Y, m)) - y) ** 2
         s = math.sqrt(v)
         inner, mean = math.sqrt(v / (1.0 + a * v)), (m + a * v * y) / (1.0 + a * v)
         low, high = (-Y - mean) / inner, (Y - mean) / inner
-        if low > 0.0:  # by symmetry, where both are small numbers next to 1
+        if low > 0.0:  # by symmetry, if both are close to 1
             low, high = -high, -low
         within = log_ndtr(high) + math.log(max(-math.expm1(float(log_ndtr(low) - log_ndtr(high))), 1e-300))
         parts = (

@@ -346,13 +346,13 @@ def test_a_bound_that_is_no_number_is_one_clear_error(gamma: str, monkeypatch: p
         return Exploration(Problem(2, 3, 1.0, horizon), np.random.default_rng(0), forecaster="ogd", gamma=gamma)  # type: ignore[arg-type]
 
     if gamma == "theory":
-        with pytest.raises(UsageError, match="ogd's is not at these settings; give gamma as a number"):
+        with pytest.raises(UsageError, match="ogd does not have at these settings; give gamma as a number"):
             made(50)
         assert 0.0 < made(5).gamma <= 1.0  # type: ignore[operator]
         return
     agent = made(50)
     for _ in range(9):
         agent.act(np.ones(2) / 2)
-    with pytest.raises(UsageError, match="ogd's is not at these settings"):
+    with pytest.raises(UsageError, match="ogd does not have at these settings"):
         agent.act(np.ones(2) / 2)
     assert agent.acted == 9

@@ -127,7 +127,7 @@ def test_the_step_is_the_theorems_and_the_wide_one_is_refused() -> None:
     added = late.bound(1000) - prompt.bound(1000)
     assert added == pytest.approx(logistic_smoothness(2.0) * 30 * late.frobenius_bound**2, rel=1e-12)  # 2 c = 1
     assert make_agent("decoded-descent", problem, seed=0, delay=30, step=prompt.step).bound(1000) is None
-    with pytest.raises(UsageError, match=r"^step = 'wide' is not proved for late bits: delay must be 0, got 30$"):
+    with pytest.raises(UsageError, match=r"^step = 'wide' has no proof for delayed feedback: delay must be 0, got 30$"):
         make_agent("decoded-descent", problem, seed=0, delay=30, step="wide")
     with pytest.raises(UsageError, match=r"^delay must be at least 0, got -1$"):
         make_agent("decoded-descent", problem, seed=0, delay=-1)

@@ -96,7 +96,7 @@ def test_over_noise_nothing_is_ahead(folder_type: Any, tmp_path: Path) -> None:
     found = across(load(made(folder_type, tmp_path / "out", rates, noise=2.0).write()))
     assert found is not None
     assert not any(found.ahead(a, b) for a, b in found.pairs)
-    assert found.sentence().endswith("no difference to it is significant.")
+    assert found.sentence().endswith("no other agent is significantly worse.")
 
 
 def test_what_does_not_count(folder_type: Any, tmp_path: Path) -> None:
@@ -107,7 +107,7 @@ def test_what_does_not_count(folder_type: Any, tmp_path: Path) -> None:
     found = across(load(folder.write()))
     assert found is not None
     assert (found.agents, found.titles) == (["good", "poor"], ["t0.csv", "t1.csv", "t3.csv", "t4.csv", "t5.csv"])
-    assert found.left_out == ["fair: cannot play all data sets", "t2.csv: runs are missing"]
+    assert found.left_out == ["fair: does not support all data sets", "t2.csv: runs are missing"]
     few = {label: values[:4] for label, values in RATES.items()}
     assert across(load(made(folder_type, tmp_path / "b", few).write())) is None
     folder = made(folder_type, tmp_path / "c", RATES)
@@ -166,5 +166,5 @@ def test_the_terminal_shows_ten_agents(folder_type: Any, tmp_path: Path) -> None
     assert lines[2].split()[0] == "good"
     assert lines[3].split()[0] == "fair"
     assert [line.split()[0] for line in lines[4:12]].count("*") >= 1
-    assert lines[12] == "and 2 agents more"
+    assert lines[12] == "and 2 more agents"
     assert lines[14].startswith("good has the lowest mean rank over 6 data sets")

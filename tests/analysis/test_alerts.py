@@ -35,7 +35,7 @@ def test_what_is_missing_failed_or_unreadable() -> None:
 
 def test_runs_without_a_number_have_no_rank() -> None:
     runs = pd.DataFrame({"round": 1000, "label": list("aba"), "ranked": math.nan})
-    assert incomplete(results(runs=runs)) == ["Not ranked: 3 runs without a number of mistakes (a, b)."]
+    assert incomplete(results(runs=runs)) == ["Not ranked: 3 runs with an undefined number of mistakes (a, b)."]
     assert incomplete(results(runs=runs.assign(round=10))) == []
 
 
@@ -53,6 +53,6 @@ def test_mistakes_far_from_their_expectation() -> None:
     assert (lines(99.0, math.nan), lines(99.0, 3.0, at=10)) == ([], [])
     [line] = lines(99.0, 3.0)
     assert line.startswith(
-        "Do not trust a on e: in 1 run its mistakes (mean 199.0) are over 6 standard deviations from the "
+        "Do not trust a on e: in 1 run its mistakes (mean 199.0) differ by more than 6 standard deviations from the "
     )
     assert line.endswith("probabilities it reports (mean 100.0).")

@@ -51,7 +51,10 @@ def test_tables_say_protocol_settings_and_stored_numbers(new_folder):
     ranking = (folder.out / "export" / "toy-bit-ranking.tex").read_text(encoding="utf-8")
     assert re.findall(r"\\(\w+rule)", ranking) == ["toprule", "midrule", "bottomrule"]
     assert "3 repetitions of 100 rounds" in ranking
-    assert "Each half of the repetitions is reported at the setting that was best on the other half." in ranking
+    assert (
+        "For each half of the repetitions, the result is that of the setting that was best on the other half."
+        in ranking
+    )
     assert r"& exploration(ogd) & $\gamma$ = 0.1 & 10.0 &" in ranking
     assert r"\label{tab:toy-bit-ranking}" in ranking
     assert tex(HOSTILE) in ranking

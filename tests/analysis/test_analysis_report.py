@@ -124,7 +124,7 @@ def test_the_page_says_what_was_run(finished):
     assert "uniformbandit feedback: right or wrong1–" in said
     assert "ftrlfull information: the label1–" in said
     assert "mean over 4 repetitions" in said
-    assert "Settings with a proved bound: 4. Vacuous, which promises nothing: 4. Exceeded: 0." in said
+    assert "Settings with a proved bound: 4. Vacuous (at least the number of rounds): 4. Exceeded: 0." in said
     assert "Unfinished" not in said
     assert "Skipped" not in said
     assert "numpy 2.4.6" in said

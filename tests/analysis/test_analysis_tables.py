@@ -273,7 +273,7 @@ def test_another_store_format(new_folder):
 def test_no_finished_runs(new_folder):
     folder = new_folder()
     folder.add_run("fair", 0, 1.0)
-    with pytest.raises(UsageError, match="no finished runs yet, of 1 in its spec"):
+    with pytest.raises(UsageError, match=r"no finished runs yet \(0 of 1 in its spec\)"):
         load(folder.write(plan=["f" * 32]))
 
 

@@ -63,7 +63,7 @@ def test_first_showings_are_ranked_and_repeats_stand_apart(repeated):
     assert rows[1].mistakes.mean == 0.5
     page = write_report(out).read_text("utf-8")
     assert "40 rows, d = 3, K = 4, largest class 50.0 %; 2.5 passes" in page
-    assert "Mistake rates are of the 40 of 100 rounds that show a row for the first time." in page
+    assert "Mistake rates refer to the 40 of 100 rounds in which a row occurs for the first time." in page
     assert '<th class="n extra">on repeats</th>' in page
     assert "† makes more mistakes than that" in page
     assert "After round 40 rows return; the ranking takes the rounds before." in page
@@ -110,6 +110,6 @@ def test_mistakes_that_chance_does_not_explain_are_flagged(new_folder):
         counted(folder, folder.add_run("forecaster", r, 1.0, mistakes=70.0, kind="label"), np.full(40, 0.5))
     [said] = alerts(load(folder.write()))
     assert said.startswith(
-        "Do not trust liar on Toy-v0: in 2 runs its mistakes (mean 70.0) are over 6 standard deviations"
+        "Do not trust liar on Toy-v0: in 2 runs its mistakes (mean 70.0) differ by more than 6 standard deviations"
     )
     assert '<p class="warn">Do not trust liar' in write_report(folder.out).read_text("utf-8")

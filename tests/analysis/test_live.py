@@ -96,7 +96,7 @@ def test_a_folder_without_a_run_or_with_a_damaged_one_is_said(live, sweep, monke
 
     monkeypatch.setattr(tables, "load", torn)
     live._next = 0.0
-    assert "could not be read this time (OSError: torn while it was read)" in get(live.url)[1]
+    assert "could not be read (OSError: torn while it was read)" in get(live.url)[1]
 
 
 def test_results_are_read_when_a_page_asks_and_not_all_the_time(live, monkeypatch):
@@ -113,7 +113,7 @@ def test_results_are_read_when_a_page_asks_and_not_all_the_time(live, monkeypatc
 def test_a_port_in_use_is_one_line(live, sweep):
     port = int(live.url.split(":")[2].partition("/")[0])
     with pytest.raises(
-        UsageError, match=rf"^--live-port {port}: 127\.0\.0\.1 does not give it \(Address already in use\)"
+        UsageError, match=rf"^--live-port {port}: not available on 127\.0\.0\.1 \(Address already in use\)"
     ):
         Live("toy", sweep.plan, sweep.out, port)
 
@@ -168,7 +168,7 @@ def test_the_server_ends_with_the_sweep_however_that_ends(tmp_path, monkeypatch,
     if how == "dry":
         assert (
             capsys.readouterr().err
-            == "banditlab: --live shows a running sweep, and --dry-run plays none; give one of them\n"
+            == "banditlab: --live shows a running sweep, but --dry-run does not run one; give one of them\n"
         )
         return
     [(url, code)] = seen

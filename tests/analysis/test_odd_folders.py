@@ -79,9 +79,9 @@ def unfinished(folder):
 
 MADE = {
     one_run: "only 12.5 %",
-    no_mistakes_at_all: "a has the lowest mistake rate, 0.0 %; no difference to it is significant.",
-    a_setting_without_a_number: "Not ranked: 4 runs without a number of mistakes (a).",
-    no_number_at_all: "Not ranked: 3 runs without a number of mistakes (a).",
+    no_mistakes_at_all: "a has the lowest mistake rate, 0.0 %; no other player is significantly worse.",
+    a_setting_without_a_number: "Not ranked: 4 runs with an undefined number of mistakes (a).",
+    no_number_at_all: "Not ranked: 3 runs with an undefined number of mistakes (a).",
     infinite: "b has the lowest mistake rate, 11.5 %",
     tiny_and_huge: "a γ=1e-200",
     names: "a b",
@@ -146,9 +146,9 @@ def test_a_board_leaves_out_a_sweep_that_has_only_begun(new_folder, folder_type,
     (begun.out / "results.parquet").unlink()
     said = []
     page = write_board([folder.out, begun.out], tmp_path / "board.html", said.append).read_text(encoding="utf-8")
-    assert said == [f"left out: {begun.out}: no finished runs yet, of 3 in its spec; run it first"]
-    assert f"Left out: {begun.out}: no finished runs yet, of 3 in its spec" in page
-    with pytest.raises(UsageError, match="no finished runs yet, of 3 in its spec"):
+    assert said == [f"left out: {begun.out}: no finished runs yet (0 of 3 in its spec); run it first"]
+    assert f"Left out: {begun.out}: no finished runs yet (0 of 3 in its spec)" in page
+    with pytest.raises(UsageError, match=r"no finished runs yet \(0 of 3 in its spec\)"):
         write_board([begun.out], tmp_path / "board.html")
     (tmp_path / "link").symlink_to(folder.out)
     with pytest.raises(UsageError, match="given twice"):

@@ -385,7 +385,7 @@ def test_a_cell_of_a_heat_map_is_one_setting(made: Any) -> None:
                 mine = own.last[[own.named(a, k) == name for a, k in zip(own.last["label"], own.last["key"])]]
                 assert len(mine) == len(own.repetitions)
                 assert grid.mistakes[i, j] == pytest.approx(mine["share"].mean())
-    assert any("holds the other settings fixed at those of its title" in each for each in page.captions)
+    assert any("title of a panel gives the other settings" in each for each in page.captions)
 
 
 def test_what_was_varied_is_what_was_written(made: Any) -> None:
@@ -441,4 +441,4 @@ def test_a_player_that_learnt_is_not_said_to_have_learnt_nothing(new_folder: Any
     assert "nothing was learnt" not in page.text
     said = {name: found[0] for name, found in page.cards[0]["sentences"].items()}
     assert set(said) == {"wins", "constant"}
-    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower one: 0 of 2.")
+    assert said["constant"].endswith("has a mistake rate of 25.0 %. Players with a lower rate: 0 of 2.")

@@ -321,7 +321,7 @@ def test_settings_of_weak_learners_that_have_no_default():
 @pytest.mark.parametrize("written", [[("forecaster", "ogd")], {"forecaster": "ons"}, {"step": 1.0}, None])
 def test_a_state_of_other_settings_is_refused(written):
     booster = build("best-single", forecaster="ogd")
-    with pytest.raises(UsageError, match=r"^state\._written must be some of the settings"):
+    with pytest.raises(UsageError, match=r"^state\._written must be a subset of the settings"):
         booster.set_state(booster.get_state() | {"_written": written})
     booster.set_state(booster.get_state() | {"_written": {}})  # a default, written or not
     assert booster.get_state()["_written"] == {}

@@ -434,7 +434,7 @@ def test_a_tree_that_is_saved_may_split_the_columns_there_are(column):
         other.set_state(one.get_state())
         assert other.state.nodes[0].tolist() == nodes[0].tolist()
     else:
-        with pytest.raises(UsageError, match="a split is of a column that does not exist"):
+        with pytest.raises(UsageError, match="a split uses a column that does not exist"):
             other.set_state(one.get_state())
 
 

@@ -62,7 +62,7 @@ def test_trees_at_their_limits_are_trees() -> None:
     require_tree(least | {name: least[name][:1] for name in ("nodes", "values", "seen")}, MADE, STARTS, 3)
     require_tree({name: array.copy() for name, array in MADE._asdict().items()}, MADE, STARTS, 3)
     require_tree(chain(DEEPEST), MADE, STARTS, 3)
-    with pytest.raises(UsageError, match=r"^a saved tree: it is deeper than 4000 splits$"):
+    with pytest.raises(UsageError, match=r"^a saved tree: a leaf is below more than 4000 splits$"):
         require_tree(chain(DEEPEST + 1), MADE, STARTS, 3)
 
 
@@ -70,30 +70,30 @@ def test_trees_at_their_limits_are_trees() -> None:
     ("changes", "said"),
     [
         ({"nodes": {(0, 0): 3}}, "a node is neither a leaf nor a split"),
-        ({"nodes": {(0, 1): 0}}, "a split is of a column that does not exist"),  # a threshold on categories
-        ({"nodes": {(0, 1): 3}}, "a split is of a column that does not exist"),
-        ({"nodes": {(2, 1): 1}}, "a split is of a column that does not exist"),
-        ({"nodes": {(2, 1): -1}}, "a split is of a column that does not exist"),
+        ({"nodes": {(0, 1): 0}}, "a split uses a column that does not exist"),  # a threshold on categories
+        ({"nodes": {(0, 1): 3}}, "a split uses a column that does not exist"),
+        ({"nodes": {(2, 1): 1}}, "a split uses a column that does not exist"),
+        ({"nodes": {(2, 1): -1}}, "a split uses a column that does not exist"),
         ({"nodes": {(1, 3): 2}}, "a leaf has children"),
         ({"nodes": {(1, 5): -2}}, "a leaf has children"),
         ({"nodes": {(2, 3): -1, (2, 5): -1}}, "a split has no children"),
         ({"nodes": {(2, 4): -2}}, "a split has no children"),
-        ({"nodes": {(0, 4): -1}}, "a split has no two sides"),
-        ({"nodes": {(0, 3): -1}}, "a split has no two sides"),
-        ({"nodes": {(0, 5): 4}}, "a split has no two sides"),
-        ({"nodes": {(2, 3): 1}}, "its nodes are not a tree"),  # two parents
-        ({"nodes": {(2, 3): 1, (0, 3): 3}}, "its nodes are not a tree"),  # a parent below its child
-        ({"nodes": {(2, 3): 5}}, "its nodes are not a tree"),
-        ({"nodes": {(2, 3): -1}}, "its nodes are not a tree"),  # a node without parent
-        ({"nodes": {(0, 4): 3, (2, 3): 2}}, "its nodes are not a tree"),  # its own parent
-        ({"nodes": {(2, 4): 0}}, "its nodes are not a tree"),  # the root is nobody's child
-        ({"nodes": {(0, 3): 0}}, "its nodes are not a tree"),
-        ({"nodes": {(2, 3): 0, (2, 5): -1}}, "its nodes are not a tree"),
+        ({"nodes": {(0, 4): -1}}, "a numeric split has no two children"),
+        ({"nodes": {(0, 3): -1}}, "a numeric split has no two children"),
+        ({"nodes": {(0, 5): 4}}, "a numeric split has no two children"),
+        ({"nodes": {(2, 3): 1}}, "the nodes do not form a tree"),  # two parents
+        ({"nodes": {(2, 3): 1, (0, 3): 3}}, "the nodes do not form a tree"),  # a parent below its child
+        ({"nodes": {(2, 3): 5}}, "the nodes do not form a tree"),
+        ({"nodes": {(2, 3): -1}}, "the nodes do not form a tree"),  # a node without parent
+        ({"nodes": {(0, 4): 3, (2, 3): 2}}, "the nodes do not form a tree"),  # its own parent
+        ({"nodes": {(2, 4): 0}}, "the nodes do not form a tree"),  # the root is nobody's child
+        ({"nodes": {(0, 3): 0}}, "the nodes do not form a tree"),
+        ({"nodes": {(2, 3): 0, (2, 5): -1}}, "the nodes do not form a tree"),
         ({"nodes": {(1, 2): 3}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(1, 2): CLOSED - 1}}, "a leaf has a slot that does not exist"),
         ({"nodes": {(0, 2): 1}}, "a split has a slot"),
         ({"nodes": {(0, 2): 0}}, "a split has a slot"),
-        ({"nodes": {(3, 2): 0}}, "two leaves have one slot"),
+        ({"nodes": {(3, 2): 0}}, "two leaves have the same slot"),
         ({"sizes": {2: 0}}, "its free slots are not a chain"),  # it is taken
         ({"sizes": {2: 2}}, "its free slots are not a chain"),  # slot 1 is forgotten
         ({"sizes": {2: -1}}, "its free slots are not a chain"),
@@ -102,20 +102,20 @@ def test_trees_at_their_limits_are_trees() -> None:
         ({"seen": {(2, 0): 3.0}}, "its free slots are not a chain"),
         ({"seen": {(2, 0): -2.0}}, "its free slots are not a chain"),
         ({"seen": {(2, 0): np.nan}}, "its free slots are not a chain"),
-        ({"sizes": {0: 0}}, "sizes are beyond its arrays"),
-        ({"sizes": {0: 65}}, "sizes are beyond its arrays"),
-        ({"sizes": {1: -1, 2: -1}}, "sizes are beyond its arrays"),
-        ({"sizes": {1: 5}}, "sizes are beyond its arrays"),
-        ({"sizes": {2: 3}}, "sizes are beyond its arrays"),
-        ({"sizes": {2: -2}}, "sizes are beyond its arrays"),
-        ({"tuning": {0: 0.999}}, "tuning is not what the settings make it"),
-        ({"tuning": {0: np.inf}}, "tuning is not what the settings make it"),
-        ({"tuning": {1: 0.0}}, "tuning is not what the settings make it"),
-        ({"tuning": {2: 1.0}}, "tuning is not what the settings make it"),
-        ({"tuning": {3: 2.0}}, "tuning is not what the settings make it"),
-        ({"tuning": {6: 1.0}}, "tuning is not what the settings make it"),
-        ({"values": {(4, 2): np.nan}}, "a weight is not a number"),
-        ({"values": {(4, 3): np.nan}}, "a weight is not a number"),
+        ({"sizes": {0: 0}}, "sizes exceed the arrays"),
+        ({"sizes": {0: 65}}, "sizes exceed the arrays"),
+        ({"sizes": {1: -1, 2: -1}}, "sizes exceed the arrays"),
+        ({"sizes": {1: 5}}, "sizes exceed the arrays"),
+        ({"sizes": {2: 3}}, "sizes exceed the arrays"),
+        ({"sizes": {2: -2}}, "sizes exceed the arrays"),
+        ({"tuning": {0: 0.999}}, "tuning does not match the settings"),
+        ({"tuning": {0: np.inf}}, "tuning does not match the settings"),
+        ({"tuning": {1: 0.0}}, "tuning does not match the settings"),
+        ({"tuning": {2: 1.0}}, "tuning does not match the settings"),
+        ({"tuning": {3: 2.0}}, "tuning does not match the settings"),
+        ({"tuning": {6: 1.0}}, "tuning does not match the settings"),
+        ({"values": {(4, 2): np.nan}}, "a weight is NaN"),
+        ({"values": {(4, 3): np.nan}}, "a weight is NaN"),
     ],
 )
 def test_what_is_no_tree_is_named(changes: dict[str, dict[Any, float]], said: str) -> None:
@@ -138,8 +138,8 @@ def test_what_is_no_tree_is_named(changes: dict[str, dict[Any, float]], said: st
         ("sizes", np.zeros(2, np.int64), "sizes has another shape or type"),
         ("sizes", np.zeros((3, 1), np.int64), "sizes has another shape or type"),
         ("tuning", np.zeros(6), "tuning has another shape or type"),
-        ("values", np.zeros((63, 4)), "its arrays do not fit together"),
-        ("sizes", np.array([1, 0, -1, 0]), "its arrays do not fit together"),
+        ("values", np.zeros((63, 4)), "nodes, values and sizes have lengths that do not match"),
+        ("sizes", np.array([1, 0, -1, 0]), "nodes, values and sizes have lengths that do not match"),
     ],
 )
 def test_arrays_of_another_kind_are_named(name: str, array: Any, said: str) -> None:

@@ -64,7 +64,7 @@ def test_a_good_agent_passes() -> None:
     assert [(r.name, r.reason) for r in results if r.status == "failed"] == []
     excluded = {r.name: r.reason for r in results if r.status == "excluded"}
     assert excluded == {
-        "only_the_bit": "no compiled path: the loop hands over the bit",
+        "only_the_bit": "no compiled path: the loop passes the bit",
         "both_paths": "has no compiled path",
     }
 
@@ -430,8 +430,8 @@ class WrongExplored(Banditron):
 
 
 BROKEN = [
-    (NoSummary, "metadata", "summary is '': the class must carry a non-empty one-line string"),
-    (NoReference, "metadata", "reference is 'two\\nlines': the class must carry a non-empty one-line string"),
+    (NoSummary, "metadata", "summary is '': it must be a non-empty one-line string"),
+    (NoReference, "metadata", "reference is 'two\\nlines': it must be a non-empty one-line string"),
     (BadFeedback, "metadata", "feedback is 'reward': it must be 'bit' or 'label'"),
     (
         BadGroup,
@@ -441,11 +441,15 @@ BROKEN = [
     (BadVersion, "metadata", "version is 1.0: it must be an integer of at least 1"),
     (Positional, "settings", "the setting 'gamma' is not keyword-only: put it after a *"),
     (Swapped, "settings", "the constructor begins with ['a', 'b']: it must begin with (problem, rng)"),
-    (Unannotated, "settings", "the setting 'gamma' has no annotation: settings are coerced to theirs"),
+    (
+        Unannotated,
+        "settings",
+        "the setting 'gamma' has no annotation: annotate it, because values are converted to its type",
+    ),
     (
         Forgotten,
         "settings",
-        "the setting 'decay' is not an attribute afterwards: store its resolved value under its name",
+        "the setting 'decay' is not stored in an attribute: store its resolved value under its name",
     ),
     (
         ArraySetting,
@@ -457,37 +461,41 @@ BROKEN = [
         "settings",
         "the setting 'decay' is stored as inf: it must be a bool, int, finite float, str or None",
     ),
-    (Drifting, "settings", "built again from its params(), 'decay' turned from 0.25 into 0.125"),
+    (Drifting, "settings", "'decay' was 0.25 and is 0.125 after building the player from its params()"),
     (AcceptsGamma, "bad_settings", "gamma = -1 was accepted: it must raise UsageError"),
     (
         AssertsBound,
         "bad_settings",
-        "norm_bound = 0 raised ZeroDivisionError: norm_bound: bad settings raise UsageError",
+        "norm_bound = 0 raised ZeroDivisionError: norm_bound: invalid settings must raise UsageError",
     ),
-    (Talkative, "bad_settings", "gamma = -1 is refused in several lines: a UsageError is one line"),
-    (NeverLearns, "verbs", "learn has a yield: calling it would run none of it; it must be a plain method"),
-    (Awaited, "verbs", "act is async: calling it would run none of it; it must be a plain method"),
+    (Talkative, "bad_settings", "gamma = -1 raised an error of several lines: a UsageError must be one line"),
+    (NeverLearns, "verbs", "learn contains yield, so a call would not execute it; it must be a plain method"),
+    (Awaited, "verbs", "act is async, so a call would not execute it; it must be a plain method"),
     (WithoutTheBit, "verbs", "learn takes (context, decision): it must take (context, decision, correct)"),
     (
         SharesAnArray,
         "own_state",
-        "seen belongs to the class and changed while it played: all instances share it; make it in the constructor",
+        "seen belongs to the class, which all instances share, and changed: create it in the constructor",
     ),
     (
         SharesNested,
         "own_state",
-        "seen belongs to the class and changed while it played: all instances share it; make it in the constructor",
+        "seen belongs to the class, which all instances share, and changed: create it in the constructor",
     ),
-    (GlobalDraws, "seeds", "two runs from one seed differ at round 0: all randomness must come from the rng handed in"),
-    (WritesOnAct, "inputs", "act changed the context at round 0: inputs must not be written to"),
-    (WritesOnLearn, "inputs", "learn changed the context at round 0: inputs must not be written to"),
+    (GlobalDraws, "seeds", "two runs from one seed differ at round 0: all randomness must come from the argument rng"),
+    (WritesOnAct, "inputs", "act changed the context at round 0: inputs must not be changed"),
+    (WritesOnLearn, "inputs", "learn changed the context at round 0: inputs must not be changed"),
     (
         WritesRegardless,
         "inputs",
-        "raised ValueError: assignment destination is read-only (an array that is handed in must not be written to: "
+        "raised ValueError: assignment destination is read-only (an array that is passed in must not be changed: "
         "copy it first)",
     ),
-    (KeepsContext, "inputs", "overwriting the caller's context changed round 2: copy what you keep of a context"),
+    (
+        KeepsContext,
+        "inputs",
+        "overwriting the caller's context changed round 2: copy the parts of a context that are stored",
+    ),
     (
         LosesInPickle,
         "pickling",
@@ -505,8 +513,8 @@ BROKEN = [
         "bounds",
         "bound(1) is 2 but bound_unit is '': it must be 'nats', 'bits' or a part of them such as '0.5 bits'",
     ),
-    (NegativeBound, "bounds", "bound(1) is -1.0: it must be a number that is 0 or above, or None"),
-    (CertificateNone, "bounds", "certificate() is None: it must be a float, NaN where there is none"),
+    (NegativeBound, "bounds", "bound(1) is -1.0: it must be None or a number of at least 0"),
+    (CertificateNone, "bounds", "certificate() is None: it must be a float, or NaN without a certificate"),
     (PlainTuple, "decisions", "at round 0 act returned a tuple: it must return a Decision(action, probabilities)"),
     (FloatAction, "decisions", "at round 0 the action is np.float64(2.0): it must be an int or a numpy integer"),
     (OutOfRange, "decisions", "at round 0 the action is 3: it must lie in 0 ... 2"),
@@ -521,43 +529,43 @@ BROKEN = [
     (
         NoCoin,
         "decisions",
-        "at round 0 explored is None: it must be a bool, or the class says explores = False",
+        "at round 0 explored is None: it must be a bool, or the class must set explores = False",
     ),
     (
         SecretCoin,
         "decisions",
-        "at round 0 explored is False but the class says explores = False: it must be None",
+        "at round 0 explored is False but the class sets explores = False: it must be None",
     ),
     (
         ThreeUniforms,
         "two_uniforms",
-        "act at round 0 did not leave the generator as two uniforms do: draw rng.random(2) on every branch",
+        "act at round 0 did not draw exactly two uniforms: call rng.random(2) once on every branch",
     ),
     (
         DrawsInLearn,
         "two_uniforms",
-        "learn at round 0 drew from the generator: extra randomness takes its own child stream",
+        "learn at round 0 drew from the generator: other random numbers need a separate child generator (rng.spawn)",
     ),
     (
         AfterTheDraw,
         "true_probabilities",
-        "the probabilities depend on the round's two uniforms: they must be those before the draw",
+        "the probabilities depend on the round's two uniforms: they must not depend on the draw",
     ),
     (
         SharedProbabilities,
         "decisions_are_kept",
-        "the next act rewrote an earlier decision: probabilities and payload must be arrays of their own",
+        "the next act overwrote an earlier decision: probabilities and payload must be separate arrays in each round",
     ),
     (
         Rewrites,
         "learn_keeps_the_answer",
-        "learn at round 0 rewrote the probabilities of its decision: they must be an array of their own",
+        "learn at round 0 overwrote the probabilities of its decision: they must be a separate array",
     ),
     (
         Scratch,
         "late_feedback",
-        "learn depends on the context of a later act: what it needs of its round must travel in the payload or be "
-        "computed again",
+        "learn depends on the context of a later act: store what it needs of its round in the payload, "
+        "or compute it again",
     ),
     (
         Impatient,
@@ -568,10 +576,10 @@ BROKEN = [
     (
         AsksForTheLabel,
         "only_the_bit",
-        "learn takes (context, decision, correct, label): it must take (context, decision, correct) and nothing else",
+        "learn takes (context, decision, correct, label): it must take exactly (context, decision, correct)",
     ),
-    (OtherPath, "both_paths", "play_block and act/learn differ at round 7: both paths must play the same actions"),
-    (WrongHits, "both_paths", "play_block reports hits that are none: correct must be (action == label)"),
+    (OtherPath, "both_paths", "play_block and act/learn differ at round 7: both paths must choose the same actions"),
+    (WrongHits, "both_paths", "play_block reports wrong values of correct: correct must be (action == label)"),
     (
         WrongProbability,
         "both_paths",
@@ -591,20 +599,22 @@ def test_a_growing_memory_is_seen() -> None:
     result = outcome(Remembers, "bounded_memory")
     assert result.status == "failed"
     assert result.reason.startswith("the state takes ")
-    assert result.reason.endswith("after 400: memory must not grow with T (or excluded_checks says why)")
+    assert result.reason.endswith("after 400: memory must not grow with T (or excluded_checks must give the reason)")
 
 
 def test_false_probabilities_are_seen() -> None:
     result = outcome(Liar, "true_probabilities")
     assert result.status == "failed"
-    assert result.reason.endswith("though its probability is 0.333: report the probabilities the action is drawn from")
+    assert result.reason.endswith(
+        "but its probability is 0.333: report the probabilities from which the action is drawn"
+    )
 
 
 def test_labels_that_leak_are_seen() -> None:
     result = outcome(Peeks, "only_the_bit")
     assert result.status == "failed"
     assert result.reason.startswith("other wrong labels before round 5")
-    assert result.reason.endswith("changed the action there: learning may see the bit only")
+    assert result.reason.endswith("changed the action there: learn may use the bit only")
 
 
 @pytest.mark.parametrize("rounds", [700, 999])
@@ -653,9 +663,9 @@ def test_a_declared_exclusion_is_reported_with_its_reason() -> None:
     [
         (
             {"bounded_memory": " "},
-            "excluded_checks gives no reason for 'bounded_memory': an exclusion needs a written one",
+            "excluded_checks gives no reason for 'bounded_memory': an exclusion needs a reason",
         ),
-        ({"speed": "slow"}, "excluded_checks names 'speed', which is none of metadata, settings, bad_settings, "),
+        ({"speed": "slow"}, "excluded_checks names 'speed': it must be one of metadata, settings, bad_settings, "),
     ],
 )
 def test_a_malformed_exclusion_fails(exclusions: dict[str, str], message: str) -> None:

@@ -66,9 +66,9 @@ def test_an_adaptive_environment_passes() -> None:
     assert [(r.name, r.reason) for r in results if r.status == "failed"] == []
     assert {r.name: r.reason for r in results if r.status == "excluded"} == {
         "actions_do_not_matter": "adaptive: the label may depend on earlier actions",
-        "steps_are_blocks": "adaptive: there is only the step path",
-        "block_sizes": "adaptive: there is only the step path",
-        "prefixes": "adaptive: there is only the step path",
+        "steps_are_blocks": "adaptive: it has no blocks",
+        "block_sizes": "adaptive: it has no blocks",
+        "prefixes": "adaptive: it has no blocks",
     }
 
 
@@ -317,18 +317,22 @@ class LabelOnTheWay(Good):
         return *rest, {"true_label": 0} if self._round == 63 else info
 
 
-CONTEXT = "the class must carry a non-empty one-line string"
+CONTEXT = "it must be a non-empty one-line string"
 BROKEN = [
     (NoSummary, "env_metadata", f"summary is '': {CONTEXT}"),
     (OddId, "env_metadata", "id is 'good': an environment's id must read namespace/Name-vN"),
     (BadVersion, "env_metadata", "version is '1': it must be an integer of at least 1"),
     (Undecided, "env_metadata", "oblivious is not set: it must be True or False"),
     (Positional, "env_settings", "the setting 'spread' is not keyword-only: put it after a *"),
-    (Unannotated, "env_settings", "the setting 'spread' has no annotation: settings are coerced to theirs"),
+    (
+        Unannotated,
+        "env_settings",
+        "the setting 'spread' has no annotation: annotate it, because values are converted to its type",
+    ),
     (
         Forgotten,
         "env_settings",
-        "the setting 'width' is not an attribute afterwards: store its resolved value under its name",
+        "the setting 'width' is not stored in an attribute: store its resolved value under its name",
     ),
     (ArraySetting, "env_settings", "the setting 'spread' is stored as array([0.]): it must be plain JSON data"),
     (
@@ -350,7 +354,7 @@ BROKEN = [
         "the observation space is Box(-1.0, 1.0, (3,), float32): it must be Box of shape (3,) and float64",
     ),
     (MoreActions, "spaces", "the action space is Discrete(4): it must be Discrete(3)"),
-    (OwnHorizon, "spaces", "problem.horizon is 1000 where horizon = 64 was asked for: they must be equal"),
+    (OwnHorizon, "spaces", "problem.horizon is 1000 for horizon = 64: they must be equal"),
     (TooLong, "contexts", "the context at round 0 has norm 1.5: it must be at most R = 1"),
     (NotFinite, "contexts", "the context at round 2 is not finite"),
     (Outside, "contexts", "the context at round 0 lies outside the observation space"),
@@ -358,18 +362,18 @@ BROKEN = [
     (
         Endless,
         "one_bit",
-        "after round 63 of 64 (terminated, truncated) is (False, False): an episode must terminate after its horizon, "
-        "and there only",
+        "after round 63 of 64 (terminated, truncated) is (False, False): an episode must terminate after its "
+        "last round and not before",
     ),
-    (NamedLabel, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
-    (RenamedLabel, "hidden_label", "info['z'] reveals the label: info must not hold it"),
-    (LabelAhead, "hidden_label", "info['hint'] reveals the label: info must not hold it"),
-    (LabelAtTheEnd, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
-    (LabelOnTheWay, "hidden_label", "info['true_label'] reveals the label: info must not hold it"),
-    (LabelEarly, "label_guards", "label() answered before the first step: it must raise"),
-    (LabelsEarly, "label_guards", "labels() answered before the first step: it must raise"),
-    (LabelsAfterOne, "label_guards", "labels() answered before the episode had ended: it must raise"),
-    (OtherLabels, "label_guards", "labels() differs from what label() said round by round: they must agree"),
+    (NamedLabel, "hidden_label", "info['true_label'] reveals the label: info must not contain it"),
+    (RenamedLabel, "hidden_label", "info['z'] reveals the label: info must not contain it"),
+    (LabelAhead, "hidden_label", "info['hint'] reveals the label: info must not contain it"),
+    (LabelAtTheEnd, "hidden_label", "info['true_label'] reveals the label: info must not contain it"),
+    (LabelOnTheWay, "hidden_label", "info['true_label'] reveals the label: info must not contain it"),
+    (LabelEarly, "label_guards", "label() returned a value before the first step: it must raise"),
+    (LabelsEarly, "label_guards", "labels() returned a value before the first step: it must raise"),
+    (LabelsAfterOne, "label_guards", "labels() returned a value before the episode had ended: it must raise"),
+    (OtherLabels, "label_guards", "labels() differs from the values of label() in each round: they must agree"),
     (
         GlobalNoise,
         "env_seeds",
@@ -379,19 +383,19 @@ BROKEN = [
     (
         Spiteful,
         "actions_do_not_matter",
-        "other actions changed the stream: it must not depend on them, or the class says oblivious = False",
+        "other actions changed the stream: it must not depend on them, or the class must set oblivious = False",
     ),
     (
         SpitefulLabels,
         "actions_do_not_matter",
-        "other actions changed the stream: it must not depend on them, or the class says oblivious = False",
+        "other actions changed the stream: it must not depend on them, or the class must set oblivious = False",
     ),
     (
         AdaptiveBlocks,
         "actions_do_not_matter",
-        "an adaptive environment has blocks: it must have the step path only",
+        "an adaptive environment has blocks: it must have step only",
     ),
-    (OtherBlocks, "steps_are_blocks", "blocks and step differ for one seed: both must show the same stream"),
+    (OtherBlocks, "steps_are_blocks", "blocks and step differ for the same seed: both must give the same stream"),
     (
         FloatLabels,
         "steps_are_blocks",
@@ -406,8 +410,8 @@ BROKEN = [
     (
         HorizonMatters,
         "prefixes",
-        "the first 64 rounds of a longer episode differ: longer streams must extend shorter ones (a law that depends "
-        "on the horizon takes it as a parameter)",
+        "the first 64 rounds of a longer episode differ: longer streams must extend shorter ones (a "
+        "distribution that depends on the horizon needs a separate parameter)",
     ),
 ]
 
@@ -508,4 +512,4 @@ def test_a_reward_of_its_own_round_passes(base: Any) -> None:
 def test_a_reward_of_another_round_is_refused(base: Any, setting: str, rounds: int) -> None:
     subject = type("Other", (base,), {setting: rounds})
     found = outcome(subject, "own_round")
-    assert (found.status, f"{rounds} rounds before explains" in found.reason) == ("failed", True), found.reason
+    assert (found.status, f"{rounds} rounds earlier explains" in found.reason) == ("failed", True), found.reason

@@ -146,24 +146,24 @@ BROKEN = [
     (
         LearnsInPredict,
         "predict_is_pure",
-        "predictions asked for in between changed the one at round 0: predict must not change the state",
+        "other calls of predict changed the prediction at round 0: predict must not change the state",
     ),
     (
         Stale,
         "predict_is_pure",
-        "predictions asked for in between changed the one at round 1: predict must not change the state",
+        "other calls of predict changed the prediction at round 1: predict must not change the state",
     ),
-    (OtherMany, "predict_many", "predict_many differs from predict by 1.0e-03: both must answer the same"),
+    (OtherMany, "predict_many", "predict_many differs from predict by 1.0e-03: both must return the same values"),
     (FewMany, "predict_many", "predict_many of 60 contexts has shape (5, 3): it must be (60, 3)"),
     (OtherPath, "forecast_paths", "forecast_block and predict/update differ at round 0: both paths must agree"),
     (Deaf, "learns", "other labels left all 60 forecasts unchanged: update must learn from the label"),
     (
         Partial,
         "label_symmetry",
-        "renaming the labels moved the forecast at round 1 by 1.7e-03: answers must be renamed alike",
+        "renaming the labels changed the forecast at round 1 by 1.7e-03: forecasts must be permuted in the same way",
     ),
-    (WritesOnPredict, "inputs", "predict changed the context at round 0: inputs must not be written to"),
-    (WritesOnUpdate, "inputs", "update changed the context at round 0: inputs must not be written to"),
+    (WritesOnPredict, "inputs", "predict changed the context at round 0: inputs must not be changed"),
+    (WritesOnUpdate, "inputs", "update changed the context at round 0: inputs must not be changed"),
 ]
 
 

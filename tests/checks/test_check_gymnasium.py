@@ -68,13 +68,13 @@ def test_an_environment_shows_400_rounds_of_one_seed() -> None:
         ([0.0, 3.5], 2.0, ""),
         ([0.0, None], None, "the reward of round 2 is not a finite number: it must be 0 or 1"),
         ([0.0, None], 0.5, "the reward of round 2 is not a finite number: it must be 0 or 1"),
-        ([2.0, 0.0, 2.0], None, "rewards are 0, 2: they must be 0 and 1; set right_above to a number, for instance --set "
-         "right_above=1, and"),
-        ([2.0, 0.0, 1.0, 3.0, 8.0], None, "rewards are 0, 1, 2, 3, 8: they must be 0 and 1; set right_above to a number, for "
-         "instance --set right_above=5.5, and"),
-        ([5.0, 2.0, 1.0, 3.0, 4.0, 6.0], None, "rewards are 1, 2, 3, 4, 5 ...: they must be 0 and 1; set right_above"),
-        ([2.0, 2.0], None, "rewards are 2: they must be 0 and 1; set right_above to a number, for instance "
-         "--set right_above=1,"),
+        ([2.0, 0.0, 2.0], None, "rewards are 0, 2: they must be 0 and 1; otherwise set the number above which "
+         "a reward means right: --set right_above=1"),
+        ([2.0, 0.0, 1.0, 3.0, 8.0], None, "rewards are 0, 1, 2, 3, 8: they must be 0 and 1; otherwise set the number above "
+         "which a reward means right: --set right_above=5.5"),
+        ([5.0, 2.0, 1.0, 3.0, 4.0, 6.0], None, "rewards are 1, 2, 3, 4, 5 ...: they must be 0 and 1; otherwise set "),
+        ([2.0, 2.0], None, "rewards are 2: they must be 0 and 1; otherwise set the number above which a "
+         "reward means right: --set right_above=1"),
     ],
 )  # fmt: skip
 def test_rewards_are_bits_or_parted_by_a_number(rewards: Any, above: Any, message: str) -> None:

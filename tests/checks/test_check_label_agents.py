@@ -117,9 +117,9 @@ BROKEN = [
     (
         Wants,
         "told_the_label",
-        r"learn takes \(context, decision, label, hint\): it must take \(context, decision, label",
+        r"learn takes \(context, decision, label, hint\): it must take exactly \(context, decision, label",
     ),
-    (SaysBit, "metadata", "feedback is 'bit': what derives from Agent observes the bit, all others the label"),
+    (SaysBit, "metadata", "feedback is 'bit': subclasses of Agent observe the bit, all others the label"),
     (Draws, "two_uniforms", "learn at round 0 drew from the generator"),
 ]
 

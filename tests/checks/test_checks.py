@@ -23,16 +23,16 @@ MAY_BE_EXCLUDED = {
     "only_the_bit": {"with K = 2 there is no other wrong label"},
     "label_symmetry": {"its forecasts depend on the seed"},
     "actions_do_not_matter": {"adaptive: the label may depend on earlier actions"},
-    "steps_are_blocks": {"adaptive: there is only the step path"},
-    "block_sizes": {"adaptive: there is only the step path"},
-    "prefixes": {"adaptive: there is only the step path"},
+    "steps_are_blocks": {"adaptive: it has no blocks"},
+    "block_sizes": {"adaptive: it has no blocks"},
+    "prefixes": {"adaptive: it has no blocks"},
 }
 """A built-in subject is left out of a check for these reasons only."""
 
 NO_KERNELS = {
     "forecast_paths": {"has no compiled path"},
     "both_paths": {"has no compiled path"},
-    "only_the_bit": {"no compiled path: the loop hands over the bit"},
+    "only_the_bit": {"no compiled path: the loop passes the bit"},
 }
 GROWS = {
     "ftrl": "the leader is defined by all distinct contexts seen so far",
@@ -186,7 +186,7 @@ def test_an_unknown_kind_is_refused() -> None:
 
 def test_a_factory_of_something_else_fails() -> None:
     [result] = run_checks(lambda problem, rng: 3, "agents")
-    assert result.reason == "the factory returned a int: a player derives from Agent or Forecaster"
+    assert result.reason == "the factory returned a int: a player must be a subclass of Agent or Forecaster"
 
 
 def test_a_check_raises_when_it_is_called() -> None:
@@ -291,4 +291,4 @@ def test_a_class_with_methods_to_be_written_is_told_which(tmp_path: Path) -> Non
     (tmp_path / "half.py").write_text(text)
     [result] = check_file(tmp_path / "half.py")
     assert (result.name, result.status) == ("construction", "failed")
-    assert result.reason.startswith("leaves learn to be written: methods with these names")
+    assert result.reason.startswith("does not define learn: write these methods")

@@ -99,12 +99,12 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
     assert "6/6 runs, 2/2 streams compared, " in text
     assert "Table" not in text
     code, text = banditlab("run", "tiny.toml", "-j", 1)
-    assert (code, "6 runs were there already, 0 played now" in text) == (0, True)
+    assert (code, "6 runs were already finished, 0 executed now" in text) == (0, True)
     code, text = banditlab("status", "results/tiny")
     assert (code, "6 of 6 runs done, 0 failed" in text, "0 pairs skipped, 0 runs" in text) == (0, True, True)
     report.unlink()
     code, text = banditlab("run", "tiny.toml", "-j", 1, "--no-report")
-    assert (code, "6 runs were there already" in text, "banditron" in text) == (0, True, False)
+    assert (code, "6 runs were already finished" in text, "banditron" in text) == (0, True, False)
     assert text.splitlines()[-1].endswith(f"; results in {Path('results/tiny')}")
     assert not report.exists()
     code, text = banditlab("report", "results/tiny")
@@ -112,7 +112,7 @@ def test_run_prints_the_ranking_and_where_the_report_is(banditlab, here):
 
     code, text = banditlab("run", "tiny.toml", "--set", "repetitions=3", "--dry-run", "-j", 1)
     assert code == 0
-    assert f"6 of 9 runs done already in {Path('results/tiny')}" in text
+    assert f"6 of 9 runs already finished in {Path('results/tiny')}" in text
     assert " 0.00 " not in text
 
     shutil.copytree(here / "results" / "tiny", here / "old")
@@ -141,7 +141,7 @@ def test_the_report_of_other_options_is_kept_and_that_is_said(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "-j", 1, "--set", "rounds=100")
     assert code == 0
     [line] = [line for line in text.splitlines() if line.startswith("notice: this folder held the report of another")]
-    kept = here / line.rpartition(" is kept in ")[2]
+    kept = here / line.rpartition(" was moved to ")[2]
     assert (kept / "report.html").read_text("utf-8") == first
     assert (here / "results" / "tiny" / "report.html").read_text("utf-8") != first
 
@@ -177,7 +177,7 @@ def test_dry_run_estimates_and_stores_nothing(banditlab, here):
     code, text = banditlab("run", "tiny.toml", "--dry-run", "-j", 2)
     assert code == 0
     assert "estimate: " in text
-    assert " of play and " in text
+    assert " for runs and " in text
     assert "on one core; about " in text
     assert "<0.01" in text
     assert "done" not in text
@@ -199,7 +199,7 @@ def test_failures_exit_1_and_are_listed_on_one_line_each(banditlab, here):
     lines = [line for line in text.splitlines() if line.startswith("failed: raiser on banditlab/Logistic-v0")]
     assert len(lines) == 2
     assert all(line.endswith("RuntimeError: no idea") for line in lines)
-    assert "6 played now" in text
+    assert "6 executed now" in text
     code, text = banditlab("status", "results/tiny")
     assert (code, text.count("RuntimeError: no idea")) == (1, 2)
 
@@ -237,7 +237,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
     code, text = banditlab("status", "results")
     assert (code, text) == (
         130,
-        "banditlab: interrupted; finished runs are stored, the same command does the rest\n",
+        "banditlab: interrupted; finished runs are stored, and the same command continues\n",
     )
 
 
@@ -326,9 +326,9 @@ def test_compare_ranks_a_table(iris, banditlab, here):
     quick = ["--rounds", 300, "--repetitions", 2, "-j", 1, "--agents", "banditron,uniform"]
     code, text = banditlab("compare", "my iris.csv", "--label", "target", *quick)
     assert code == 0
-    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; scaling none looks at the whole table"
+    facts = "150 rows, d = 5, K = 3, largest class 33.3 %; 2 passes; scaling none uses the whole table"
     assert f"path=my iris.csv): {facts}\n" in text
-    assert "repeats % the other times" in text
+    assert "repeats % counts the other rounds" in text
     assert "banditron" in text
     assert (here / "results" / "my-iris" / "report.html").exists()
     runs = pd.read_parquet(here / "results" / "my-iris" / "results.parquet")
@@ -341,13 +341,13 @@ def test_compare_says_that_no_agent_reads_a_column_that_tells_the_labels(banditl
     quick = ["--repetitions", 2, "-j", 1, "--agents", "linucb,uniform"]
     code, text = banditlab("compare", "hidden.csv", "--label", "y", *quick)
     assert code == 0
-    said = "column 'x' alone tells 100.0 % of labels, yet no agent beats the most frequent class"
+    said = "column 'x' alone tells 100.0 % of labels, but no agent is better than the most frequent class"
     assert f"warning: {said}" in " ".join(text.split())
     pd.DataFrame({"x": x, "y": x > 4}).to_csv(here / "hidden.csv", index=False)
     code, text = banditlab("compare", "hidden.csv", "--label", "y", "-o", "other", *quick)
     assert code == 0
     assert "alone tells 100.0 % of labels" in text
-    assert "yet no agent" not in text
+    assert "but no agent" not in text
 
 
 def test_a_comparison_passes_the_rows_once_unless_asked_for_more(iris, refused):
@@ -482,7 +482,7 @@ def test_describe_spells_types_out(banditlab, here):
     )
     assert "  format: 'auto' | 'csv' | 'parquet' | 'libsvm' | 'arff' = 'auto'\n" in text
     assert "  drop_rows: list[int] | None = None\n" in text
-    assert "  horizon: set by the sweep's rounds\n" in text
+    assert "  horizon: set by the rounds of a sweep\n" in text
     (here / "agents").mkdir()
     (here / "agents" / "plain.py").write_text(
         "from typing import Literal\n"

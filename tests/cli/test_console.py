@@ -90,20 +90,21 @@ def estimating(balls: tuple[float, ...] = (1.0, 3.0), compared: float = 40.0) ->
 @pytest.mark.parametrize(
     ("sweep", "jobs", "whole", "said"),
     [
-        (estimating(), 1, True, "20 s of play and 40 s for 30 comparators (one for each stream, norm bound and checkpoint) on "
-         "one core; about 60 s with -j 1; "),
-        (estimating(), 2, False, "20 s of play and 40 s for 30 comparators (one for each stream, norm bound and checkpoint) on "
-         "one core; about 32 s with -j 2, comparators that are done counted in; "),
-        (estimating(compared=math.nan), 2, True, "20 s of play and what is not estimated for 30 comparators (one for each "
-         "stream, norm bound and checkpoint) on one core; about 12 s with -j 2; "),
-        (estimating(balls=(), compared=1e9), 1, False, "20 s of play on one core; about 20 s with -j 1; "),
+        (estimating(), 1, True, "20 s for runs and 40 s for 30 comparators (one for each stream, norm bound and checkpoint) on "
+         "one core; about 60 s with -j 1"),
+        (estimating(), 2, False, "20 s for runs and 40 s for 30 comparators (one for each stream, norm bound and checkpoint) "
+         "on one core; about 32 s with -j 2, including comparators that are already "
+         "computed"),
+        (estimating(compared=math.nan), 2, True, "20 s for runs and an unknown time for 30 comparators (one for each "
+         "stream, norm bound and checkpoint) on one core; about 12 s with -j 2"),
+        (estimating(balls=(), compared=1e9), 1, False, "20 s for runs on one core; about 20 s with -j 1"),
     ],
 )  # fmt: skip
 def test_an_estimate_is_of_play_and_comparators_and_of_both_with_so_many_jobs(
     sweep: Any, jobs: int, whole: bool, said: str
 ) -> None:
     assert console._estimated(sweep, 20.0, jobs, whole) == (
-        f"estimate: {said}compiling, the first time only, and the report are not in it"
+        f"estimate: {said}, without the report and the compilation on first use"
     )
 
 
@@ -130,7 +131,7 @@ def test_the_status_of_a_folder(
     lines = capsys.readouterr().out.splitlines()
     assert lines[:3] == [
         f"{tmp_path}: {said}",
-        "damaged: shards/x does not match SHA256SUMS; `banditlab run` sets it aside and does again what it alone held",
+        "damaged: shards/x does not match SHA256SUMS; `banditlab run` moves it away and repeats the runs that are only in it",
         "1 pair skipped, 1 run of other specs in the folder",
     ]
     assert lines[3:] == [f"failed: {name} on e: no luck" for name in broken if name != "of another"]
@@ -210,7 +211,7 @@ def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
 @pytest.mark.parametrize(
     ("every", "code", "last"),
     [
-        (False, 1, "2 passed or excluded with a reason, then this; fix it and check again (--all goes on)"),
+        (False, 1, "2 passed or excluded with a reason, then this failed; fix it and check again (--all continues)"),
         (True, 1, "3 passed or excluded with a reason, 2 failed"),
     ],
 )

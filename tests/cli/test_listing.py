@@ -77,8 +77,8 @@ def test_a_bound_is_worked_out_or_refused_in_words(capsys) -> None:
         [line] = [line for line in capsys.readouterr().out.splitlines() if line.startswith("Bound: ")]
         return line
 
-    at = "at the defaults with d = 10, K = 3, R = 1, T = 10,000"
-    assert bound("banditron") == f"Bound: no number {at}: what is proved stands under Guarantee"
+    at = "with default settings, d = 10, K = 3, R = 1, T = 10,000"
+    assert bound("banditron") == f"Bound: no value {at}; for what is proved, see Guarantee"
     want = f"Bound: expected mistakes <= loss(U) + 352.6, loss(U) in bits, adaptive adversary, {at}"
     assert bound("randomized-decoding") == want
     assert bound("folklore").startswith("Bound: log loss <= loss(U) + ")

@@ -14,7 +14,7 @@ from banditlab.errors import UsageError
 
 
 def test_an_unknown_notebook_gets_the_nearest_one(tmp_path: Path) -> None:
-    with pytest.raises(UsageError, match=r"^no notebook is called 'quickstrat'; did you mean 'quickstart'\?"):
+    with pytest.raises(UsageError, match=r"^there is no notebook 'quickstrat'; did you mean 'quickstart'\?"):
         make_notebook("quickstrat", tmp_path)
 
 

@@ -46,7 +46,7 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
     with Policy.open(policy, log, person="customer") as opened:
         opened.decide({**new_rows(1)[0], "customer": 4711})
     done = run("log", "forget", log, "customer=4711")
-    assert done.output == f"{log}: the contexts of 1 decisions blanked\n"
+    assert done.output == f"{log}: removed the contexts of 1 decisions\n"
     done = run("log", "prune", log, "--before", "2100-01-31")
     assert done.output == f"{log}: 2 decisions removed\n"
     done = run("status", log, "--verify")
@@ -62,7 +62,7 @@ def test_a_policy_of_a_schema_has_learnt_nothing_and_keeps_its_floor(table: Path
     schema.write_text(f'{{"columns": {columns}, "actions": ["call", "gift"]}}', "utf-8")
     done = run("train", "--schema", schema, "-o", policy, "--floor", "0.1", "--agent", "stackcb", "--set", "blocks=2")
     assert done.exit_code == 0, done.output
-    assert done.output.startswith(f"{schema}: nothing learnt yet")
+    assert done.output.startswith(f"{schema}: no updates yet")
     said = Policy.load(policy).describe()
     assert (said["agent"], said["settings"]["blocks"], said["floor"], said["classes"]) == (
         "stackcb",
@@ -87,7 +87,7 @@ def test_a_schema_that_is_none_is_one_line(table: Path, tmp_path: Path) -> None:
         assert "columns" in done.output + str(done.exception), text
     for odd in ((), (table, "--schema", schema), ("--schema", schema, "--label", "offer")):
         done = run("train", *odd, "-o", tmp_path / "my.policy")
-        assert "a table of labelled rows; without one give --schema" in done.output + str(done.exception)
+        assert "a table of labelled rows, or one of --schema" in done.output + str(done.exception)
     done = run("train", table, "--label", "offer", "-o", tmp_path / "my.policy", "--floor", "0.4")
     assert "floor must be at most 1/3" in done.output + str(done.exception)
 
@@ -168,7 +168,7 @@ def test_a_token_is_the_first_line_of_a_file_or_in_the_environment(
         assert policies._token(file) == token
     for text in ("", "\n", " \nsecret\n"):
         file.write_text(text)
-        with pytest.raises(UsageError, match="its first line is empty"):
+        with pytest.raises(UsageError, match="the first line is empty"):
             policies._token(file)
     file.write_bytes(b"\xff")
     with pytest.raises(UsageError, match=r"cannot be read \(no text\)"):
@@ -188,7 +188,7 @@ def test_a_policy_is_served_with_its_log_or_a_notice(log: str, monkeypatch: pyte
         policies._notice("two\nlines")
     assert seen == [{"host": "127.0.0.1", "port": 80, "token": os.environ.get("BANDITLAB_TOKEN", "")}]
     done = capsys.readouterr()
-    assert ("without --log decisions and answers are gone" in done.err) == (not log)
+    assert ("without --log, decisions and feedback are lost" in done.err) == (not log)
     assert (done.out, done.err.splitlines()[-1]) == ("", "notice: two lines")
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     with pytest.raises(UsageError, match=r"^serve needs uvicorn: pip install uvicorn$"):

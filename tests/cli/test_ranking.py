@@ -157,8 +157,8 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
         f"?  other            5.00 (4.00 to 6.00)  {'':6}  {1.23:>8}",
     ]
     assert lines[-2:] == [
-        "mistakes %, which is ranked, counts the first time each row is shown; repeats % the other times",
-        "? is an order without evidence: of fewer than three repetitions, or without an interval",
+        "mistakes %, which is ranked, counts rows at their first occurrence; repeats % counts the other rounds",
+        "? means no evidence for the order: fewer than three repetitions, or no interval",
     ]
 
 
@@ -167,11 +167,11 @@ def test_a_ranking_is_a_table_for_each_environment_and_kind() -> None:
     [
         ({}, None),
         ({"below_constant": True}, "†"),
-        ({"among": 2}, "each player at the best of its settings"),
+        ({"among": 2}, "each player has the best of its settings"),
         ({"among": 2, "held_out": False}, None),
         ({"rank": "1="}, "= is a tie"),
-        ({"rank": "?"}, "? is an order"),
-        ({"repeated": 0.5}, "mistakes %, which is ranked, counts the first time each row"),
+        ({"rank": "?"}, "? means no evidence"),
+        ({"repeated": 0.5}, "mistakes %, which is ranked, counts rows at their first occurrence"),
     ],
 )
 def test_signs_are_explained_where_they_stand(keys: dict[str, Any], word: str | None) -> None:

@@ -319,5 +319,5 @@ def test_the_gap_is_held_against_the_loss_and_below_one_nat_against_one(loss, al
         if share <= 1.0:
             assert best_in_ball(U, C, 1.0, tolerance=1e-3).gap == share * allowed
         else:
-            with pytest.raises(ComparatorError, match=f"required is {allowed:.3g}"):
+            with pytest.raises(ComparatorError, match=f"the tolerance is {allowed:.3g}"):
                 best_in_ball(U, C, 1.0, tolerance=1e-3)

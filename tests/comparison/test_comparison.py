@@ -44,10 +44,12 @@ def test_agents_of_practice_one_of_theory_and_uniform_play_unasked() -> None:
     assert two[6] == {"id": "exploration", "forecaster": "fourier-aioli", "grid": {"gamma": [0.03, 0.1, 0.3]}}
     assert two[5] == {"id": "epsilon-greedy-direct", "grid": {"gamma": [0.01, 0.03, 0.1, 0.3]}}
     assert two[7] == {"id": "gaptron", "step": "wide", "norm_bound": 10.0}
-    assert left_two[:-1] == ["boosted-exploration: its trees learn from explored hits only, which takes many rounds"]
-    assert left_three[:-1] == ["exploration(fourier-aioli), non-linear: for two classes only", *left_two[:-1]]
+    assert left_two[:-1] == [
+        "boosted-exploration: it updates its trees after explored hits only, so it needs many rounds"
+    ]
+    assert left_three[:-1] == ["exploration(fourier-aioli): used for two classes only", *left_two[:-1]]
     others, _, why = left_two[-1].partition(": ")
-    assert why == "a theorem's settings, older, or another library's"
+    assert why == "older agents, agents with the settings of a theorem, or agents of other libraries"
     listed = others.split(", ")
     assert "banditron" in listed
     assert not {"exploration", "boosted-exploration", "perceptron", "uniform", *PRACTICE} & set(listed)
@@ -60,7 +62,7 @@ def test_where_matrices_are_large_it_is_said_that_sketches_play(d: int, large: b
     slow = [line for line in left_out if "slow" in line]
     assert ids(played) == [*PRACTICE, *["soba-diag"] * large, "gaptron", "uniform"]
     assert played[:5] == [{"id": name} for name in PRACTICE[:5]]
-    why = "K d^2 = 4,202,500 numbers a round are slow; over a sketch or diagonals they play"
+    why = "a round is slow for K d^2 = 4,202,500; used with a sketch or a diagonal instead"
     assert slow == [f"{', '.join(PRACTICE[:5])} with whole matrices: {why}"] * large
 
 
@@ -70,7 +72,7 @@ def test_sketches_that_are_large_themselves_are_left_out() -> None:
     assert ids(played) == ["epsilon-greedy-direct", "soba-diag", "gaptron", "uniform"]
     slow = [line for line in left_out if "slow" in line]
     sizes = (159, 159, 153, 153, 3_174)
-    assert slow == [f"{name}: {MiB:,} MiB of state make a round slow" for name, MiB in zip(PRACTICE, sizes)]
+    assert slow == [f"{name}: a round is slow, with a state of {MiB:,} MiB" for name, MiB in zip(PRACTICE, sizes)]
 
 
 @pytest.mark.parametrize(("K", "played"), [(2, True), (445, True), (446, False)])
@@ -78,7 +80,7 @@ def test_the_stack_is_left_out_from_sixteen_million_numbers_on(K: int, played: b
     """A model has 2.5 x 16^2 numbers for linear experts, 8 x 96^2 / 2 for Fourier ones; contexts 65,536; 2^24 is 16,777,216."""
     blocks, left_out = chosen_agents(None, Problem(16, K, 1.0))
     assert ("stackcb" in ids(blocks)) is played
-    told = [] if played else ["stackcb: 64 MiB of state make a round slow"]
+    told = [] if played else ["stackcb: a round is slow, with a state of 64 MiB"]
     assert [line for line in left_out if "stackcb" in line] == told
 
 
@@ -99,7 +101,7 @@ def test_agents_are_asked_for_by_name() -> None:
         ([], "must be all, or at least one id"),
         ("uniform,fastcb,uniform", "names 'uniform' twice"),
         ("perceptron", "perceptron observes every label"),
-        ("uniform(ftrl)", r"uniform does not wrap another player: 'uniform\(ftrl\)' is not an agent"),
+        ("uniform(ftrl)", r"uniform does not wrap another player, so 'uniform\(ftrl\)' is not an agent"),
         ("bandtron", "did you mean 'banditron'"),
     ):
         with pytest.raises(UsageError, match=message):

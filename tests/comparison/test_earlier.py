@@ -114,7 +114,7 @@ def test_settings_that_are_given_replace_those_of_the_recipe(home: Path) -> None
 def test_settings_by_which_columns_or_classes_are_others_make_another_table(
     home: Path, given: dict[str, Any], said: str
 ) -> None:
-    assert f"not the table that {home / 'r'} compared ({said}" in refused(home / "t.csv", home, **given)
+    assert f"not the table of the comparison in {home / 'r'} ({said}" in refused(home / "t.csv", home, **given)
 
 
 def test_missing_entries_that_are_new_get_their_rule(tmp_path: Path) -> None:
@@ -139,7 +139,7 @@ def test_all_faults_are_named_at_once_and_the_corrected_command_is_right(
         "the request has 3 faults:",
         "--agent, --set",
         "'mail' is text",
-        "compared (column 'mail': only in one of them, or of another role)",
+        "(column 'mail': only in one of the two, or with another role)",
     ):
         assert fault in plain, text
     assert corrected == (
@@ -164,7 +164,7 @@ def test_all_faults_are_named_at_once_and_the_corrected_command_is_right(
 def test_another_table_is_refused_unless_it_is_meant(home: Path, tmp_path: Path, edit: Any, said: str) -> None:
     other = write(tmp_path / "other.csv", edit(rows()))
     assert (
-        f"not the table that {home / 'r'} compared ({said}: only in one of them, or of another role); --other-table"
+        f"not the table of the comparison in {home / 'r'} ({said}: only in one of the two, or with another role); --other-table"
         in refused(other, home)
     )
     about = trained(other, home, other_table=True)
@@ -222,7 +222,7 @@ def test_earlier_agents_stay_in_the_table_and_are_not_played_again(twice: Path) 
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,uniform")
     assert (ids, said) == (
         ["banditron", "uniform", "linucb"],
-        [f"of the earlier comparison in {twice / 'r'} stay: linucb"],
+        [f"agents of the earlier comparison in {twice / 'r'} that are included: linucb"],
     )
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "banditron,linucb,uniform")
     assert (ids, said) == (["banditron", "linucb", "uniform"], [])
@@ -230,7 +230,7 @@ def test_earlier_agents_stay_in_the_table_and_are_not_played_again(twice: Path) 
     assert ids == ["lints", *["banditron"] * 4, "linucb", "uniform"], "fewer repetitions are among those played"
 
 
-WHY = "(not all runs on this table, with these settings, are there)"
+WHY = "(some of their runs on this table with these settings are missing)"
 
 
 @pytest.mark.parametrize(
@@ -246,14 +246,16 @@ WHY = "(not all runs on this table, with these settings, are there)"
 def test_of_another_recipe_no_agents_are_kept(twice: Path, more: dict[str, Any]) -> None:
     ids, said = agents_and_sentences(twice / "t.csv", twice / "r", "lints", **more)
     assert ids == ["lints"]
-    assert said == [f"of the earlier comparison in {twice / 'r'} are not kept: banditron, linucb, uniform {WHY}"]
+    assert said == [
+        f"agents of the earlier comparison in {twice / 'r'} that are not included: banditron, linucb, uniform {WHY}"
+    ]
 
 
 def test_a_table_that_was_edited_keeps_no_agents(twice: Path, tmp_path: Path) -> None:
     other = write(tmp_path / "t.csv", rows(seed=1))
     ids, said = agents_and_sentences(other, twice / "r", "lints")
     assert ids == ["lints"]
-    assert said[0].endswith(f"are not kept: banditron, linucb, uniform {WHY}")
+    assert said[0].endswith(f"that are not included: banditron, linucb, uniform {WHY}")
     (tmp_path / "moved.csv").write_bytes((twice / "t.csv").read_bytes())
     assert len(agents_and_sentences(tmp_path / "moved.csv", twice / "r", "lints")[0]) == 7, (
         "where the file lies does not matter"
@@ -273,7 +275,7 @@ def test_agents_whose_runs_are_not_finished_are_not_kept(tmp_path: Path) -> None
         best_setting(tmp_path / "r")
     ids, said = agents_and_sentences(table, tmp_path / "r", "lints")
     assert ids == ["lints", "linucb"]
-    assert said[1].endswith(f"are not kept: uniform {WHY}")
+    assert said[1].endswith(f"that are not included: uniform {WHY}")
 
 
 def test_a_folder_of_something_else_keeps_no_agents(twice: Path, tmp_path: Path) -> None:
@@ -283,9 +285,9 @@ def test_a_folder_of_something_else_keeps_no_agents(twice: Path, tmp_path: Path)
     Sweep(sweep).run(tmp_path / "r")
     ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]
-    assert "are not kept: uniform (" in said[0]
+    assert "that are not included: uniform (" in said[0]
     (tmp_path / "r" / "spec.toml").write_text("torn")
     ids, said = agents_and_sentences(twice / "t.csv", tmp_path / "r", "lints")
     assert ids == ["lints"]
-    assert "no agents of an earlier comparison are kept" in said[0]
+    assert "agents of the earlier comparison are not included" in said[0]
     assert "damaged" in said[0]

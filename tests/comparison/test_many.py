@@ -73,7 +73,7 @@ def test_folders_patterns_and_several_files_are_many(folder: Path) -> None:
     assert name_of_many([folder]) == name_of_many([folder / "t*.csv"]) == name_of_many(["openml:1"]) == "tables"
 
 
-@pytest.mark.parametrize(("data", "message"), [("openml:x", "numbers of openml.org"), ("*.parquet", "no table found")])
+@pytest.mark.parametrize(("data", "message"), [("openml:x", "ids of openml.org"), ("*.parquet", "no table found")])
 def test_what_is_no_list_of_tables_is_one_line(folder: Path, data: str, message: str) -> None:
     with pytest.raises(UsageError, match=message):
         tables_of([data if data.startswith("openml") else str(folder / data)])
@@ -112,7 +112,7 @@ def test_agents_that_one_table_lacks_are_left_out_but_those_for_two_classes_play
     wide.to_csv(folder / "wide.csv", index=False)
     made = prepared_many([folder / "t0.csv", folder / "wide.csv"], "label", repetitions=1)
     assert "soba-diag" not in [block.id for block in made.spec.agent]
-    assert "soba-diag: no agent of practice on 1 of 2 tables (too large, or not needed)" in made.left_out
+    assert "soba-diag: not selected on 1 of 2 tables (too large, or not needed)" in made.left_out
     assert [pair["player"].partition("(")[0] for pair in make_plan(made.spec).skipped] == ["exploration"] * 3
 
 
@@ -145,7 +145,7 @@ def test_exceptions_correct_single_tables_skip_others_and_name_families(folder: 
     ("text", "message"),
     [
         ("[tabel]\n", r"unknown key 'tabel'; did you mean 'table'"),
-        ("[table]\n'other.csv' = { skip = true }\n", "no table is called 'other.csv'"),
+        ("[table]\n'other.csv' = { skip = true }\n", "no table matches 'other.csv'"),
         ("[families]\nx = 'a'\n", "families.x must be a list of file names or patterns, got 'a'"),
         ("families = 3\n", r"families must be a table, such as \[families\], got 3"),
         ("[table]\n't0.csv' = 3\n", "table.t0.csv must be settings, such as { skip = true }, got 3"),

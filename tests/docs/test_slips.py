@@ -25,7 +25,7 @@ ERRORS = [
     (AGENT, "+= 1.0 - self.gamma", "+= 1.0", "the probabilities sum to 1.05"),
     (AGENT, "    explores = False\n", "", "explored is None"),
     (AGENT, "return Decision(action, p)", "return Decision(action + 1, p)", "the action is 3"),
-    (AGENT, LINE, f"{LINE}        self.rounds = getattr(self, 'rounds', 0) + 1\n", "made after the constructor"),
+    (AGENT, LINE, f"{LINE}        self.rounds = getattr(self, 'rounds', 0) + 1\n", "created after the constructor"),
     (AGENT, "        super().__init__(problem, rng)\n", "", "it has no problem"),
     (ENV, '"lab/Moons-v0"', '"Moons"', "id is 'Moons'"),
     (ENV, "radius=4.0", "radius=1.0", "it must be at most R = 1"),
@@ -96,4 +96,4 @@ def test_a_class_to_derive_from_is_left_alone_and_an_unfinished_one_is_not(tmp_p
     assert [r for r in check_file(file) if r.status == "failed"] == []
     file.write_text(plugin(AGENT) + base.replace("pass", 'id = "base"'), encoding="utf-8")
     [failed] = [r for r in check_file(file) if r.status == "failed"]
-    assert failed.reason.startswith("leaves act, learn to be written")
+    assert failed.reason.startswith("does not define act, learn: write")

@@ -252,7 +252,7 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
         out, error = process.communicate(timeout=60)
         assert process.returncode == 2, (out, error)
         assert len(error.splitlines()) == 1
-        assert f"{why}; finished runs are stored, the same command does the rest" in error
+        assert f"{why}; finished runs are stored, and the same command continues" in error
         rig.signal("scheduler", signal.SIGCONT)
     assert len(finished_runs(tmp_path / "out")) < 24
     rig.end()

@@ -246,7 +246,7 @@ def checked(name: str, **settings: Any) -> dict[str, tuple[str, str]]:
 
 def test_check_says_what_an_environment_lacks() -> None:
     found = checked("tests/Signs-v0")
-    assert found["can_be_made"] == ("passed", "K = 3, d = 4, the constant included")
+    assert found["can_be_made"] == ("passed", "K = 3, d = 4, including the constant")
     assert found["labels"][1].endswith("info['answer'] may be one: --set label_key=answer")
     assert {status for status, _ in found.values()} == {"passed", "excluded"}
     assert checked("tests/Signs-v0", label_key="answer")["labels"] == ("passed", "")
@@ -259,7 +259,7 @@ def test_check_says_what_an_environment_lacks() -> None:
             "tests/Signs-v0",
             {"options": {"reward": (-1.0, 4.0)}},
             "one_bit",
-            "rewards are -1, 4: they must be 0 and 1; set ",
+            "rewards are -1, 4: they must be 0 and 1; otherwise set ",
         ),
         ("CartPole-v1", {}, "something_to_learn", "every one of 400 uniform actions was right (rewards 1)"),
         ("Pendulum-v1", {}, "can_be_made", "they must be finitely many, Discrete(K)"),

@@ -147,8 +147,8 @@ def test_a_rule_that_flips_half_way_is_seen_in_order(tmp_path: Path) -> None:
     assert ordered["fastcb"].mistakes.mean < 0.35 < 0.45 < shuffled["fastcb"].mistakes.mean
     [facts] = results.data.values()
     assert facts["in_order"] == 1
-    assert "1,500 rows in their order, scaled by the rows before, d = 4" in write_report(results).read_text()
-    assert "; scaling none looks at the whole table" in write_report(load(tmp_path / "s")).read_text()
+    assert "1,500 rows in order, scaled by earlier rows, d = 4" in write_report(results).read_text()
+    assert "; scaling none uses the whole table" in write_report(load(tmp_path / "s")).read_text()
     policy = train(table, "label", order="file")
     assert policy.describe()["trained"]["mistakes"] < 0.35 * 1500
 
@@ -170,8 +170,8 @@ def test_labels_that_only_time_connects_with_the_features_make_no_lead(signal: b
     file = tmp_path / "t.csv"
     series(0, signal).to_csv(file, index=False)
     made = prepared(file, "label", agents="stackcb,uniform", repetitions=3)
-    assert made.sentences[0].startswith("rows near one another in the file are alike")
-    assert (made.sentences[-1].startswith("labels may depend on nothing but time")) is not signal
+    assert made.sentences[0].startswith("neighbouring rows of the file are similar")
+    assert (made.sentences[-1].startswith("the labels may depend on time only")) is not signal
     Sweep(made.spec.model_copy(update={"norm_bounds": []})).run(tmp_path / "out")
     rows = {row.label: row for row in summary_rows(load(tmp_path / "out"))}
     assert rows["stackcb"].mistakes.mean < 0.6 < 0.66 < rows["uniform"].mistakes.mean  # by heart, or by the rule
@@ -201,7 +201,7 @@ def test_a_column_that_looks_like_time_is_proposed(tmp_path: Path) -> None:
     table = mixed().assign(label=np.arange(60) % 2, day=pd.date_range("2024-01-01", periods=60).strftime("%Y-%m-%d"))
     table.to_csv(tmp_path / "t.csv", index=False)
     made = prepared(tmp_path / "t.csv", "label", missing="mean", roles={"day": "time"}, agents="uniform")
-    assert made.sentences == ["column 'day' looks like time: --order time:day plays the rows by it"]
+    assert made.sentences == ["column 'day' looks like a time: --order time:day sorts the rows by it"]
     made = prepared(tmp_path / "t.csv", "label", missing="mean", order="time:day", agents="uniform")
     assert made.sentences == []
     assert made.survey is not None

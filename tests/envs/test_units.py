@@ -111,7 +111,7 @@ def test_what_is_learnt_by_heart_is_no_lead(path: str, tmp_path: Path) -> None:
     settings = {"drop_columns": ["who"], "agents": "stackcb,uniform", "repetitions": 3}
     made = prepared(Path(path), "label", **settings)
     assert made.sentences[0].startswith(
-        "300 of 360 rows are copies or near copies of others: of those alike the first is ranked"
+        "300 of 360 rows are copies or near copies of others; the ranking uses the first row of each set of copies"
     )
     from banditlab.analysis.summary import summary_rows
 

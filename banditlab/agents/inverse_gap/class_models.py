@@ -22,7 +22,8 @@ from banditlab.numerics.tanh_root import aioli_root, aioli_roots
 
 
 class Models(NamedTuple):
-    """The models: inverses, :math:`P_i` and :math:`h_i`; c (M,), curvatures; w (1,). Work arrays: m, q, z (Mp,).
+    """The models: `inverses` stores :math:`P_i` and :math:`h_i`; `c` (M,) stores curvatures; `w` (1,) is the virtual
+    weight. `m`, `q` and `z` (Mp,) are work arrays.
 
     Mp is M rounded up to a multiple of eight; entries from M on stay 0.
     """
@@ -49,7 +50,7 @@ def new_models(inverses: Any, curvatures: NDArray[np.float64], virtual_weight: f
 
 
 LARGEST_VARIANCE = 1.0
-"""The largest :math:`q = x'P x` at which the challenger updates a class with another class's hit as a miss."""
+"""The largest :math:`q = x'P x` at which the challenger counts a hit of another class as a miss of this class."""
 
 
 @inline
@@ -112,11 +113,13 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` does; on a hit also update the best other class in z (K,) with y = -1, if its q at x is small."""
+    """Update as `learn` does; on a hit, also update the class with the next largest z_j, with y = -1, if its q at x is
+    small.
+    """
     learn(models, x, k, z[k], y)
     if y < 0.0:
         return
     j = runner_up(z, k, z.shape[0])
     m, q = read_one(models.inverses, x, j)
-    if q <= LARGEST_VARIANCE:  # the j of the largest z_j but the played one learns y = -1 where q_j <= 1
+    if q <= LARGEST_VARIANCE:  # the class j != k with the largest z_j is updated with y = -1 if q_j <= 1
         update_model(models, x, j, z[j], -1.0, m, q)

@@ -26,7 +26,7 @@ from banditlab.numerics.sketched_inverses import rotate, sketched_inverses, wide
 
 @inline(arrays="views")
 def sketched_context(state, x):
-    """Return the sketch of an agent's state with x (d,) and the intercept as its current context."""
+    """Make x (d,) and the intercept the current context of the agent's sketch, and return the sketch."""
     project(state.sketch, own_context(state, x))
     return borrow(state.sketch)
 
@@ -85,4 +85,4 @@ class SketchedAIOLI(PerClassAIOLI):
 
 
 PER_CLASS: dict[str, type[Oracle]] = {"full": AIOLIOracle, "diagonal": DiagonalAIOLI, "sketch": SketchedAIOLI}
-"""Oracles of "aioli" by second_order."""
+"""The class of the oracle "aioli" for each `second_order`."""

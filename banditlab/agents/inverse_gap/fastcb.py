@@ -42,7 +42,7 @@ def inverse_gap(z, g, p):
 
 
 class FastCB(InverseGapAgent):
-    r"""Choose actions by the inverse gap of the odds of a mistake, with an update in every round.
+    r"""Choose actions by inverse-gap weighting of the probabilities of a mistake; update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
@@ -53,12 +53,11 @@ class FastCB(InverseGapAgent):
     :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where :math:`t - 1` is the number of updates so far, so
     no horizon is needed.
 
-    Guarantee: assume that labels are drawn given :math:`x_t`, with
-    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for ALL k. Let :math:`L^*` be
-    the best class's expected mistakes, and Reg the sum over the classes of AIOLI's regrets, :math:`O(K d B \ln T)`. A
-    constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
-    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants quoted from
-    memory of the paper). Exactly one class is correct, so the assumption needs
+    Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
+    k. Let :math:`L^*` be the expected mistakes of the best class, and Reg the sum over the classes of AIOLI's regrets,
+    :math:`O(K d B \ln T)`. A constant :math:`g = \max(\sqrt{K L^* / (3\, \mathrm{Reg})}, 10 K)` makes at most
+    :math:`40 \sqrt{K L^* \mathrm{Reg}} + 600 K\, \mathrm{Reg}` mistakes more than :math:`L^*` (constants not checked
+    against the paper). Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
     the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels, w other than 1, or a
     :math:`g_t` that grows with t, which is the default. The theorem's own g, :math:`10 K` wherever the losses are
@@ -66,6 +65,6 @@ class FastCB(InverseGapAgent):
     """
 
     id = "fastcb"
-    summary = "inverse-gap weighting that explores less where it is surely right; an oracle per class"
+    summary = "inverse-gap weighting that explores less where mistakes are unlikely; an oracle per class"
     reference = "Foster and Krishnamurthy, NeurIPS 2021, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap

@@ -1,7 +1,7 @@
 r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part of `fastcb` and `squarecb`.
 
-Oracle and weighting are two independent choices: each pair is bound into its own kernels, which are compiled on first
-use. Only the model of the played class is updated, by hits and by misses.
+The oracle and the weighting are independent choices. Each pair has its own kernels, which are compiled on first use.
+Only the model of the played class is updated, by hits and by misses.
 
 Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of their two distributions and both
 are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was right. The
@@ -35,16 +35,15 @@ from banditlab.problem import Problem
 from banditlab.validation import nonnegative, one_of, positive
 
 DUEL_LEAD = 2.5
-"""The lead that ends a duel, in standard deviations of one between equals."""
+"""The lead that ends a duel, in standard deviations of the lead between equally good oracles."""
 
 
 class State(NamedTuple):
-    """The state: oracle, its own state; x (d or d + 1,), the context with the intercept; rounds (1,), updates; schedule
-    (2,).
+    """The state: `oracle` and `rival` are the states of the two oracles (a placeholder if there is no rival).
 
-    rival is the other oracle's state, or a placeholder if there is no duel. points (2,) has the points of the first
-    oracle and of the rival. winner (1,) is 0 for the first, 1 for the rival, -1 while the duel is open. both (K,) is
-    scratch.
+    `x` (d or d + 1,) is the context with the intercept, `rounds` (1,) the number of updates; `schedule` (2,) contains K
+    times the sharpness, and the growth. `points` (2,) are the points of the two oracles. `winner` (1,) is 0 for the
+    first, 1 for the rival, -1 while the duel is open. `both` (K,) is a work array.
     """
 
     oracle: Any
@@ -57,7 +56,7 @@ class State(NamedTuple):
     schedule: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
@@ -75,14 +74,14 @@ class SketchState(NamedTuple):
     sketch: Directions
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"points": COUNT, "winner": (-1, 1), "rounds": COUNT}
 
 
 context_kernel: Any = None
 begin_kernel: Any = None
 close_kernel: Any = None
-"""Names for `bind` to give an oracle's kernels to: see `oracles.Oracle`."""
+"""The names that `bind` replaces by an oracle's kernels (see `oracles.Oracle`)."""
 
 
 @inline
@@ -94,8 +93,8 @@ def sharpness(schedule, rounds):
 
 
 def act(state, x, u, p, payload):
-    """Draw an action from the weights of the margins; `bind` inserts the kernels of the oracle. The payload stores the
-    K margins of the first oracle, then those of the second.
+    """Draw an action by the weighting of the margins. `payload` stores the K margins of the first oracle, then those of
+    the second.
     """
     x_own, K, winner = context_kernel(state, x), p.shape[0], state.winner[0]
     g = sharpness(state.schedule, state.rounds)
@@ -123,7 +122,7 @@ def score(points, winner, first, second, action):
     if a == b or (action != a and action != b):
         return
     points[0 if action == a else 1] += 1
-    # The first to lead by more than 2.5 sqrt(points + 1) plays on alone.
+    # The first oracle to lead by more than 2.5 sqrt(points + 1) wins.
     lead = points[1] - points[0]
     if abs(lead) > DUEL_LEAD * math.sqrt(points[0] + points[1] + 1.0):
         winner[0] = 1 if lead > 0 else 0
@@ -179,7 +178,7 @@ class InverseGapAgent(KernelAgent):
       :math:`A_i \mathrel{+}= c s(z) s(-z) x x'` and :math:`b_i \mathrel{+}= (c s(z) s(-z) z - g/2) x` with
       :math:`g = -y s(-y z)`, :math:`P_i = A_i^{-1}` and :math:`h_i = P_i b_i`. w is the weight of the two virtual
       labels. They move the estimate of an untried class to 1/2, well above its true rate of :math:`1/K`. This optimism
-      explores.
+      leads to exploration.
     * "logistic": :math:`w_i \mathrel{-}= \text{step}\, g x / \sqrt{G_i}` entry by entry, where :math:`G_i` is the sum
       of :math:`(g x)^2` (AdaGrad).
     * "b-grid": each class has `grid_size` AIOLI models with
@@ -189,9 +188,10 @@ class InverseGapAgent(KernelAgent):
     "aioli" has two sets of models that compete (a "duel"); the second has `challenger` times the :math:`\lambda` of the
     first. Both are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the
     best classes differ is a point for the set whose best class was right. A lead of more than
-    :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates the class j with the
-    largest :math:`z_j`, except the chosen class, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes
-    that no half-space separates. It is biased, because the hits of j in such rounds are not observed, hence the duel.
+    :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates one other class, the class
+    j with the next largest :math:`z_j`, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no
+    half-space separates. The duel is needed because these updates are biased: they count misses of j, but hits of j are
+    not observed if another class is chosen.
 
     `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
@@ -203,13 +203,14 @@ class InverseGapAgent(KernelAgent):
     Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
     with zeros), K scalar roots and one rank-one update. It takes twice that while a duel is open (on Digits the first
     set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of 1.5 MiB
-    or more is read once in 32 or 64 rounds of a block (`numerics.lookahead`). A class with :math:`r < d / 2` updates
-    stores and reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching
-    takes 64 or :math:`32 K d` numbers more. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per set.
-    "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores :math:`K (d + m^2 / 2)`
-    numbers per set and :math:`3 m d` for the sketch.
+    or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates stores and
+    reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching takes
+    :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per
+    set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
+    :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
 
-    Cost of the other oracles: "b-grid" takes `grid_size` times a single set; "logistic" takes :math:`O(K d)`.
+    Cost of the other oracles: "b-grid" takes `grid_size` times as long as a single set; "logistic" takes
+    :math:`O(K d)`.
 
     Parameters
     ----------
@@ -227,7 +228,7 @@ class InverseGapAgent(KernelAgent):
     regularization
         :math:`\lambda` of the models, :math:`A_0 = \lambda I`. "auto" is :math:`0.003 R^2`. For "aioli".
     curvature
-        c, the amount that an outcome adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
+        c, the factor of what an outcome adds to A. "simple" is :math:`1 / (2 (1 + B R))`, AIOLI's own; "tight" is
         :math:`1 / (1 + \cosh b)` with :math:`b + \sinh b = B R`; or a number. For "aioli" and "b-grid".
     virtual_weight
         w, the weight of the virtual labels; 1 in AIOLI's paper. For "aioli" and "b-grid".
@@ -235,7 +236,6 @@ class InverseGapAgent(KernelAgent):
         The second set's :math:`\lambda` in units of the first's; 0 means a single set and no duel. A single set takes
         half the memory. It makes 5 % fewer mistakes on tables with few columns, and a sixth more with hundreds of dense
         columns and noisy labels. For "aioli".
-        "aioli".
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
         "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch". For "aioli".
@@ -250,7 +250,7 @@ class InverseGapAgent(KernelAgent):
     Raises
     ------
     UsageError
-        A setting is out of its range, a word is unknown, or the chosen oracle does not use a given setting.
+        A setting is outside its range or is an unknown string, or the chosen oracle does not use a given setting.
 
     References
     ----------
@@ -370,8 +370,7 @@ class InverseGapAgent(KernelAgent):
         return _bound_prefetch(self.kind) if self.kind.prefetches(self.state.oracle) else no_prefetch
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both, if there is a
-        duel.
+        r"""Return the duel's winner (0 the first, 1 the challenger, -1 open) and the points of both.
 
         With a sketch, also return the number of basis rotations and the share of :math:`\|x\|^2` outside the sketch
         over all updates.
@@ -394,7 +393,7 @@ def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
 
 @cache
 def _bound(agent: type[InverseGapAgent], kind: type[Oracle]) -> tuple[Any, Any]:
-    """Return the kernels of act and learn; only act differs between `fastcb` and `squarecb`."""
+    """Return the kernels of act and learn; those of learn are the same for `fastcb` and `squarecb`."""
     bound = bind(
         act,
         f"{agent.__module__}.{agent.__qualname__} over {kind.__name__}",

@@ -70,24 +70,25 @@ class Oracle(ABC):
     """A kind of oracle: its kernels, its settings, and the functions that build its state."""
 
     reads: ClassVar[tuple[str, ...]]
-    """The settings that mean something to it; the agent refuses the others."""
+    """The settings that the oracle uses; the agent rejects others."""
     margins_kernel: ClassVar[Any]
     learn_kernel: ClassVar[Any]
     challenger_kernel: ClassVar[Any] = no_challenger
     """(state, x, k, z (K,), y): the update of a challenger; see `rival`."""
     prefetch_kernel: ClassVar[Any] = no_prefetch_of
-    """(state, X, t, behind): context t of X comes next, the numbers `behind` under it; see `class_inverses.prefetch`."""
+    """(state, X, t, behind): prepares the round of context t of X, with `behind` appended; see
+    `class_inverses.prefetch`."""
     context_kernel: ClassVar[Any] = own_context
-    """(agent's state, x): what margins_kernel takes for its x."""
+    """(agent's state, x): returns the argument x of `margins_kernel`."""
     begin_kernel: ClassVar[Any] = own_context
-    """(agent's state, x): the same at the start of an update, which may change the shared state."""
+    """(agent's state, x): does the same at the start of an update, and may change the shared state."""
     close_kernel: ClassVar[Any] = nothing
     """(agent's state): the last step of an update."""
 
     @staticmethod
     @abstractmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return the settings with words resolved to numbers, or raise a UsageError."""
+        """Return the settings with strings such as "auto" replaced by numbers, or raise a UsageError."""
 
     @staticmethod
     @abstractmethod
@@ -126,7 +127,7 @@ class Oracle(ABC):
 AUTO_MARGIN = 1.0
 """`norm_bound = "auto"` in units of :math:`1/R`."""
 AUTO_REGULARIZATION = 0.003
-"""`regularization = "auto"` in units of :math:`R^2`, so that contexts in other units give the same play."""
+"""`regularization = "auto"` in units of :math:`R^2`, so contexts in other units give the same decisions."""
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
@@ -159,7 +160,7 @@ class PerClassAIOLI(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return the settings with their words resolved to numbers, and the form of the matrices."""
+        """Return the settings with strings such as "auto" replaced by numbers, and the form of the matrices."""
         R, form = problem.radius, form_of(given["second_order"], given["sketch_size"], problem)
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_MARGIN / R})
         ridge = resolve("regularization", given["regularization"], {"auto": AUTO_REGULARIZATION * R**2})
@@ -223,9 +224,10 @@ AUTO_GRID_MARGIN = 4.0
 
 
 class GridState(NamedTuple):
-    """The state: models, where class k has those from :math:`k N` to :math:`k N + N - 1`, and w (K, N), log weights.
+    """The state: `models`, where class k has those from :math:`k N` to :math:`k N + N - 1`, and their log weights `w`
+    (K, N).
 
-    Work arrays: z (K N,), Z (N, 2), both (2,).
+    `z` (K N,), `Z` (N, 2) and `both` (2,) are work arrays.
     """
 
     models: Models
@@ -276,9 +278,9 @@ class GridOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return `norm_bound` (:math:`B_1`), `grid_size` and `grid_ratio` as numbers; `curvature` may remain a word.
+        """Return `norm_bound` (:math:`B_1`), `grid_size` and `grid_ratio` as numbers; `curvature` may remain a string.
 
-        Each model resolves the word with its own norm bound.
+        Each model replaces the string by a number that depends on its own norm bound.
         """
         bound = resolve("norm_bound", given["norm_bound"], {"auto": AUTO_GRID_MARGIN / problem.radius})
         curvature = given["curvature"]

@@ -30,7 +30,7 @@ def inverse_gap(z, g, p):
 
 
 class SquareCB(InverseGapAgent):
-    r"""Choose actions by the inverse gap of the probabilities of being right, with an update in every round.
+    r"""Choose actions by inverse-gap weighting of the probabilities of being right; update in every round.
 
     Problem: bandit multiclass. The oracle forecasts :math:`\mathrm{sigmoid}(z_k)`, the probability that k would be
     correct.
@@ -39,16 +39,15 @@ class SquareCB(InverseGapAgent):
 
     .. math::
 
-        p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k)));
+        p_k = 1 / (K + g_t (\mathrm{sigmoid}(z_{\text{best}}) - \mathrm{sigmoid}(z_k))).
 
     The best class gets the remaining probability. :math:`g_t = \text{sharpness}\, K t^{\text{growth}}`, where
     :math:`t - 1` is the number of updates so far, so no horizon is needed.
 
-    Guarantee: assume that labels are drawn given :math:`x_t`, with
-    :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for ALL k. Let Reg be the
-    regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
+    Guarantee: assume that :math:`P(y = k \mid x) = \mathrm{sigmoid}(\theta_k'x)` and :math:`\|\theta_k\| \le B` for all
+    k. Let Reg be the regret of the oracle in squared loss, which is at most its log-loss regret up to a constant. With
     :math:`g \sim \sqrt{K T / \mathrm{Reg}}` the agent makes :math:`O(\sqrt{K T\, \mathrm{Reg}})` mistakes more than the
-    best class's expected ones. Exactly one class is correct, so the assumption needs
+    expected number of the best class. Exactly one class is correct, so the assumption needs
     :math:`\sum_k\, \mathrm{sigmoid}(\theta_k'x) = 1`. That is possible for :math:`K = 2` or one-hot contexts; elsewhere
     the models are misspecified and nothing is guaranteed. No theorem covers adversarial labels or this anytime
     :math:`g_t`, whose scale was chosen by measurement. `bound` returns None.
@@ -58,5 +57,5 @@ class SquareCB(InverseGapAgent):
     summary = "inverse-gap weighting of probabilities; an oracle per class"
     reference = "Foster and Rakhlin, ICML 2020, with AIOLI (COLT 2020) as oracle"
     weights_kernel = inverse_gap
-    if not TYPE_CHECKING:  # mypy takes a class whose constructor is assigned for Any
+    if not TYPE_CHECKING:  # mypy treats a class whose constructor is assigned as Any
         __init__ = with_defaults(InverseGapAgent.__init__, sharpness=200.0)

@@ -1,4 +1,5 @@
 """OBAMA-lite and its samplers of the posterior: Gaussian (Laplace), net or grid, Langevin chains.
 
-The numerics of the samplers are in `banditlab.numerics`; this package defines the weights of a bandit's hits in them.
+The numerics of the samplers are in `banditlab.numerics`; this package computes the weights of the hits in the
+posterior.
 """

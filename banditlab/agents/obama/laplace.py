@@ -19,8 +19,8 @@ from banditlab.numerics.softmax import add_softmax
 class State(NamedTuple):
     r"""The posterior and the average over it.
 
-    nodes has the shape (samples/2, K). :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits
-    (2,) is described in `tempered`. R (K, K), n, v and qbar (K,) are work arrays. `decoding` is the index in
+    `nodes` has the shape (samples/2, K). `gamma` is :math:`\mu` in the paper, and `eta` the learning rate. `hits` (2,)
+    is described in `tempered`. `R` (K, K), `n`, `v` and `qbar` (K,) are work arrays. `decoding` is the index in
     `DECODINGS`.
     """
 
@@ -36,7 +36,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"hits": COUNT}
 
 
@@ -65,7 +65,7 @@ def mean_softmax(z, Sigma, nodes, R, n, v, qbar):
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    logit_law(state.posterior, x)  # the logits' law N(z0, Sigma)
+    logit_law(state.posterior, x)  # the logits have the distribution N(z0, Sigma)
     law = state.posterior.law
     # qbar = E softmax(n), n ~ N(z0, Sigma), by antithetic nodes
     mean_softmax(law.z0, law.Sigma, state.nodes, state.R, state.n, state.v, state.qbar)

@@ -1,6 +1,6 @@
 r"""OBAMA's posterior by persistent Langevin chains (MALA), asymptotically exact.
 
-Every past hit is in the potential. The chains store :math:`W / \text{deviation}` and use the context
+The potential includes every past hit. The chains store :math:`W / \text{deviation}` and use the context
 :math:`\text{deviation}\, x`. The prior is then :math:`N(0, I)`, and the limits of the step do not depend on the units
 of the contexts.
 """
@@ -25,10 +25,10 @@ Floats = NDArray[np.float64]
 
 
 class State(NamedTuple):
-    r"""The chains, whose last positions make the average.
+    r"""The chains; forecasts are averages over their last positions.
 
-    deviation is that of the prior. :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,)
-    is described in `tempered`. v and qbar (K,) are work arrays. `decoding` is the index in `DECODINGS`.
+    `deviation` is that of the prior. `gamma` is :math:`\mu` in the paper, and `eta` the learning rate. `hits` (2,) is
+    described in `tempered`. `v` and `qbar` (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     chains: Chains
@@ -41,7 +41,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"hits": COUNT}
 
 
@@ -71,7 +71,7 @@ def initial_state(
     eta: float,
     decoding: int = SAMPLE,
 ) -> State:
-    r"""Return chains that begin at draws from the prior :math:`N(0, \text{deviation}^2 I)`; shape = (steps, chains, K,
+    r"""Return chains that start at draws from the prior :math:`N(0, \text{deviation}^2 I)`; shape = (steps, chains, K,
     d).
     """
     _, c, K, d = shape
@@ -83,7 +83,9 @@ def initial_state(
 
 
 def run_chains(state: State, X: Floats, C: Floats, rng: np.random.Generator) -> None:
-    """Move every chain on the posterior given contexts X (m, d) and summed weights of their labels C (m, K)."""
+    """Advance every chain on the posterior given contexts X (m, d) and, for each context and label, the sum of the
+    weights of its hits, C (m, K).
+    """
     noise = rng.standard_normal(state.chains.samples.shape)
     u = 1.0 - rng.random(noise.shape[:2])  # in (0, 1]
     advance(state.chains, state.deviation * X, C, math.inf, noise, u, float(state.hits[HITS]), 1.0)

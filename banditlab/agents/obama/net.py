@@ -18,14 +18,14 @@ from banditlab.numerics.log_mixture import mix_linear, reweigh
 Floats = NDArray[np.float64]
 
 REACH = 12.0
-"""Half the width of a grid in the prior's standard deviations: beyond it lies 1e-32 of the prior."""
+"""Half the width of a grid in standard deviations of the prior; the prior mass beyond it is 1e-32."""
 
 
 class State(NamedTuple):
     r"""The members M (N, K, d) and their log weights w (N,).
 
-    :math:`\gamma` (:math:`\mu` in the paper) and :math:`\eta` are the rates. hits (2,) is described in `tempered`. Z
-    (N, K) and qbar (K,) are work arrays. `decoding` is the index in `DECODINGS`.
+    `gamma` is :math:`\mu` in the paper, and `eta` the learning rate. `hits` (2,) is described in `tempered`. `Z` (N, K)
+    and `qbar` (K,) are work arrays. `decoding` is the index in `DECODINGS`.
     """
 
     M: Floats
@@ -38,7 +38,7 @@ class State(NamedTuple):
     decoding: int
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         return {"hits": COUNT}
 
 
@@ -80,8 +80,8 @@ def grid(n: int, n_classes: int, n_features: int, deviation: float) -> tuple[Flo
     r"""Return at most n nodes (N, K, d) with log weights (N,): the trapezoidal rule for
     :math:`N(0, \text{deviation}^2 I)`.
 
-    Only W minus its mean row matters. It is :math:`W = Q \theta`, where the rows of :math:`Q'` (K-1, K) are orthonormal
-    and orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are
+    Only W minus its mean row matters. This is :math:`W = Q \theta`, where the rows of :math:`Q'` (K-1, K) are
+    orthonormal and orthogonal to the vector of ones, so the coordinates :math:`\theta` (K-1, d) are
     :math:`N(0, \text{deviation}^2 I)` too. For a smooth density that decays to 0 at both ends, the error of the rule
     decreases faster than any power of the spacing, once the spacing is below the posterior's deviation.
     """

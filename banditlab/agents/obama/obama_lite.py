@@ -44,46 +44,44 @@ class ObamaLite(KernelAgent):
     * "laplace": a Gaussian :math:`N(M, C)`. Each factor moves the mean by an implicit (proximal) step and the
       covariance by a Laplace step (an extended Kalman filter; exact algebra in `numerics.gaussian_posterior`). The
       average is over `samples` logit vectors :math:`M x + R n`, :math:`R R' = J C J'`. The antithetic standard normal
-      nodes n are drawn once. A permutation of the classes therefore permutes the distribution of the results over the
-      draw of the nodes, and the results themselves up to the Monte Carlo error of the nodes.
-    * "net": N = `members` matrices are drawn once from the prior, and their weights are exact from then on. This is the
-      aggregating algorithm over the net, without an approximation for that class.
+      nodes n are drawn once. If the classes are permuted, the results are permuted in distribution, and for given nodes
+      up to their Monte Carlo error.
+    * "net": N = `members` matrices are drawn once from the prior, and their weights are exact. This is the aggregating
+      algorithm over these N matrices.
     * "grid", for :math:`(K-1) d` at most 2: the trapezoidal rule with at most `members` nodes, in the coordinates that
       matter (for :math:`K = 2`, :math:`d = 1` the difference of the rows), 12 prior deviations in each direction. It is
-      exact up to the grid. Of the `diagnostics`, "resolution", the posterior's deviation over the spacing, should be 1
-      or more, and "edge", the weight on the outermost nodes, should be about 0. (Many hits move a posterior with
-      :math:`B R` far below 1 beyond the grid.)
+      exact up to the grid. In `diagnostics`, "resolution", the posterior's deviation divided by the spacing, should be
+      1 or more, and "edge", the weight on the outermost nodes, should be about 0. (If :math:`B R` is far below 1, many
+      hits move the posterior beyond the grid.)
     * "mala", for :math:`K d` at most 60: `chains` persistent Langevin chains on the exact posterior, with `steps` steps
-      after every hit. The average is over all chains x steps positions and is asymptotically exact. Acceptance, step
-      and effective sample size are reported. Rounds are played one at a time, and time and memory grow with the hits: it serves
-      validation.
+      after every hit. The average is over all chains x steps positions and is asymptotically exact. Rounds are played
+      one at a time, and time and memory grow with the hits: use it for validation only.
 
     Every sampler draws from a child stream, so the uniforms of the actions are the same for all samplers.
 
     At :math:`\mu = 0` the rate is the paper's choice for small norms, :math:`\eta = e^{-2BR}/K`. Matrices of the ball
-    give every class at least that probability. A Gaussian extends beyond the ball; if :math:`q_t(y_t) < \eta`, the
-    weight is cut to 1. Such a hit has a probability below :math:`\eta`; `diagnostics` counts them. Half-log and
-    sparsemax give a class with a forecast below 1/4 no probability but :math:`\mu/K`, so they need :math:`\mu`
-    above 0.
+    give every class at least the probability :math:`e^{-2BR}/K`. A Gaussian extends beyond the ball; if
+    :math:`q_t(y_t) < \eta`, the weight is cut to 1; `diagnostics` counts such hits. Half-log and sparsemax give a class
+    with a forecast below 1/4 only the probability :math:`\mu/K`, so they need :math:`\mu` above 0.
 
     Guarantee: none if the posterior is approximated, and `bound` returns None. The net has a guarantee against the best
     of its members, `banditlab.bounds.obama.obama_net`: :math:`(K/\mu) \ln N + \mu (1-1/K) T`. It does not extend to the
-    ball. For the exact posterior the guarantee holds in expectation on a stream fixed in advance. Let
-    :math:`s^2 = B^2/d`, and let f be the largest number of mistakes per nat of the decoding (1 for "sample", 0.7213 for
-    half-log; see docs/theory/half-log.md). The number of mistakes is at most
+    ball. For the exact posterior there is a guarantee in expectation on a stream fixed in advance. Let
+    :math:`s^2 = B^2/d`, and let f be the decoding's largest expected number of mistakes per nat of log loss (1 for
+    "sample", 0.7213 for half-log; see docs/theory/half-log.md). The expected number of mistakes is at most
 
     .. math::
 
-        f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2)
-        + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1 - 1/K) T:
+        f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1
+        - 1/K) T.
 
     This is `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for :math:`f = 1`, with our constants
     (the paper's Theorem 6 has a uniform prior and :math:`O(.)`).
 
     Cost of "laplace": :math:`K(K-1)/2` quadratic forms of size d per round, :math:`O(K^2 d^2)`, and
     :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)` as a delayed matrix product. Memory:
-    :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; :math:`N K d` numbers. Cost of
-    "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the number of
+    :math:`K^2 d^2/2` numbers. Cost of "net" and "grid": :math:`O(N K d)` per round; memory :math:`N K d` numbers. Cost
+    of "mala": :math:`O(\text{chains}\,\text{steps}\, K d)` per round, and for a hit that number times the number of
     distinct contexts with hits.
 
     Parameters
@@ -91,10 +89,10 @@ class ObamaLite(KernelAgent):
     norm_bound
         B, the row bound of the comparators.
     gamma
-        Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper). "theory" balances the two terms of the
-        guarantee and needs the horizon.
+        Exploration rate in [0, 1] (the smoothing :math:`\mu` in the paper). "theory" makes the two terms of the
+        guarantee equal and needs the horizon.
     decoding
-        How the average is played: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
+        Decoding rule: "half-log", "sample" as in the paper, "sparsemax", "randomized", "gap" or "thresholded"
         (`banditlab.numerics.decoding`).
     samples
         Number of logit samples in the average, an even number.
@@ -109,7 +107,7 @@ class ObamaLite(KernelAgent):
     ------
     UsageError
         A setting is outside its range; `gamma = 0` with :math:`e^{-2 B R}` equal to 0 in floating point; or `gamma = 0`
-        with half-log or sparsemax, which do not play every class.
+        with half-log or sparsemax, which give some classes probability 0.
     IncompatibleError
         The sampler is "grid" with :math:`(K-1) d` above 2, or "mala" with :math:`K d` above 60.
     HorizonRequiredError
@@ -209,7 +207,9 @@ class ObamaLite(KernelAgent):
     # ------------------------------------------------------------------------------------------------------------- rounds
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return (act_kernel, learn_kernel) of the sampler; the second one of the chains is a method, which draws."""
+        """Return (act_kernel, learn_kernel) of the sampler; for "mala" the second is a method, because it draws random
+        numbers.
+        """
         if self.sampler == "mala":
             return mala.act_kernel, self._run_chains
         module: Any = laplace if self.sampler == "laplace" else net
@@ -237,7 +237,7 @@ class ObamaLite(KernelAgent):
         "ess" is the number of independent draws of the average ("laplace"), 1 over the sum of the squared weights
         ("net", "grid"), or the effective sample size of the worst coordinate since the last hit ("mala"). "unsolved" is
         the number of implicit steps whose root was not found. "resolution" and "edge" are described in the class.
-        "acceptance" is over all rounds, and "step" is the present step in units of the prior's variance.
+        "acceptance" is the rate over all rounds, and "step" is the current step in units of the prior's variance.
         """
         state = self.state
         found: dict[str, Any] = {"sampler": self.sampler, "hits": int(state.hits[HITS]), "cut": int(state.hits[CUT])}
@@ -261,7 +261,7 @@ class ObamaLite(KernelAgent):
         return state | {"_past": self._past.arrays()} if self.sampler == "mala" else state
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         super().set_state({name: value for name, value in state.items() if name != "_past"})
         if self.sampler == "mala":
             self._past.restore(state["_past"])

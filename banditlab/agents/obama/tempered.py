@@ -7,12 +7,12 @@ from banditlab.numerics.draws import draw, draw_uniform
 from banditlab.numerics.jit import inline, njit
 
 HITS, CUT = range(2)
-"""Slots of a sampler's `hits`: hits in updates, and those whose weight was cut to 1."""
+"""Indices into a sampler's `hits`: the number of hits, and of those whose weight was cut to 1."""
 
 
 @inline
 def answer(qbar, rule, gamma, u, p):
-    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), h the decoding.
+    r"""Write :math:`q_t = (1 - \mu) h(\text{qbar}) + \mu/K` into p (K,), where h is the decoding.
 
     Returns a draw from p and whether the draw was uniform. h(qbar) overwrites qbar.
     """
@@ -21,7 +21,7 @@ def answer(qbar, rule, gamma, u, p):
     # q_t = (1 - mu) qbar + mu/K, mu = gamma
     for k in range(K):
         p[k] = (1.0 - gamma) * qbar[k] + gamma / K
-    # The coin of probability mu chooses a uniform draw over one from the average.
+    # A coin flip of probability mu selects a uniform draw instead of a draw from the average.
     if u[0] < gamma:
         return draw_uniform(K, u[1]), True
     return draw(qbar, u[1]), False

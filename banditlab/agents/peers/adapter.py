@@ -21,8 +21,8 @@ from banditlab.validation import at_least
 class PeerAgent(RoundAgent):
     """An agent of another library, which receives only the bit.
 
-    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks are played by these two
-    methods as well, without the Gymnasium loop.
+    A subclass defines `_distribution(x)` and `_update(x, action, probability, correct)`. Blocks of rounds also use
+    these two methods.
     """
 
     group = "adapter"
@@ -38,7 +38,7 @@ class PeerAgent(RoundAgent):
         """Update the library with the outcome of `action`, played at x (d,) with `probability`."""
 
     def _choose(self, p: Floats, u: Floats) -> tuple[int, bool | None]:
-        """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was forced."""
+        """Return the action drawn from p with the round's uniforms u (coin, draw), and whether it was explored."""
         return int(draw(p, u[1])), None
 
     def _decide(self, view: Floats, u: Floats) -> Decision:
@@ -53,7 +53,7 @@ class PeerAgent(RoundAgent):
 
     @contextmanager
     def _named(self) -> Iterator[None]:
-        """Convert an error of the library (for example at weights that are NaN) to one line that names the agent."""
+        """Convert an error of the library into a one-line error that names the agent."""
         try:
             yield
         except BanditlabError:
@@ -67,7 +67,7 @@ class PeerAgent(RoundAgent):
 class BatchPeerAgent(PeerAgent):
     """An adapter that updates its library with `batch` rounds at a time, through a subclass's `_pass_batch`.
 
-    Each decision uses the batches before it.
+    Each decision uses the full batches before it.
     """
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, *, batch: int) -> None:
@@ -112,7 +112,8 @@ class BatchPeerAgent(PeerAgent):
 
 
 class PickledBySettings:
-    """Pickle an adapter whose library's objects cannot be pickled, by its settings, its problem and its `get_state`.
+    """Pickle an adapter as its settings, its problem and its `get_state`, because the library's objects cannot be
+    pickled.
 
     Unpickling builds a new adapter and restores the state.
     """
@@ -133,6 +134,6 @@ def one_hot(k: int, K: int) -> Floats:
 
 
 def internal_seed(rng: np.random.Generator) -> int:
-    """Return a seed for a library's own generator, from a child stream so that the agent's own draws do not change."""
+    """Return a seed for a library's own generator, from a child generator, so the agent's own draws do not change."""
     [child] = rng.spawn(1)
     return int(child.integers(2**31 - 1))

@@ -15,7 +15,8 @@ from banditlab.validation import positive
 
 
 class CobaAgent(PickledBySettings, PeerAgent):
-    """A learner of `coba.learners` with one ridge regression of the bit on context times class, with K d joint weights.
+    """An agent with a learner of `coba.learners`: one ridge regression of the bit on context times class, with K d
+    weights.
 
     A class is the one-hot vector :math:`e_k` for coba, and the features are those of x crossed with it (coba's
     `features = ["ax"]`), so the forecast is :math:`W x`. coba returns its probabilities and banditlab draws the
@@ -26,7 +27,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
     learner: ClassVar[str]
     """The name of the learner in `coba.learners`."""
     arrays: ClassVar[tuple[str, ...]]
-    """The learner's attributes that learn."""
+    """The learner's attributes that updates change."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None, **settings: float) -> None:
         super().__init__(problem, rng)
@@ -53,7 +54,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
         return {"rng": self.rng, "arrays": {name: getattr(self._learner, name) for name in self.arrays}}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         self._begin()
         taken = restored(self.get_state(), state)
         self.rng = taken["rng"]
@@ -61,7 +62,7 @@ class CobaAgent(PickledBySettings, PeerAgent):
 
 
 class CobaLinUCB(CobaAgent):
-    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class, played by its upper bounds.
+    r"""coba's `LinUCBLearner`: a joint ridge regression of the bit on context times class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -70,7 +71,7 @@ class CobaLinUCB(CobaAgent):
     :math:`z'\theta + \alpha \sqrt{z'A^{-1} z}`; ties are broken uniformly. Because the z of different classes are
     orthogonal, this is one model per class, but coba stores the whole :math:`K d \times K d` inverse.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K (K d)^2)` per round: 2 ms at :math:`d = 65`, :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and
     as many for each of two temporary arrays.
@@ -112,10 +113,10 @@ class CobaLinTS(CobaAgent):
     plays the class with the highest :math:`z'b`. Ties to five digits are broken uniformly. Probabilities are
     conditional on the draw.
 
-    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws.
-    The adapter replaces it by a generator that is seeded from the agent's.
+    coba 8.1.0 draws from a generator with seed 1 whatever its own seed is, so repetitions would share their draws. The
+    adapter replaces it by a generator that is seeded from the agent's generator.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O((K d)^3)` per round, for a Cholesky factor of the whole covariance: 10 ms at :math:`d = 65`,
     :math:`K = 10`. Memory: :math:`(K d)^2` numbers, and several times as many for temporary arrays.

@@ -25,10 +25,10 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
     """A policy of `contextualbandits.online` with a model of the bit per class, updated by its `partial_fit`.
 
     The policy decides one context at a time and is updated with `batch` rounds at a time. It draws from a generator of
-    its own, which is seeded from the agent's. Until the first batch is full it has no model and plays a uniform class.
-    It cannot be pickled if it has scikit-learn models.
+    its own, which is seeded from the agent's generator. Until the first batch is full it has no model and plays a
+    uniform class. It cannot be pickled if it has scikit-learn models.
 
-    A subclass builds the policy, and defines which numbers of a class's model change.
+    A subclass builds the policy, and defines which parameters of a class's model an update changes.
     """
 
     requires = ("contextualbandits",)
@@ -84,7 +84,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         return {**state, "fitted": fitted}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         mine = {"rng": self.rng, "seed": self._seed, "policy_rng": self._policy.random_state, "explore_prob": 0.0}
         within(state["explore_prob"], "state.explore_prob", 0.0, 1.0)
         within(state["seed"], "state.seed", *SEEDS)
@@ -99,7 +99,7 @@ class ContextualBanditsAgent(PickledBySettings, BatchPeerAgent):
         _continue(self._policy.random_state, state["policy_rng"])
 
     def _set_fitted(self, fitted: dict[str, Any]) -> None:
-        """Create the policy's models with one round, whose effect is then overwritten."""
+        """Make the policy create its models by an update with one round, and overwrite the effect of that round."""
         d, first = self.problem.n_features, min(map(int, fitted["models"]))
         if not set(fitted["models"]) <= set(map(str, range(self.problem.n_classes))):
             raise UsageError(f"the keys of state.fitted.models must be classes in 0 ... {self.problem.n_classes - 1}")
@@ -151,7 +151,7 @@ class LinearAgent(ContextualBanditsAgent):
 
 
 class ContextualBanditsLinUCB(LinearAgent):
-    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class, played by its upper bounds.
+    r"""contextualbandits' `online.LinUCB`: a ridge regression of the bit per class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
@@ -159,11 +159,11 @@ class ContextualBanditsLinUCB(LinearAgent):
     precision, and the Sherman-Morrison formula updates inverses. Class k has
     :math:`A_k = \text{regularization}\, I + \sum x x'` and :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the
     rounds in which it was played. The agent plays the class with the highest
-    :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Among classes that were never played, whose
+    :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first one on ties. Among classes that were never played, whose
     bound is :math:`\alpha \|x\| / \sqrt{\text{regularization}}`, it chooses at random. Probabilities are one-hot given
     that draw.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d^2)` per round; 0.5 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
     over the K classes. Memory: :math:`K d^2` numbers in single precision.
@@ -220,11 +220,10 @@ class ContextualBanditsLinTS(LinearAgent):
     class that was never played.) Probabilities are one-hot given those draws.
 
     The library's default, `sample_from = "coef"`, is not used. In contextualbandits 0.3.30 it draws coefficients with
-    the covariance :math:`A_k` itself instead of its inverse, so more updates lead to more exploration. After 1,000
-    rounds of one class in 9 dimensions a score had a standard deviation of 3.39 instead of 0.0095. On a planted stream
-    of three classes it was right in 39 % of the rounds; with "ci" it was right in 97 %.
+    the covariance :math:`A_k` itself instead of its inverse, so more updates lead to more exploration. On a synthetic
+    stream of three classes the agent was right in 39 % of the rounds; with "ci", in 97 %.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d^2)` per round; 0.4 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly Python's loop
     over the K classes. Memory: :math:`K d^2` numbers.
@@ -280,7 +279,7 @@ class ContextualBanditsSGD(ContextualBanditsAgent):
     loss with an intercept, at default step sizes and ridge. The library draws the action itself, so probabilities
     are one-hot given its draws.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` per round; 2 ms at :math:`d = 65`, :math:`K = 10` with `batch = 1`, nearly all of it for
     scikit-learn's checks in K predictions and a step. Memory: :math:`K (d + 1)` numbers.

@@ -61,14 +61,14 @@ class MABWiserAgent(BatchPeerAgent):
         return {
             "rng": self.rng,
             "mab_rng": inside.rng.rng,
-            # mabwiser copies its generator into a class's model whenever that learns: from then on it is the model's own
+            # mabwiser copies its generator into a class's model at each update of the class
             "own_rng": {str(k): m.rng.rng for k, m in enumerate(models) if m.rng is not inside.rng},
             "arrays": [{name: getattr(model, name) for name in ARRAYS} for model in models],
             "waiting": self._get_waiting(),
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         super().set_state({"rng": state["rng"]})
         inside, K = self._mab._imp, self.problem.n_classes
         within(len(state["arrays"]), "the number of state.arrays", 0, K, K)
@@ -88,17 +88,17 @@ class MABWiserAgent(BatchPeerAgent):
 
 
 class MABWiserLinUCB(MABWiserAgent):
-    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class, played by its upper bounds.
+    r"""mabwiser's `LearningPolicy.LinUCB`: a ridge regression of the bit per class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. The agent plays the class
-    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first of equals. Nothing is drawn, so
-    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is
-    full. For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
+    with the highest :math:`x'\beta_k + \alpha \sqrt{x'A_k^{-1} x}`, the first one on ties. Nothing is drawn, so
+    probabilities are one-hot. mabwiser predicts only after a fit, so classes are uniform until the first batch is full.
+    For a class that was never played, :math:`A_k^{-1}` is :math:`\mathrm{l2\_lambda}\, I`.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: 1.3 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`, mostly for copies, checks and a new
     inverse of :math:`A_k`; with `batch = 50` it is a twentieth of that. Memory: :math:`2 K d^2` numbers.
@@ -139,18 +139,18 @@ class MABWiserLinTS(MABWiserAgent):
 
     Update rule: mabwiser's own. Class k has :math:`A_k = \mathrm{l2\_lambda}\, I + \sum x x'` and
     :math:`\beta_k = A_k^{-1} \sum x\,\text{reward}` over the rounds in which it was played. mabwiser's generator, which
-    is seeded from the agent's, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent plays the
-    class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only after a fit,
-    so classes are uniform until the first batch is full.
+    is seeded from the agent's generator, draws :math:`b_k` from :math:`N(\beta_k, \alpha^2 A_k^{-1})`, and the agent
+    plays the class with the highest :math:`x'b_k`. Probabilities are one-hot given that draw. mabwiser predicts only
+    after a fit, so classes are uniform until the first batch is full.
 
     mabwiser 2.7.4 copies its generator into a class's model at each update of the class. The classes therefore draw
     from copies of one stream and not from one generator. The adapter does not change that.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: 1.8 ms per round at :math:`d = 65`, :math:`K = 10` with `batch = 1`. It is spent on copies, checks, a new
-    inverse of :math:`A_k`, and for each class the singular value decomposition that begins its draw; a larger batch
-    does not save the decompositions. Memory: :math:`2 K d^2` numbers.
+    inverse of :math:`A_k`, and for each class a singular value decomposition before its draw; a larger batch does not
+    reduce their number. Memory: :math:`2 K d^2` numbers.
 
     Parameters
     ----------

@@ -20,14 +20,14 @@ ARRAYS = ("_ss_arr", "_ss_inv_arr", "_eta_arr", "_m_arr")
 
 
 class RiverLinUCB(PeerAgent):
-    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class, played by its upper bounds.
+    r"""river's `bandit.LinUCBDisjoint`: a Bayesian linear regression of the bit per class with upper confidence bounds.
 
     Problem: bandit multiclass; the reward is the bit.
 
     Update rule: river's own. The bound of class k is :math:`\mu_k + \sigma_k`, the mean plus the standard deviation of
     the predictive normal distribution. Here :math:`\sigma_k^2 = 1/\beta + x'S_k x` with
     :math:`S_k = (I/\alpha + \beta \sum x x')^{-1}` over the rounds in which k was played. river's generator, which is
-    seeded from the agent's, breaks ties, so probabilities are one-hot given that draw.
+    seeded from the agent's generator, breaks ties, so probabilities are one-hot given that draw.
 
     river 0.26.1 begins with :math:`I/\alpha` as both the precision and its inverse. At :math:`\alpha` other than 1 the
     two disagree, and decisions use the inverse. The adapter does not offer the argument `burn_in`, because river
@@ -95,7 +95,7 @@ class RiverLinUCB(PeerAgent):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         super().set_state({"rng": state["rng"]})
         version, words, gauss = state["ties"]
         require([3, np.zeros(625, np.uint64)], [version, words], "state.ties")
@@ -108,7 +108,7 @@ class RiverLinUCB(PeerAgent):
             model = self._policy._bayes_lin_regs[int(k)]
             model._ensure_features(range(self.problem.n_features))
             own = {name: getattr(model, name) for name in ARRAYS}
-            if np.size(arrays["_m_arr"]):  # river makes it when it first predicts
+            if np.size(arrays["_m_arr"]):  # river creates it at the first prediction
                 own["_m_arr"] = np.zeros_like(model._eta_arr)
             require(own, {name: arrays[name] for name in ARRAYS}, f"state.arrays.{k}")
             for name in ARRAYS:
@@ -121,15 +121,15 @@ class RiverLogistic(PeerAgent):
 
     Problem: bandit multiclass. Class k's model forecasts the probability that k would be correct.
 
-    Update rule: :math:`\hat{y}` is the class with the largest forecast (the first of equals). The agent plays from
-    :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`, drawn by a coin flip and a uniform class. Only the model of the
-    played class is updated, with whether it was right: a step of plain gradient descent on the logistic loss, with an
-    intercept per class, as is river's default.
+    Update rule: :math:`\hat{y}` is the class with the largest forecast (the first one on ties). The agent draws its
+    action from :math:`P = (1 - \gamma) e_{\hat{y}} + \gamma/K`: a uniform class with probability :math:`\gamma`,
+    otherwise :math:`\hat{y}`. Only the model of the played class is updated: one step of gradient descent on the
+    logistic loss, with an intercept per class (river's default).
 
     Guarantee: none; `bound` returns None.
 
-    Cost: :math:`O(K d)` per round in dictionaries, 40 µs at :math:`d = 65`, :math:`K = 10`. Memory: :math:`K (d + 1)`
-    numbers.
+    Cost: :math:`O(K d)` dictionary operations per round, 40 µs at :math:`d = 65`, :math:`K = 10`. Memory:
+    :math:`K (d + 1)` numbers.
 
     Parameters
     ----------
@@ -202,7 +202,7 @@ class RiverLogistic(PeerAgent):
         }
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         super().set_state({"rng": state["rng"]})
         K, d = self.problem.n_classes, self.problem.n_features
         own = {"weights": np.zeros((K, d)), "intercepts": np.zeros(K), "steps": np.zeros(K, np.int64)}

@@ -25,19 +25,19 @@ COSTS = {"0/1": (0.0, 1.0), "-1/0": (-1.0, 0.0)}
 """Cost of the right class and of a wrong one."""
 ONLY_MTR = ("squarecb", "regcb", "regcbopt")
 EXACT = ("epsilon", "squarecb", "regcb", "regcbopt")
-"""Explorations whose model file holds the whole state, with cost_type "mtr": measured on vowpalwabbit 9.11.9."""
+"""Explorations whose model file contains the whole state, with cost_type "mtr" (tested with vowpalwabbit 9.11.9)."""
 
 
 LABELS, PLACES = (17, 25), 29
-"""Where in a model file the extreme costs stand, and where the number of bits of a place ends."""
+"""Byte offsets in a model file: the range of the smallest and largest cost, and the end of the number of index bits."""
 
 
 class VW(PickledBySettings, PeerAgent):
     r"""Vowpal Wabbit's contextual bandit learner, `--cb_explore K`, with linear models.
 
     Problem: bandit multiclass. The cost of the played class is 0 (right) or 1 (wrong), as in `--cbify`. Alternatively
-    (`costs`) it is -1 or 0, so every class begins at the cost of a wrong class; Bietti et al. compare and
-    recommend this encoding.
+    (`costs`) it is -1 or 0, so the initial prediction, 0, is the cost of a wrong class. Bietti et al. recommend this
+    encoding.
 
     Update rule: Vowpal Wabbit's own. Its learner (adaptive, normalised, importance-invariant gradient steps in single
     precision) regresses the cost on the features of each class. `exploration` turns the predicted costs into
@@ -45,12 +45,11 @@ class VW(PickledBySettings, PeerAgent):
     library. The defaults are those of `--cbify K` and of `--cb_explore K`.
 
     Features: Vowpal Wabbit writes the class into the low bits of a feature's index and overwrites what is there.
-    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. On
-    Digits-v0 that leads to 80 % mistakes instead of 41 % in the first 5,000 rounds. Here feature j has the index
-    :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`. The table is large
-    enough, so no two indices collide.
+    Features named 0, 1, 2, ... would therefore share their weights in groups of S, the power of two above K. Here
+    feature j has the index :math:`j S`, and the constant feature (Vowpal Wabbit's own, on by default) has :math:`d S`.
+    The weight table is so large that no two indices collide.
 
-    Guarantee: none is claimed here; `bound` returns None.
+    Guarantee: none; `bound` returns None.
 
     Cost: :math:`O(K d)` per round, and parsing; 50 to 80 µs per round at :math:`d = 65`, :math:`K = 10`. Memory: the
     table, with 16 bytes per weight.
@@ -123,9 +122,9 @@ class VW(PickledBySettings, PeerAgent):
             raise UsageError(f"cost_type must be 'mtr' with exploration = {exploration!r}, got {cost_type!r}")
         self.learning_rate = positive("learning_rate", learning_rate)
         self.costs = one_of("costs", costs, tuple(COSTS))
-        self._seed = internal_seed(self.rng)  # of bag's bootstrap; the others draw nothing
-        self._vw: Any = None  # the live learner, built at first use from a restored state, which takes 10 ms
-        self._model: bytes | None = None  # its model file, unless there was an update since
+        self._seed = internal_seed(self.rng)  # used by "bag" only
+        self._vw: Any = None  # the learner; a restored state is loaded at first use, which takes 10 ms
+        self._model: bytes | None = None  # its model file, or None after an update
         self._workspace()
 
     def arguments(self) -> list[str]:
@@ -142,7 +141,7 @@ class VW(PickledBySettings, PeerAgent):
         low, high = COSTS[self.costs]
         if self.costs != "0/1" and self.exploration in ("regcb", "regcbopt"):  # their range is 0 to 1 by default
             by_exploration[self.exploration] += ["--cb_min_cost", repr(low), "--cb_max_cost", repr(high)]
-        # cover learns one cost model besides the policies, "dr" one besides; their number is rounded up to a power of 2
+        # "cover" adds one cost model to the policies, "dr" another; their number is rounded up to a power of 2
         copies = 4 * (self.policies + 1) if policies else 2
         slots = (self.problem.n_features + 1) * self._spacing() * copies
         bits = max(10, (slots - 1).bit_length())
@@ -155,7 +154,7 @@ class VW(PickledBySettings, PeerAgent):
         return 1 << self.problem.n_classes.bit_length()
 
     def _workspace(self) -> Any:
-        """Return the live learner, and build it first if a state was restored."""
+        """Return the learner, and build it first if a state was restored."""
         if self._vw is None:
             vw = library("vowpalwabbit.pyvw", self.id)
             self._example = vw.Example
@@ -217,7 +216,7 @@ class VW(PickledBySettings, PeerAgent):
         return {"rng": self.rng, "seed": self._seed, "model": np.frombuffer(self._model, np.uint8)}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned."""
+        """Restore a state returned by `get_state` of an agent with the same settings."""
         require({"rng": self.rng, "seed": self._seed}, {name: state[name] for name in ("rng", "seed")}, "state")
         within(state["seed"], "state.seed", 0, 2**32 - 1)
         model = state["model"]
@@ -241,7 +240,7 @@ def _known(own: bytes, model: bytes) -> bytes:
     if len(own) < PLACES or not own.startswith(b"\x07\x00\x00\x00"):
         raise UsageError("this version of Vowpal Wabbit writes model files that banditlab cannot check")
     end = own.index(b"\0", own.index(b" --")) + 1
-    labels = slice(*LABELS)  # the least and the largest cost seen, which change
+    labels = slice(*LABELS)  # the smallest and the largest cost so far
     heads = [head[: labels.start] + head[labels.stop : end + 4] for head in (own, model)]
     weights = np.frombuffer(model[len(own) :][: (len(model) - len(own)) // 16 * 16], dtype="<u4").reshape(-1, 4)
     places = weights[:, 0]

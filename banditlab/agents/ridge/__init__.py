@@ -1,5 +1,5 @@
-"""Agents with a ridge regression per class: LinUCB, LinTS and Confidit. They compute the score that the chosen class
-maximises in different ways.
+"""Agents with a ridge regression per class: LinUCB, LinTS and Confidit. They differ in the score that the chosen class
+maximises.
 
 This package does not depend on other agents.
 """

@@ -38,31 +38,31 @@ class Confidit(RidgeAgent):
     possible range.
 
     Problem: bandit multiclass, contexts chosen by an adversary, labels drawn from the linear model
-    :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1]: then
+    :math:`P(y = i \mid x) = (\alpha + u_i'x) / (1 + \alpha)`, :math:`\alpha` in (-1, 1], so
     :math:`-\alpha \le u_i'x \le 1`.
 
     Update rule: :math:`A_i = (1 + \alpha)^2 I`, :math:`w_i = 0`. The agent plays
-    :math:`\arg\max_i\, \mathrm{clip}(w_i'x) + \epsilon_i`, the first of equals. The clip interval is
+    :math:`\arg\max_i\, \mathrm{clip}(w_i'x) + \epsilon_i`; ties go to the first class. The clip interval is
     :math:`[-\alpha, 1]`, and :math:`\epsilon_i = \sqrt{\eta x'A_i^{-1}x}`. Only the played class i is updated. First
     :math:`w_i` is projected in the norm of :math:`A_i` onto the slab :math:`\{w : -\alpha \le w'x \le 1\}`, in closed
     form; let :math:`w'_i` be the result. Then :math:`A_i \mathrel{+}= x x'` and
     :math:`w_i = A_i^{-1}(A_i^{\text{old}} w'_i + s x)` with :math:`s = +1` (right) or :math:`-\alpha` (wrong). At
-    :math:`\alpha = 1`, the choice of the paper's experiments, s is the paper's sign. At another :math:`\alpha`,
+    :math:`\alpha = 1`, the choice of the paper's experiments, s is 1 or -1, as in the paper. At another :math:`\alpha`,
     :math:`-\alpha` makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
     Contexts of another norm: the paper assumes :math:`\|x\| = 1`. Here x stands for :math:`x/R`, with R the problem's
-    radius, and hence has a norm of up to 1. (This is equivalent to a ridge of :math:`(1 + \alpha)^2 R^2`.) Other units
-    of x change no action.
+    radius, and hence has a norm of at most 1. (This is equivalent to a ridge of :math:`(1 + \alpha)^2 R^2`.) Rescaling
+    all x changes no action.
 
     Guarantee: regret :math:`O(\sqrt{T} \log T)` against the classes of highest probability, in the model above. The
     theorem prescribes an :math:`\epsilon_i` that is far wider than the practical one used here, so `bound` returns
-    None. The algorithm is deterministic: probabilities are one-hot, and expected mistakes carry no more information
-    than mistakes.
+    None. The algorithm is deterministic: probabilities are one-hot, so expected mistakes equal mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
-    :math:`K d^2 / 2` numbers. From 1.5 MiB on, a class with :math:`r < d / 2` updates takes :math:`2 r d` operations
-    and :math:`r d` numbers instead (`numerics.low_rank`). A block then reads the matrices once in :math:`m = 32` or 64
-    rounds (`numerics.lookahead`), with :math:`m K d` numbers more. Decisions are the same up to rounding.
+    :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates takes
+    :math:`2 r d` operations and :math:`r d` numbers instead (`numerics.low_rank`). The matrices are then read once per
+    :math:`m = 32` or 64 rounds (`numerics.lookahead`), which takes :math:`m K d` more numbers. Decisions are the same
+    up to rounding.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ class Confidit(RidgeAgent):
         :math:`-\alpha`.
     eta
         Width of the confidence bounds, 0 or above (:math:`\eta` in the paper); 0 is greedy. The papers tune it over
-        decades. The default 3 is ours, chosen by measurement: 10 is better on digits, 1 or less on noisy labels.
+        powers of ten. The default 3 is ours, chosen by measurement: 10 is better on digits, 1 or less on noisy labels.
 
     Raises
     ------

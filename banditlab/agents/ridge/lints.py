@@ -44,39 +44,38 @@ class LinTS(RidgeAgent):
     :math:`B_k \mathrel{+}= x x'` and :math:`f_k \mathrel{+}= r x` with :math:`r = 1` (right) or 0 (wrong), and
     :math:`\mu_k = B_k^{-1} f_k`. :math:`B_k` starts at `regularization` times the identity.
 
-    Only :math:`\theta_k'x` is used of the draw, and the classes' posteriors are independent. The scores themselves are
-    therefore drawn: :math:`\theta_k'x = x'\mu_k + v \sqrt{x'B_k^{-1}x} n_k` with independent standard normal
-    :math:`n_k` has exactly the same distribution, and takes :math:`d^2` instead of :math:`d^3` operations. The
+    Decisions depend on the draw only through :math:`\theta_k'x`, and the classes' posteriors are independent. The agent
+    therefore draws the scores :math:`\theta_k'x = x'\mu_k + v \sqrt{x'B_k^{-1}x} n_k` with independent standard normal
+    :math:`n_k`. They have the same distribution, and take :math:`d^2` instead of :math:`d^3` operations. The
     :math:`n_k` are a function (Philox4x32-10, Box and Muller) of a key, of the number of earlier decisions, and of the
-    context. The constructor draws the key from a child stream. Draws of two rounds are therefore independent, even if
-    feedback is late or a context is repeated.
+    context. The constructor draws the key from a child generator. The draws of different rounds are therefore
+    independent, even if feedback is delayed or a context is repeated.
 
     Guarantee: Theorem 1 (one shared :math:`\theta`, contexts per arm; linear rewards,
     :math:`v = R \sqrt{9 d \ln(t/\delta)}` growing with t, adaptive adversary) bounds the regret by
     :math:`O(d^{3/2} \sqrt{T} (\ln(Td))^{1/2} \ln(1/\delta))` up to logarithms with probability :math:`1 - \delta`. It
     covers neither the fixed v used here nor labels that are not linear in x, so `bound` returns None.
 
-    The reported probabilities are conditional on the :math:`n_k`, hence one-hot. Expected mistakes therefore carry no
-    more information than mistakes.
+    The reported probabilities are conditional on the :math:`n_k`, hence one-hot, so expected mistakes equal mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications), K normals and one rank-one update per round.
-    Memory: :math:`K d^2 / 2` numbers. From 1.5 MiB on, a class with :math:`r < d / 2` updates takes :math:`2 r d`
-    operations and :math:`r d` numbers instead (`numerics.low_rank`). A block then reads the matrices once in
-    :math:`m = 32` or 64 rounds (`numerics.lookahead`), with :math:`m K d` numbers more. Decisions are the same up to
-    rounding. Diagonals take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes
+    Memory: :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates
+    takes :math:`2 r d` operations and :math:`r d` numbers instead (`numerics.low_rank`). The matrices are then read
+    once per :math:`m = 32` or 64 rounds (`numerics.lookahead`), which takes :math:`m K d` more numbers. Decisions are
+    the same up to rounding. Diagonals take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes
     :math:`O((K + m) d + K m^2)` on average and :math:`K (d + m^2 / 2) + 3 m d` numbers.
 
     Parameters
     ----------
     deviation
         v, the posterior's standard deviation in units of :math:`\sqrt{x'B_k^{-1}x}`, 0 or above; 0 is greedy. Other
-        libraries start from 1, which explores far too much here (16 to 22 % mistakes on digits; 0.1 makes 3 to 4 %).
+        libraries start from 1, which explores too much on digits (16 to 22 % mistakes, with 0.1 only 3 to 4 %).
     regularization
         Weight of the ridge, above 0 (1 in the paper: B starts at the identity, for :math:`\|x\| \le 1`). "auto" is
-        :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight
-        because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
-        mistakes, and on noisy streams the difference is small. On tables with few columns :math:`0.01 R^2` makes 14 %
-        fewer mistakes; with hundreds of dense columns it makes far more.
+        :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's weight because
+        rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many mistakes. On
+        tables with few columns :math:`0.01 R^2` makes 14 % fewer mistakes; with hundreds of dense columns it makes far
+        more.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes
@@ -88,7 +87,7 @@ class LinTS(RidgeAgent):
     Raises
     ------
     UsageError
-        `deviation` is below 0, `regularization` is not above 0 or an unknown word, `second_order` is unknown, or
+        `deviation` is below 0, `regularization` is not above 0 or an unknown string, `second_order` is unknown, or
         `sketch_size` is below 1 or given without a sketch.
 
     References

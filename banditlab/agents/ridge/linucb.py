@@ -24,7 +24,7 @@ def act_kernel(state, x, u, p, payload):
 
 
 class LinUCB(RidgeAgent):
-    r"""Play the class with the highest upper confidence bound. Each class has a ridge regression of its bits.
+    r"""Play the class with the highest upper confidence bound. Each class has a ridge regression of its bit.
 
     Problem: bandit multiclass. The agent models :math:`P(\text{class } k \text{ is right} \mid x)` as linear in x,
     :math:`\theta_k'x`.
@@ -39,11 +39,11 @@ class LinUCB(RidgeAgent):
     Probabilities are one-hot or uniform over the ties, and expected mistakes carry no more information than mistakes.
 
     Cost: K quadratic forms of size d (:math:`K d^2 / 2` multiplications) and one rank-one update per round. Memory:
-    :math:`K d^2 / 2` numbers. From 1.5 MiB on, a class with :math:`r < d / 2` updates takes :math:`2 r d` operations
-    and :math:`r d` numbers instead (`numerics.low_rank`). A block then reads the matrices once in :math:`m = 32` or 64
-    rounds (`numerics.lookahead`), with :math:`m K d` numbers more. Decisions are the same up to rounding. Diagonals
-    take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes :math:`O((K + m) d + K m^2)` on average
-    and :math:`K (d + m^2 / 2) + 3 m d` numbers.
+    :math:`K d^2 / 2` numbers. If all matrices take at least 1.5 MiB, a class with :math:`r < d / 2` updates takes
+    :math:`2 r d` operations and :math:`r d` numbers instead (`numerics.low_rank`). The matrices are then read once per
+    :math:`m = 32` or 64 rounds (`numerics.lookahead`), which takes :math:`m K d` more numbers. Decisions are the same
+    up to rounding. Diagonals take :math:`O(K d)` time and :math:`2 K d` numbers. A sketch of m rows takes
+    :math:`O((K + m) d + K m^2)` on average and :math:`K (d + m^2 / 2) + 3 m d` numbers.
 
     Parameters
     ----------
@@ -53,7 +53,7 @@ class LinUCB(RidgeAgent):
         Weight of the ridge, above 0 (1 in the paper: :math:`A_k` starts at the identity, for :math:`\|x\| \le 1`).
         "auto" is :math:`0.1 R^2`, so contexts in other units give the same decisions. It is a tenth of the paper's
         weight because rewards of one class among many are sparse: on digits a weight of 1 makes 1.5 to 3 times as many
-        mistakes, and on noisy streams the difference is small.
+        mistakes.
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch". The
         sketch has frequent directions of the updates' contexts and is shared by all classes
@@ -65,7 +65,7 @@ class LinUCB(RidgeAgent):
     Raises
     ------
     UsageError
-        `confidence` is below 0, `regularization` is not above 0 or an unknown word, `second_order` is unknown, or
+        `confidence` is below 0, `regularization` is not above 0 or an unknown string, `second_order` is unknown, or
         `sketch_size` is below 1 or given without a sketch.
 
     References

@@ -42,10 +42,10 @@ WHOLE = Form()
 class State(NamedTuple):
     """The state of the three agents, with one type so that numba compiles the shared kernels once.
 
-    inverses has :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`. settings has the agent's own
-    numbers. tally (3,) has the number of updates, the key of the agent's draws, and the number of decisions (counted if
-    the agent draws). Scratch for the current context: z (K,), the :math:`w_k'x`; q (K,), the :math:`x'P_k x`; noise
-    (K,).
+    `inverses` has :math:`P_k` and :math:`h_k = w_k`, in one of the forms of `model_forms`. `settings` contains the
+    settings of the agent. `tally` (3,) contains the number of updates, the key of the agent's draws, and the number of
+    decisions (counted if the agent draws). Work arrays for the current context: `z` (K,) for :math:`w_k'x`, `q` (K,)
+    for :math:`x'P_k x`, and `noise` (K,).
     """
 
     inverses: Any
@@ -56,7 +56,7 @@ class State(NamedTuple):
     noise: NDArray[np.float64]
 
     def limits(self) -> Limits:
-        """Return the allowed range of every integer of the state."""
+        """Return the allowed range of every integer in the state."""
         (least, most), (low, high) = COUNT, WORD
         return {"tally": (np.array([least, low, least]), np.array([most, high, most]))}
 
@@ -91,7 +91,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class RidgeAgent(KernelAgent):
-    """Base class of the three agents; if the regressions are large, blocks are played with prefetch."""
+    """Base class of the three agents; large regressions are prefetched for blocks of rounds."""
 
     learn_kernel = learn_kernel
 
@@ -122,7 +122,7 @@ def regress(state, k, x, target, low, high):
     """Update class k with the outcome `target` at x, after projecting :math:`w_k` onto the slab [low, high]."""
     state.tally[0] += 1
     m, q = read_one(state.inverses, x, k)
-    if q <= 0.0:  # x = 0 says nothing, and no w has w'x other than 0 there
+    if q <= 0.0:  # x = 0: w'x is 0 for every w
         return
     c = min(max(m, low), high)
     down = 1.0 / (1.0 + q)
@@ -133,7 +133,7 @@ def regress(state, k, x, target, low, high):
 def highest(z, p, u):
     r"""Return the index of the largest of :math:`z_0, \dots, z_{K-1}`; ties are broken by the uniform u.
 
-    p (K,) is written: uniform over the ties.
+    Write the uniform distribution over the ties into p (K,).
     """
     K = p.shape[0]
     top, ties = z[0], 0

@@ -1,1 +1,1 @@
-"""Very fast decision trees, and a booster's trees in the form that one kernel takes."""
+"""Very fast decision trees, and all trees of a booster in one structure for a compiled kernel."""

@@ -1,11 +1,10 @@
-"""Compiled trees by address: one kernel call plays all of a booster's learners, which remain separate objects.
+"""The trees of a booster by address, so one kernel call uses all learners, which remain separate objects.
 
-A kernel receives a table with the addresses of the trees' arrays and generators. Nothing is copied or stored twice, and
-draws come from the learner's own generator. Between two calls a learner can predict, be saved or be pickled by itself.
-A learner is one tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
+A kernel receives a table with the addresses of the trees' arrays and generators. Nothing is copied, and each learner
+uses its own generator. Between two calls a learner can predict, or be saved or pickled, by itself. A learner is one
+tree, or a group of K binary trees, "class k or not" (`one-vs-all`).
 
-Other learners that estimate probabilities return their estimates one by one, in Python. Their table has no trees, and
-the same kernel does the rest.
+Other learners that estimate probabilities return their estimates one by one, in Python. Their table has no trees.
 """
 
 from __future__ import annotations
@@ -30,18 +29,18 @@ from banditlab.numerics.jit import inline, njit
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
 NEXT, GENERATOR = range(2)
 NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
-"""Slots of a tree's addresses, of a source of uniforms, and of the widths."""
+"""Indices of a tree's addresses, of a source of uniforms, and of the widths."""
 
 
 class Forest(NamedTuple):
     """The table of M trees of N learners, :math:`M/N` each; M is 0 if learners are not trees.
 
-    Nodes have V columns, values W and seen Z.
+    The arrays `nodes`, `values` and `seen` of a tree have V, W and Z columns.
 
     trees (M, 7)            addresses of the arrays nodes, values, seen, sizes and tuning; rows of nodes and of seen
-    draws (N + 1, 2) addresses of the function for the next uniform and of its argument; the last row is the booster's
+    draws (N + 1, 2)        addresses of the function for the next uniform and of its argument; the last row is the booster's
     widths (3,)             V, W, Z
-    starts                  an argument of `learn` beside the arrays
+    starts                  an argument of `learn`
     scratch (SCRATCH, K), both (2,) are work arrays
     """
 
@@ -141,8 +140,7 @@ def estimate(forest, i, x, q):
 def prepare(forest, x, Q, u):
     """Write every learner's estimate at x into Q (N, K) and the uniform for its ties into u (N,).
 
-    Neither depends on other learners' predictions, so the processor works on several trees at once. Without trees,
-    Q already has the estimates.
+    Neither depends on other learners' predictions. Without trees, Q already contains the estimates.
     """
     planted = forest.trees.shape[0] > 0
     for i in range(Q.shape[0]):
@@ -153,7 +151,9 @@ def prepare(forest, x, Q, u):
 
 @inline
 def update_tree(forest, j, k, x, y, weight):
-    """Update tree j, number k of its learner, with (x, y) and a weight; return False if its arrays are too small."""
+    """Update tree j, the k-th tree of its learner, with (x, y) and a weight; return False if its arrays are too
+    small.
+    """
     if not weight > 0.0:
         return True
     label = y if forest.trees.shape[0] == forest.draws.shape[0] - 1 else int(y != k)  # MINE is 0
@@ -178,11 +178,11 @@ def update_trees(forest, first, x, y, weights):
 
 
 NOTHING = as_contexts(np.zeros(0))
-"""What kernels read of a context where there are no trees."""
+"""The context that kernels receive if there are no trees."""
 
 
 class Grove:
-    """The table of a booster's learners, rebuilt if a tree's arrays or a generator were replaced."""
+    """The table of a booster's learners; it is rebuilt if a tree's arrays or a generator were replaced."""
 
     def __init__(self) -> None:
         self._learners: list[Any] = []
@@ -191,14 +191,14 @@ class Grove:
         self._estimate = False
         self._forest: Forest | None = None
         self.scratch: Any = None
-        """Scratch arrays of the booster's kernels in a round."""
+        """Work arrays of the booster's kernels."""
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Omit addresses in copies and pickles."""
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
-        """Return the table, or None if a learner does not choose by its estimate as `ProbableLearner` does."""
+        """Return the table, or None if a learner does not choose by its estimate in the way of `ProbableLearner`."""
         if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]
@@ -210,12 +210,12 @@ class Grove:
         now = [tree.state for tree in self._trees] + generators
         if len(now) != len(self._known) or not all(map(is_, now, self._known)):
             if not all(isinstance(generator, np.random.Generator) for generator in generators):
-                return None  # what draws in a way of its own has no address
+                return None  # a custom generator has no address
             self._forest, self._known = _forest(self._trees, generators), now
         return self._forest
 
     def ask(self, view: Any, Q: Floats) -> Floats:
-        """Return the trees' input from a context's view; without trees, write the estimates (N, K)."""
+        """Return the trees' input for a view of a context; without trees, write the estimates into Q (N, K)."""
         if self._trees:
             x: Floats = self._trees[0].read(view)
             return x
@@ -240,7 +240,7 @@ class Grove:
             j = update_trees(forest, j, x, y, weights)
 
     def grow(self, j: int) -> None:
-        """Enlarge tree j, which is full."""
+        """Enlarge the arrays of tree j."""
         assert self._forest is not None
         self._trees[j].grow()
         self._known[j] = self._trees[j].state
@@ -271,7 +271,9 @@ def _forest(trees: Sequence[Any], generators: Sequence[np.random.Generator]) -> 
 
 
 def _addresses(state: Any) -> list[int]:
-    """Return the addresses of a tree's C-contiguous arrays, and its rows; `.ctypes.data` would take longer."""
+    """Return the addresses of a tree's C-contiguous arrays, and their numbers of rows; `.ctypes.data` would take
+    longer.
+    """
     return [*[ctypes.addressof(ctypes.c_char.from_buffer(array)) for array in state], len(state[0]), len(state[2])]
 
 

@@ -36,7 +36,8 @@ class Columns(NamedTuple):
     """The input of a tree for a context with nominal features."""
 
     values: Floats
-    """Categories, the number of them for "none"; those that are ordered, -1 for "none"; then the numeric columns."""
+    """The category of each nominal feature (the number of categories if there is none), then of each ordered feature
+    (-1 if there is none), then the numeric columns."""
 
 
 class Arrays(NamedTuple):
@@ -49,14 +50,12 @@ class Arrays(NamedTuple):
     tuning: Floats
 
     def limits(self) -> Limits:
-        """Return the range of every integer; `require_tree` checks more."""
+        """Return the allowed range of every integer; `require_tree` checks more."""
         return {"nodes": (CLOSED, COUNT[1]), "sizes": (-1, COUNT[1])}
 
     @classmethod
     def of(cls, K: int, numeric: int, categories: list[int], tuning: list[float]) -> Arrays:
-        """Return the arrays of a tree with an empty root. `categories` says how many categories each nominal feature
-        has.
-        """
+        """Return the arrays of a tree with an empty root, for nominal features with the given numbers of categories."""
         nodes = np.full((64, CHILD + max([2, *categories])), -1, dtype=np.int64)
         nodes[0, KIND] = LEAF
         values = np.full((64, CLASS + K), -1.0)
@@ -65,7 +64,7 @@ class Arrays(NamedTuple):
         return cls(nodes, values, seen, np.array([1, 0, -1], dtype=np.int64), np.array(tuning, dtype=float))
 
     def grown(self) -> Arrays:
-        """Return the arrays, with full ones doubled."""
+        """Return the arrays, with twice the rows where they are full."""
         nodes, values, seen, sizes, tuning = self
         if sizes[NODES_USED] + nodes.shape[1] > len(nodes):
             nodes = np.concatenate([nodes, np.full_like(nodes, -1)])
@@ -76,25 +75,25 @@ class Arrays(NamedTuple):
 
 
 class HoeffdingTree(ProbableLearner):
-    r"""A very fast decision tree: a leaf splits when enough weight has shown which feature is best.
+    r"""A very fast decision tree: a leaf splits by a feature once it is the best with high confidence.
 
-    The estimate is the shares of the classes at the leaf. Classes without examples there have share 0, and before the
-    first example all shares are equal. Features are numeric, with Gaussian estimates of each class at a leaf, except
-    for those of `one_hot`. These are nominal: a leaf counts categories, and a split has one branch per category.
+    The estimate of a class is its share of the weight at the leaf. Before the first example all estimates are equal.
+    Features are numeric, with a Gaussian estimate for each class at a leaf, except for those in `one_hot`. These are
+    nominal: a leaf counts categories, and a split has one branch per category.
 
-    A leaf whose weight reaches the grace period compares the information gains of the best split of every feature. It
-    splits by the best feature if its lead exceeds the Hoeffding bound, or if the bound is below the tie threshold. A
-    leaf that does not split then, or where one class has nearly all the weight, resets the statistics of its features.
-    With the default settings the splits and estimates are those of river's `HoeffdingTreeClassifier` with
-    `leaf_prediction="mc"`, up to rounding.
+    A leaf whose weight reaches the grace period compares the features by the information gain of their best splits. It
+    splits by the best feature if the lead over the second best exceeds the Hoeffding bound, or if the bound is below
+    the tie threshold. If it does not split, or if one class has nearly all the weight, the leaf resets its statistics
+    of the features. With the default settings the splits and estimates are those of river's `HoeffdingTreeClassifier`
+    with `leaf_prediction="mc"`, up to rounding.
 
     `prior` = 1, `largest_share` = 1, `spread` = "coded" and `splits` = "coded" give the tree in the code of Jung, Goetz
-    and Tewari. Without a prior, a class without examples at a leaf is impossible there. A leaf where one class has 99 %
-    of the weight does not split. `splits` has the largest effect (see its description).
+    and Tewari. Without a prior, a class without examples at a leaf has the estimate 0 there. A leaf where one class has
+    99 % of the weight does not split. `splits` has the largest effect (see its description).
 
-    Cost: 2 µs per prediction or update at :math:`d = 5`; an attempt to split takes :math:`10 K` Gaussian shares per
-    numeric feature. Memory: :math:`5 K d` numbers for each leaf with statistics, and K times the categories of nominal
-    features.
+    Cost: 2 µs per prediction or update at :math:`d = 5`; an attempt to split takes :math:`10 K` evaluations of a
+    Gaussian per numeric feature. Memory: :math:`5 K d` numbers for each leaf with statistics, and K times the
+    categories of nominal features.
 
     Parameters
     ----------
@@ -105,25 +104,26 @@ class HoeffdingTree(ProbableLearner):
         :math:`\delta`, the accepted probability of a wrong split, in (0, 1); "random" draws it log-uniformly in
         [0.01, 0.9].
     tie_threshold
-        :math:`\tau` in (0, 1): if the Hoeffding bound is below it, the leaf splits whatever the lead is; "random" as
-        for `split_confidence`.
+        :math:`\tau` in (0, 1): if the Hoeffding bound is below it, the leaf splits whatever the lead is; "random" is as
+        in `split_confidence`.
     prior
         Weight of a class without examples at a leaf, 0 or above; the weight of later examples is added to it.
     largest_share
-        Share of the weight in (0, 1] above which one class prevents a leaf from splitting.
+        A leaf does not split if one class has more than this share of the weight, in (0, 1].
     spread
-        Estimate of the variance of a class on a numeric feature at a leaf. "sample": its sample variance. "coded": its
-        variance by weight, at least 1e-12, but at the first threshold between its least and largest value the variance
-        of the attempt before, and half of it on either side in the first attempt. That is an error of the code; it
-        favours splits that cut off the outermost examples.
+        Estimate of the variance of a class on a numeric feature at a leaf. "sample": its sample variance. "coded": the
+        estimate of that code, which has an error. It is the weighted variance, at least 1e-12. At the first threshold
+        between the class's smallest and largest value, however, it is the variance of the previous attempt. (In the
+        first attempt, each side of that threshold gets half of the class.) The error favours splits that cut off the
+        outermost examples.
     splits
         "usual", or "coded", as in that code. With "coded", a leaf that attempts to split while its examples do not
-        differ in any numeric column closes permanently, and counts its classes from zero again. (Nominal columns, if there are
-        any, always count as a choice.) If weights exceed the grace period, as boosters' weights do there, such a leaf
-        received one example of two known classes; these trees stay small. Also, a category counts 1 more in each class
-        at a leaf. The leaves below a nominal split belong to the first categories, as many as had occurred, whichever
-        these were. Below a category without a leaf the split predicts from its own counts. If no feature sends weight
-        two ways, a tie splits nonetheless.
+        differ in any numeric column never splits, and counts its classes from zero again. (This does not apply if there
+        are nominal columns.) Weights above the grace period, which boosters use in that code, cause such attempts after
+        a single example, so these trees stay small. Also, the count of each category in each class at a leaf is higher
+        by 1. A nominal split creates as many leaves as categories have occurred, and assigns them to the first
+        categories, whichever occurred. Below a category without a leaf the split predicts from its own counts. If no
+        feature separates the examples, a leaf splits nonetheless in case of a tie.
     one_hot
         Number of columns of each nominal feature. For instance, [4, 4, 3] means that the first 11 columns are three
         nominal features of 4, 4 and 3 categories, one-hot encoded; later columns are numeric. A feature whose columns
@@ -148,7 +148,7 @@ class HoeffdingTree(ProbableLearner):
     summary = "a very fast decision tree"
     reference = "Domingos and Hulten, KDD 2000"
     state_constants: ClassVar[tuple[str, ...]] = ("starts", "_numeric", "_ordered", "_nominal")
-    excluded_checks = {"bounded_memory": "grows with what it sees, as trees do"}
+    excluded_checks = {"bounded_memory": "a tree grows with the number of examples"}
 
     def __init__(
         self,
@@ -172,7 +172,7 @@ class HoeffdingTree(ProbableLearner):
         self.largest_share = positive("largest_share", probability("largest_share", largest_share))
         self.spread = one_of("spread", spread, ("sample", "coded"))
         self.splits = one_of("splits", splits, ("usual", "coded"))
-        K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for "none of them"
+        K, sizes = problem.n_classes, [end - first + 1 for first, end in self._nominal]  # and one for no category
         numeric = problem.n_features - self._numeric + len(self._ordered)
         self.starts = np.array([0, *itertools.accumulate(sizes)], dtype=np.int64)
         looks = [self.prior, self.largest_share, float(self.spread == "coded"), float(self.splits == "coded")]
@@ -181,7 +181,7 @@ class HoeffdingTree(ProbableLearner):
         self._scratch = np.zeros((SCRATCH, K))
 
     def _set_tuning(self, grace_period: Any, split_confidence: Any, tie_threshold: Any) -> None:
-        """Set the tuning, drawn if it is "random"; all three draws are made in any case."""
+        """Set the tuning; "random" values are drawn. Three draws are made in any case."""
         period = int(self.rng.integers(*GRACE_PERIODS, endpoint=True))
         least, most = map(math.log, LOOSENESS)
         shares = np.exp(self.rng.uniform(least, most, size=2)).tolist()
@@ -192,12 +192,12 @@ class HoeffdingTree(ProbableLearner):
         self.tie_threshold = _share("tie_threshold", tie_threshold, shares[1])
 
     def _set_columns(self, one_hot: list[int] | None, ordered: list[int] | None) -> None:
-        """Set which columns are numeric, and which pairs (first, end) of columns are an ordered or a nominal feature."""
+        """Set the numeric columns, and the first and the end column of each ordered and each nominal feature."""
         self.one_hot, self.ordered = _integers("one_hot", one_hot, 1), _integers("ordered", ordered, 0)
         ends = [0, *itertools.accumulate(self.one_hot)]
         self._numeric = ends[-1]
         if self._numeric > self.problem.n_features:
-            raise UsageError(f"one_hot: {self._numeric} columns, but contexts have {self.problem.n_features}")
+            raise UsageError(f"one_hot has {self._numeric} columns, but contexts have {self.problem.n_features}")
         if len(set(self.ordered)) < len(self.ordered) or max(self.ordered, default=-1) >= len(self.one_hot):
             raise UsageError(f"ordered must be different indices of features of one_hot, got {self.ordered}")
         groups = list(itertools.pairwise(ends))
@@ -205,7 +205,7 @@ class HoeffdingTree(ProbableLearner):
         self._nominal = [group for group in groups if group not in self._ordered]
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state returned by `get_state` of an object with the same settings, with its capacity."""
         given = fields_of(state["state"]) or {}
         columns = len(self._nominal) + len(self._ordered) + self.problem.n_features - self._numeric
         require_tree(given, self.state, self.starts, columns)
@@ -236,7 +236,9 @@ class HoeffdingTree(ProbableLearner):
         return np.column_stack([*columns, contexts[:, self._numeric :]])
 
     def trees(self) -> list[HoeffdingTree]:
-        """Return the trees that compiled loops play instead of this learner; none if a subclass may differ."""
+        """Return the trees that compiled loops use instead of this learner; an empty list for a subclass, which may
+        differ.
+        """
         return [self] if type(self) is HoeffdingTree else []
 
     def read(self, context: Any) -> Floats:
@@ -261,7 +263,7 @@ class HoeffdingTree(ProbableLearner):
 
 
 def category(columns: list[float]) -> float:
-    """Return the number of the largest of the one-hot columns, or -1 if none is positive."""
+    """Return the index of the largest of the one-hot columns, or -1 if none is positive."""
     largest = max(columns)
     return float(columns.index(largest)) if largest > 0.0 else -1.0
 

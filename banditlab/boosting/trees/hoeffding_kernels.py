@@ -9,8 +9,8 @@ A tree is four arrays and its tuning; the caller enlarges the arrays when `learn
                                 at the last attempt
     sizes (3,)                  nodes and slots in use, the first slot that is free again or -1; node 0 is the root
 
-and tuning (7,): grace period, split confidence, tie threshold, prior, largest share, and two flags: spreads are the
-code's, splits are the code's.
+`tuning` (7,) contains the grace period, split confidence, tie threshold, prior, largest share, and two flags: whether
+`spread` and `splits` are "coded".
 """
 
 from __future__ import annotations
@@ -28,16 +28,18 @@ THRESHOLD, ATTEMPT, CLASS = range(3)
 GRACE, CONFIDENCE, TIE, PRIOR, LARGEST, SPREAD, SPLITS = range(7)
 NODES_USED, SLOTS_USED, FREE_SLOT = range(3)
 MEANS, SQUARES, LEASTS, LARGESTS, CATEGORIES = range(5)
-"""Parts of a leaf's record after its K weights, K d numbers each but the last: number B of class k and column f stands at
-:math:`K + B K d + k d + f`."""
+"""Blocks of a leaf's record after its K weights. A block has K d numbers, except the last one; the number of block B,
+class k and column f has the index :math:`K + B K d + k d + f`."""
 AT_LEAF, LEFT, RIGHT, LEFT_BEST, LEFT_CHOSEN, SCRATCH = range(6)
-"""Rows of scratch, weights (K,): the leaf's; either side of a threshold; left of a column's best, and of the best column's."""
+"""Rows of scratch, which contain class weights (K,): at the leaf; on each side of a threshold; left of the best
+threshold of a column, and of all columns."""
 CLOSED = -2
-"""The slot of a leaf that never learns of features again."""
+"""The slot of a leaf that no longer has statistics of features."""
 POINTS = 10
-"""Thresholds that are tried for a numeric feature, evenly between its least and largest value at the leaf."""
+"""Number of thresholds tried for a numeric feature, evenly spaced between its smallest and largest value at the
+leaf."""
 LEAST_BRANCH = 0.01
-"""A split must send more than this share of the weight two ways."""
+"""At least two branches of a split must have more than this share of the weight."""
 
 
 @inline
@@ -69,7 +71,7 @@ def weight_below(node, nodes, values):
 
 @inline
 def branch(node, x, nodes, values):
-    """Return the column of `nodes` that has the child an example belongs to."""
+    """Return the column of `nodes` with the child to which an example belongs."""
     if nodes[node, KIND] == NUMERIC:
         return CHILD + (x[nodes[node, FEATURE]] > values[node, THRESHOLD])
     return CHILD + int(x[nodes[node, FEATURE]])
@@ -77,7 +79,9 @@ def branch(node, x, nodes, values):
 
 @njit
 def leaf_of(x, nodes, values, coded):
-    """Return the leaf of an example; below a new category, the leaf with the most weight, or the split itself."""
+    """Return the leaf of an example; at a split without a branch for its category, return the leaf with the most weight
+    below, or the split itself if `coded`.
+    """
     node = 0
     while nodes[node, KIND] != LEAF:
         child = nodes[node, branch(node, x, nodes, values)]
@@ -123,9 +127,10 @@ def entropy(sums):
 
 @inline
 def gaussian_share(at, n, mean, squares, least, largest):
-    r"""Return the expected share of a class's examples up to `at`, :math:`\Phi((\text{at} - \text{mean})/\text{sd})`.
+    r"""Return the estimated share of a class's examples with values up to `at`,
+    :math:`\Phi((\text{at} - \text{mean})/\text{sd})`.
 
-    n is the class's weight.
+    `n` is the class's weight.
     """
     if at < least:
         return 0.0
@@ -138,7 +143,9 @@ def gaussian_share(at, n, mean, squares, least, largest):
 
 @inline
 def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
-    """Return `gaussian_share` as in the authors' code: at first in an attempt with the variance of the attempt before."""
+    """Return `gaussian_share` as in the authors' code: at the first threshold in the class's range, with the variance
+    of the previous attempt.
+    """
     if at < least or at >= largest:
         return 0.0 if at < least else 1.0
     variance = max(squares / n, 1e-12)
@@ -149,7 +156,8 @@ def coded_share(at, n, mean, squares, least, largest, fresh, spreads, place):
 
 @njit
 def best_threshold(record, f, K, d, before, coded, left, right, kept):
-    """Return (gain, threshold) of the best binary split on numeric column f; gain -inf if none sends weight two ways.
+    """Return (gain, threshold) of the best binary split on numeric column f; the gain is -inf if no split separates the
+    examples.
 
     The threshold is NaN if the column has one value only. The weights (K,) of the left branch are written into `kept`.
     """
@@ -175,13 +183,13 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
                 mean, squares = record[K + MEANS * K * d + place], record[K + SQUARES * K * d + place]
                 low, high = record[lows + place], record[highs + place]
                 if coded:
-                    fresh = i > 0 and at - width >= low  # was in its range at the threshold before, too
+                    fresh = i > 0 and at - width >= low  # the previous threshold was in its range, too
                     left[k] = n * coded_share(at, n, mean, squares, low, high, fresh, spreads, place)
                 else:
                     left[k] = n * gaussian_share(at, n, mean, squares, low, high)
                 right[k] = n - left[k]
                 on_left += left[k]
-        gain = -np.inf  # the gain in information: H(before) less the mean of H(left) and H(right) by weight
+        gain = -np.inf  # the information gain: H(before) minus the weighted mean of H(left) and H(right)
         if min(on_left, total - on_left) > LEAST_BRANCH * total:
             gain = before - (on_left * entropy(left) + (total - on_left) * entropy(right)) / total
         if gain > best or math.isnan(chosen):
@@ -192,7 +200,7 @@ def best_threshold(record, f, K, d, before, coded, left, right, kept):
 
 @njit
 def category_gain(record, first, end, K, d, c, before, sums):
-    """Return the gain of a split by the categories first ... end-1, or -inf if fewer than two have weight."""
+    """Return the gain of a split by the categories `first`, ..., `end - 1`, or -inf if fewer than two have weight."""
     start, total, ways, after = K + CATEGORIES * K * d, 0.0, 0, 0.0
     for v in range(first, end):
         for k in range(K):
@@ -204,15 +212,13 @@ def category_gain(record, first, end, K, d, c, before, sums):
             here += sums[k]
         ways += here > LEAST_BRANCH * total
         after += here * entropy(sums)
-    return before - after / total if ways >= 2 else -np.inf  # H(before) less the mean of H(branch) by weight
+    return before - after / total if ways >= 2 else -np.inf  # H(before) minus the weighted mean of H(branch)
 
 
 @njit
 def split_numeric(leaf, f, at, left, record, d, nodes, values, sizes):
-    """Turn a leaf into a split of numeric column f; its leaves begin with the weights left (K,) and the remaining
+    """Turn a leaf into a split of numeric column f; its leaves start with the weights `left` (K,) and the remaining
     weights.
-
-    A leaf has a class unless all examples of the class are on the other side.
     """
     K = values.shape[1] - CLASS
     nodes[leaf, KIND], nodes[leaf, FEATURE], nodes[leaf, SLOT] = NUMERIC, f, -1
@@ -259,11 +265,12 @@ def split_nominal(leaf, f, first, end, record, d, c, coded, nodes, values, sizes
 
 @njit
 def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratch):
-    """Split a leaf if its best feature leads by the Hoeffding bound, or ties; otherwise reset its statistics.
+    """Split a leaf if its best feature leads by the Hoeffding bound, or in case of a tie; otherwise reset its
+    statistics.
 
     Columns are nominal up to `starts` (number of nominal columns + 1,), then numeric. Among equal features the last one
-    wins. In the authors' code a feature that sends nothing two ways may win, too. There a leaf in which no column has
-    two values closes permanently and loses its counts.
+    wins. In the authors' code a feature that does not separate the examples may win, too. There, a leaf in which no
+    column has two values never splits and loses its counts.
     """
     K, nominal, coded = values.shape[1] - CLASS, starts.shape[0] - 1, tuning[SPLITS] > 0.0
     c, kinds, spread = starts[nominal], 0, tuning[SPREAD] > 0.0
@@ -271,7 +278,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
         scratch[AT_LEAF, k] = max(values[leaf, CLASS + k], 0.0)
         kinds += values[leaf, CLASS + k] >= 0.0
     before = entropy(scratch[AT_LEAF])
-    best, second, chosen, at = -np.inf, -np.inf, -1, 0.0  # none: every feature is worse, or as bad
+    best, second, chosen, at = -np.inf, -np.inf, -1, 0.0  # no feature is better
     for f in range(nominal + d):
         if f < nominal:
             gain, where = category_gain(record, starts[f], starts[f + 1], K, d, c, before, scratch[LEFT]), 0.0
@@ -287,7 +294,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
             overwrite(scratch[LEFT_CHOSEN], scratch[LEFT_BEST])
         elif gain > second:
             second = gain
-    # the Hoeffding bound (KDD 2000, (1)) of a gain in information, whose range is log2 of the number of classes
+    # the Hoeffding bound (KDD 2000, (1)) for an information gain, whose range is log2 of the number of classes
     bound = math.log2(max(kinds, 2)) * math.sqrt(math.log(1.0 / tuning[CONFIDENCE]) / (2.0 * total))
     if coded and chosen < 0:
         nodes[leaf, SLOT] = CLOSED
@@ -304,7 +311,7 @@ def attempt(leaf, total, tuning, starts, d, nodes, values, record, sizes, scratc
 
 @njit
 def count(x, y, weight, starts, d, K, coded, record):
-    """Count an example at a leaf; in the authors' code a category counts 1 before its first example of a class."""
+    """Count an example at a leaf; in the authors' code, counts of categories start at 1."""
     nominal = starts.shape[0] - 1
     c, fresh = starts[nominal], record[y] == 0.0
     record[y] += weight
@@ -344,7 +351,7 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     d = x.shape[0] - nominal
     if sizes[NODES_USED] + nodes.shape[1] > nodes.shape[0] or sizes[SLOTS_USED] + 1 > seen.shape[0]:
         return False
-    # where the example belongs; a category that is new at a split gets a leaf
+    # the leaf of the example; a new category at a split gets a leaf
     node, new = 0, False
     while nodes[node, KIND] != LEAF:
         j = branch(node, x, nodes, values)
@@ -354,7 +361,7 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
             sizes[NODES_USED] += 1
             plant(nodes[node, j], nodes, values)
         node = nodes[node, j]
-    # the leaf's classes, and what it counts of features
+    # the leaf's class weights, and its statistics of features
     if values[node, CLASS + y] < 0.0:
         values[node, CLASS + y] = tuning[PRIOR]
     values[node, CLASS + y] += weight
@@ -365,7 +372,7 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
     slot = nodes[node, SLOT]
     record = seen[slot]
     count(x, y, weight, starts, d, K, coded, record)
-    # after a grace period's weight, an attempt to split, unless one class has nearly all of it
+    # attempt to split after the grace period, unless one class has nearly all the weight
     total, most, kinds = 0.0, 0.0, 0
     for k in range(K):
         here = values[node, CLASS + k]
@@ -377,6 +384,6 @@ def learn(x, y, weight, starts, nodes, values, seen, sizes, tuning, scratch):
             nodes[node, SLOT] = -1
         elif kinds > 1:
             attempt(node, total, tuning, starts, d, nodes, values, record, sizes, scratch)
-    if nodes[node, SLOT] < 0:  # a leaf no more, or one that forgets: its slot is free
+    if nodes[node, SLOT] < 0:  # it is no longer a leaf, or its statistics are reset: free its slot
         record[0], sizes[FREE_SLOT] = sizes[FREE_SLOT], slot
     return True

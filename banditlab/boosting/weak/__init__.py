@@ -1,1 +1,1 @@
-"""Weak learners: their base class, forecasters, simulated learners of known edge, and tuning drawn by boosters."""
+"""Weak learners: the base class, forecasters, simulated learners with a known edge, and random tuning."""

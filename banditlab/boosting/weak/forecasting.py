@@ -18,9 +18,9 @@ from banditlab.problem import Problem
 class Forecasting(ProbableLearner):
     r"""A weak learner whose estimate is the forecast of a forecaster.
 
-    Forecasters have no weights. An example of weight w is therefore passed on :math:`\mathrm{floor}(w)` times, and once
-    more with the probability of the remainder, as in the paper for weights in [0, 1] (Section 2.2). An update draws one
-    uniform for any w.
+    Forecasters have no weights. An example of weight w is therefore passed to the forecaster :math:`\mathrm{floor}(w)`
+    times, and once more with probability :math:`w - \mathrm{floor}(w)`, as in the paper for weights in [0, 1] (Section
+    2.2). An update draws one uniform for any w.
 
     Cost: that of the forecaster.
 
@@ -44,7 +44,7 @@ class Forecasting(ProbableLearner):
     """
 
     id = "forecaster"
-    summary = "a forecaster's forecast, an example of weight w passed on w times in the mean"
+    summary = "a forecaster's forecast; an example of weight w is passed to it w times on average"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Section 2.2"
     wraps = "forecaster"
 
@@ -66,7 +66,7 @@ class Forecasting(ProbableLearner):
         return self._inner
 
     def estimate(self, context: Any, q: Floats) -> None:
-        """Write softmax of the forecast into q (K,)."""
+        """Write the softmax of the forecast into q (K,)."""
         x, K = as_context(context, self.problem), self.problem.n_classes
         softmax_into(as_vector("the forecaster's logits", self._inner.predict(x), K), q)
 

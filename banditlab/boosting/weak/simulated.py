@@ -1,4 +1,4 @@
-"""A weak learner of known edge, for testing theorems: it observes the label and uses its edge exactly."""
+"""A weak learner with a known edge, for testing theorems; it observes the label before it predicts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.validation import number, one_of, positive, probability
 class Simulated(WeakLearner):
     r"""A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
 
-    Problem: none in practice. It replaces a weak learner in measurements of a booster's theorem.
+    Problem: none in practice. It replaces a weak learner in experiments that test a booster's theorem.
 
     Prediction: let y be the label, and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
     and :math:`\gamma` more on y.
@@ -23,11 +23,11 @@ class Simulated(WeakLearner):
     * "random": a draw from :math:`u_{\gamma}^y`, whatever the costs. It satisfies Definition 1 of the paper for every
       edge below :math:`\gamma`, with the excess loss "simulated_excess" of `banditlab.bounds`.
     * "adversarial": the class with the largest cost, :math:`l = \arg\max_l D(y, l)` (ties are broken at random), where
-      :math:`D(y)` is the booster's costs minus that of y, normalised to sum 1. It predicts this class as long as the
-      balance :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` stays at least 0 even if the round has the largest
-      weight, 1; otherwise it predicts the label. The balance never becomes negative, so Equation (1) holds with
-      certainty, for every T and every booster whose weights lie in [0, 1]. It stays small, so the learner is hardly
-      better than Equation (1) requires. Without costs every wrong class costs :math:`1/(k-1)`.
+      :math:`D(y)` is the vector of the booster's costs minus the cost of y, normalised to sum 1. It predicts this class
+      as long as the balance :math:`S + \sum_t w_t ((1 - \gamma)/k - D_t(y_t, l_t))` stays at least 0 even if the round
+      has the largest weight, 1; otherwise it predicts the label. The balance never becomes negative, so Equation (1)
+      holds with certainty, for every T and every booster whose weights lie in [0, 1]. It stays small, so the learner is
+      hardly better than Equation (1) requires. Without costs every wrong class costs :math:`1/(k-1)`.
 
     It has no updates. A prediction draws one uniform.
 
@@ -53,7 +53,7 @@ class Simulated(WeakLearner):
     Raises
     ------
     UsageError
-        A setting is outside its range, or a prediction was requested without a label since the last one.
+        A setting is outside its range, or a prediction was requested without a new label.
 
     References
     ----------
@@ -62,7 +62,7 @@ class Simulated(WeakLearner):
 
     id = "simulated"
     needs_label = True
-    summary = "observes the label, with a known edge over a guess; for testing theorems"
+    summary = "observes the label and has a known edge over a uniform guess; for testing theorems"
     reference = "Jung, Goetz and Tewari, NIPS 2017, Definition 1"
 
     state_constants = ("reads_costs",)
@@ -95,7 +95,7 @@ class Simulated(WeakLearner):
         self._label = label
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:
-        """Return a class for the context whose label was passed."""
+        """Return a class for the context whose label `peek` received."""
         y, K, u = self._label, self.problem.n_classes, self.rng.random()
         if y < 0:
             raise UsageError("simulated: call peek(label) before predict, because the learner needs the label")
@@ -107,11 +107,13 @@ class Simulated(WeakLearner):
         l = int(worst[min(int(u * len(worst)), len(worst) - 1)])
         l = l if row[l] <= self.account else y
         self._cost = float(row[l])
-        self._fair = (1.0 - self.own_edge) / K * float(row.sum() > 0.0)  # nothing is earned where nothing can be lost
+        self._fair = (
+            (1.0 - self.own_edge) / K * float(row.sum() > 0.0)
+        )  # all costs are equal: the balance does not change
         return l
 
     def update(self, context: Any, label: int, weight: float) -> None:
-        """Update the balance of costs with the last prediction."""
+        """Update the balance with the cost of the last prediction."""
         if self.behaviour == "adversarial":
             self.account += weight * (self._fair - self._cost)
 

@@ -13,23 +13,24 @@ from banditlab.validation import at_least, positive
 
 GRACE_PERIODS = (5, 20)
 LOOSENESS = (0.01, 0.9)
-"""Ranges of "random" in the experiments of Jung, Goetz and Tewari: the grace period's, and the other two's."""
+"""Ranges of "random" in the experiments of Jung, Goetz and Tewari: of the grace period, and of the two other
+settings."""
 FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)
-"""`weight_scale = "random"`: the first learner's factor, and the range the others' are drawn from."""
+"""`weight_scale = "random"`: the first learner's factor, and the range of the others."""
 TUNED = ("grace_period", "split_confidence", "tie_threshold")
 
 
 class Tuning:
-    """The draws for N learners: from the booster's generators, or, given a seed, always the same.
+    """The draws for N learners, from the booster's generators or from a given seed.
 
-    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its seed is 1 by
-    default, so all orders of a data set get the same trees. numpy's Mersenne Twister draws, for each tree, the
-    confidence, the grace period, a real number, and the tie threshold, then the factors of all weights.
+    Given a seed, the draws are those of the code of Jung, Goetz and Tewari (`gen_weaklearners`). Its default seed is 1,
+    so all orders of a data set have the same trees. For each tree, numpy's Mersenne Twister draws the confidence, the
+    grace period, a real number and the tie threshold, then the factors of all weights.
 
     Raises
     ------
     UsageError
-        The seed is below 0 or above :math:`2^{32} - 1`, learners are not trees, or the seed draws settings that are
+        The seed is below 0 or above :math:`2^{32} - 1`, learners are not trees, or a setting that the seed draws is
         given.
     """
 
@@ -63,8 +64,8 @@ class Tuning:
         """Return the factor (N,) of each learner's weights: one number for all, or "random", as in the paper's
         experiments.
 
-        With "random" the first learner's weight is 5 = 10/2 (its cost is always half the largest), and the other
-        factors are uniform in [5, 200].
+        With "random" the first factor is 10 (the first learner's weight is then 5, because its cost is always half the
+        largest). The other factors are uniform in [5, 200].
         """
         if setting != "random":
             return np.full(self.n_learners, positive("weight_scale", setting))

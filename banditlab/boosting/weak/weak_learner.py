@@ -1,7 +1,7 @@
 """The base class of weak learners: predict a class for a context under costs, and update with a weighted label.
 
-A booster has N weak learners. It passes each the row-normalised costs D (K, K), where D[r, l] is the cost of predicting
-l if the label is r, and afterwards the label with a weight. A learner may ignore either.
+A booster passes to each of its N weak learners the row-normalised costs D (K, K), where D[r, l] is the cost of
+predicting l if the label is r. Afterwards it passes the label with a weight. A learner may ignore costs or weights.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ Floats = NDArray[np.float64]
 
 
 class WeakLearner(Player, ABC):
-    """A learner that needs only to be better than random.
+    """Base class of learners that need only be better than random.
 
-    Constructors are `(problem, rng, *, settings)` as for every player. A learner draws only from its own `rng`, a child
-    stream that its booster created.
+    Constructors have the signature `(problem, rng, *, settings)`, as for every player. A learner draws only from its
+    own generator `rng`.
     """
 
     kind: ClassVar[str] = "weak_learners"
     feedback = "label"
     needs_label: ClassVar[bool] = False
-    """Whether the booster passes it the label by `peek` before it predicts: a simulated learner of known edge."""
+    """Whether the booster passes the label to `peek` before the learner predicts (for simulated learners)."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -39,7 +39,7 @@ class WeakLearner(Player, ABC):
         super().__init__(problem, rng)
 
     def view(self, context: Floats) -> Any:
-        """Return the form in which these learners read a context (d,); a booster computes it once per round for all of
+        """Return the form of a context (d,) that these learners read; a booster computes it once per round for all of
         them.
 
         `predict` and `update` take either the context or its view.
@@ -48,11 +48,11 @@ class WeakLearner(Player, ABC):
 
     def peek(self, label: int) -> None:
         """Observe the label of the next context; only learners with `needs_label` receive it."""
-        raise UsageError(f"{self.id}: does not observe the label before it predicts")
+        raise UsageError(f"{self.id} does not observe the label before it predicts")
 
     @abstractmethod
     def predict(self, context: Any, costs: Floats | None = None) -> int:
-        """Return a class for a context (or its view); `costs` (K, K) is the booster's array and must be read at once."""
+        """Return a class for a context (or its view); `costs` (K, K) is an array that the booster overwrites later."""
 
     @abstractmethod
     def update(self, context: Any, label: int, weight: float) -> None:
@@ -75,7 +75,7 @@ class ProbableLearner(WeakLearner):
 
     @abstractmethod
     def estimate(self, context: Any, q: Floats) -> None:
-        """Write the estimated probabilities of the classes into q (K,), up to a factor."""
+        """Write the estimated probabilities of the classes, up to a common factor, into q (K,)."""
 
     def predict(self, context: Any, costs: Floats | None = None) -> int:
         r"""Return :math:`\arg\min_l \sum_r q_r D_{rl}`."""
@@ -95,7 +95,7 @@ def tied(values, best, count, u):
             if place == 0:
                 return l
             place -= 1
-    return 0  # not a number among the values: nothing equals the best
+    return 0  # with NaN among the values, none equals the best
 
 
 @njit

@@ -9,12 +9,12 @@ import shlex
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated, Any, Literal, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from banditlab.cli.plain import plain
-from banditlab.cli.table_options import TABLE, takes
+from banditlab.cli.table_options import COLUMNS, READING, TABLE, takes
 from banditlab.distributions import VERSION, report_others
 from banditlab.errors import BanditlabError, UsageError
 
@@ -242,7 +242,7 @@ def merge(
 
 
 @app.command()
-@takes(table=TABLE)
+@takes(table=TABLE, columns=COLUMNS)
 def train(
     data: Annotated[
         Path | None, typer.Argument(help="Your table: CSV, Parquet, LIBSVM or ARFF, gzipped or not.")
@@ -266,20 +266,25 @@ def train(
         Path | None, typer.Option(help="Without a table: a JSON file that describes columns and actions.")
     ] = None,
     from_log: Annotated[
-        str, typer.Option(help="Train on a policy's log instead of a table; the last fifth of it evaluates the result.")
+        str,
+        typer.Option(
+            help="Instead of a table: learn from a log of decisions (see `evaluate`). Its last fifth evaluates the policy."
+        ),
     ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
     lab: Lab = None,
     *,
     table: dict[str, Any],
+    columns: dict[str, Any],
 ) -> None:
     """Train an agent on your table and write it as a policy."""
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor}
-    train_(data, out, schema, from_log, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
+    table |= {"agent": agent, "best_of": best_of, "other_table": other_table}
+    train_(data, out, schema, from_log, settings or [], columns, **table)
 
 
 @app.command()
@@ -321,6 +326,7 @@ def serve(
 
 
 @app.command()
+@takes(columns=COLUMNS | READING)
 def evaluate(
     log: Annotated[
         str, typer.Argument(metavar="LOG", help="A policy's log, or a CSV, Parquet or dsjson file of decisions.")
@@ -333,26 +339,15 @@ def evaluate(
             "named PREFIX and an action)."
         ),
     ] = "uniform",
-    action: Annotated[str, typer.Option(help="Column of the actions. Default: detected by its name.")] = "",
-    reward: Annotated[str, typer.Option(help="Column of the rewards, 0 or 1. Default: detected by its name.")] = "",
-    propensity: Annotated[
-        str, typer.Option(help="Column with the probabilities of the logged actions. Without it they are estimated.")
-    ] = "",
-    id_: Annotated[str, typer.Option("--id", help="Column of unique ids: duplicates are an error.")] = "",
-    logger: Annotated[
-        Literal["fixed", "learning"] | None,
-        typer.Option(help="Whether the probabilities depend on earlier rounds. Default for a policy's log: learning."),
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Write a figure of the estimates to a .svg, .png or .pdf file.")
-    ] = None,
+    picture: Annotated[Path | None, typer.Option(help="Write a figure of the estimates to a .svg, .png or .pdf file.")] = None,
+    *,
+    columns: dict[str, Any],
 ) -> None:
     """Estimate from a log the mean reward of another policy."""
     from banditlab.cli.policies import print_evaluated
     from banditlab.policy.evaluating import evaluate_log
 
-    made = evaluate_log(log, policy, logger=logger, action=action, reward=reward, propensity=propensity, id=id_)
-    print_evaluated(policy, made, picture)
+    print_evaluated(policy, evaluate_log(log, policy, **columns), picture)
 
 
 @log_.command()

@@ -21,9 +21,19 @@ from banditlab.errors import UsageError
 if TYPE_CHECKING:
     from banditlab.policy import Evaluated
 
+RECIPE = ("scaling", "missing", "max_categories", "roles")
+"""Settings of a table that describe its contexts. Of a log they may be given, and those of `FROM_LOG`, but no others."""
+FROM_LOG = {"agent", "settings", "seed", "floor", "format", "encoding", "separator"}
+
 
 def train(
-    data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
+    data: Path | None,
+    out: Path,
+    schema: Path | None,
+    from_log: str,
+    settings: list[str],
+    log: dict[str, Any],
+    **options: Any,
 ) -> None:
     """Train a policy, or create an untrained one from a schema; write it and print a summary."""
     from banditlab.policy.policy import Policy
@@ -32,20 +42,23 @@ def train(
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: the folder {out.parent} does not exist")
     options["settings"] = settings_of(settings)
-    given = {name: value for name, value in options.items() if value not in (None, "")}
+    given = {name: value for name, value in options.items() if value not in (None, "", False)}
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
         raise UsageError(
             "train needs a table of labelled rows, or one of --schema and --from-log, without --label and --best-of"
         )
+    if any(log.values()) and not from_log:
+        raise UsageError("--action, --reward, --propensity, --id and --logger need --from-log")
     if from_log:
         from banditlab.policy.learning import train_from_log
 
-        odd = given.keys() - {"agent", "settings", "seed", "floor", "other_table"}
-        if odd:
-            raise UsageError(f"--from-log allows --agent, --set, --seed, --floor; leave out {', '.join(sorted(odd))}")
-        given.pop("other_table", None)
-        print_evaluated(str(out), train_from_log(from_log, out, **given))
+        recipe = {name: given.pop(name) for name in RECIPE if name in given}
+        if drop := given.pop("drop_columns", ()):
+            recipe["roles"] = recipe.get("roles", {}) | dict.fromkeys(drop, "drop")
+        if odd := given.keys() - FROM_LOG:
+            raise UsageError(f"--from-log does not allow {', '.join(sorted(odd))}; leave out what is named")
+        print_evaluated(str(out), train_from_log(from_log, out, recipe=recipe, **given, **log))
     elif schema is not None:
         Policy.new(*_schema(schema), **given).save(out)
         typer.echo(f"{schema}: no updates yet")

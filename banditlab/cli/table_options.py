@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from typing import Any, get_origin
+from typing import Any, Literal, get_origin
 
 import typer
 
@@ -23,6 +23,22 @@ def _typed(option: Option) -> tuple[Any, Any]:
 
 TABLE = {name: _typed(option) for name, option in OPTIONS.items()}
 """The type and the default of each option of a table."""
+READING = {name: TABLE[name] for name in ("format", "encoding", "separator")}
+LOG = {
+    "action": Option("--action", "Column of a log's actions. Default: detected by its name."),
+    "reward": Option("--reward", "Column of a log's rewards, 0 or 1. Default: detected by its name."),
+    "propensity": Option(
+        "--propensity", "Column of the logged actions' probabilities. Without one they are estimated."
+    ),
+    "id": Option("--id", "Column of a log's unique ids: duplicates are an error."),
+    "logger": Option(
+        "--logger",
+        "Whether a log's probabilities depend on earlier rounds. Default: learning for a policy's log, else fixed.",
+        Literal["fixed", "learning"],
+    ),
+}
+COLUMNS = {name: _typed(option) for name, option in LOG.items()}
+"""The same for what is to be said of a log."""
 
 
 def settings_of_table(given: dict[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,13 @@ import json
 import pickle
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import IO, Any, NamedTuple
 
 import numpy as np
+import pandas as pd
 
-from banditlab.errors import UsageError
 from banditlab.offpolicy import Log
 from banditlab.policy.logged import LARGEST, OBJECTS, Floats, Source, doubled, hashed, hashes
 
@@ -39,8 +39,8 @@ class Line(NamedTuple):
         _labelIndex, from 0, or _label_Action - 1, or the first of `a` - 1.
     actions, probabilities
         a (from 1) and p: the actions in the order in which they were offered, with their probabilities.
-    features
-        Of the context c: names from the outside in, with values.
+    row
+        The context c: texts and numbers, by their names from the outside in, as in "user.age".
     size
         The number of actions: that of the entries of _multi in c.
     drop
@@ -53,7 +53,7 @@ class Line(NamedTuple):
     action: int
     actions: list[int]
     probabilities: list[float]
-    features: list[tuple[str, float]]
+    row: dict[str, str | float]
     size: int
     drop: float
 
@@ -75,24 +75,23 @@ def line_of(text: str) -> Line | str:
             int(index),
             [int(k) for k in found["a"]],
             [float(p) for p in found.get("p", ())],
-            [*_features("", context)],
+            dict(_entries("", context)),
             len(list(context["_multi"])),
             float(found.get("pdrop", 0.0)),
         )
-        "".join([line.id, *(name for name, _ in line.features)]).encode()  # an escape may be half of a surrogate pair
+        # An escape may be half of a surrogate pair.
+        "".join([line.id, *line.row, *map(str, line.row.values())]).encode()
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return BROKEN
     return line
 
 
-def read_dsjson(path: str, policy: str | None) -> Source:
+def read_dsjson(path: str, others: Sequence[str] | None) -> Source:
     """Return the log of a dsjson file, or raise a UsageError. Actions are named by their positions in _multi, from 1.
 
     Each line is parsed once. The fields for the evaluation are stored in a temporary file, about as large as the log,
-    until all lines are read.
+    until all lines are read. `others` are more names of actions; rows are stored, too, unless it is None.
     """
-    if policy is not None:
-        raise UsageError(f"--policy {policy}: it applies to tables and event logs; {path} has no rows")
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), []  # noqa: SIM115
     rounds, K, whole = 0, 0, True
     for found in _lines(path):
@@ -106,10 +105,12 @@ def read_dsjson(path: str, policy: str | None) -> Source:
         rounds, K = rounds + len(lines), max([K, *(line.size for line in lines)])
         whole = whole and all(line.probabilities for line in lines)
         if ordered:
-            pickle.dump(_arrays(ordered, counts), stored, pickle.HIGHEST_PROTOCOL)
+            rows = None if others is None else [line.row for line in ordered]
+            pickle.dump((*_arrays(ordered, counts), rows), stored, pickle.HIGHEST_PROTOCOL)
     notes = [f"{counts.pop(why):,} lines are left out: {why}" for why in (SKIPPED, OBSERVED) if counts[why]]
     faults = +counts + doubled(ids)
-    return Source([str(k + 1) for k in range(K)], rounds, _parts(stored, K, whole), faults, notes)
+    names = [*dict.fromkeys([*(str(k + 1) for k in range(K)), *(others or ())])]
+    return Source(names, rounds, _parts(stored, len(names), whole), faults, notes)
 
 
 def _lines(path: str) -> Iterator[list[Line | str]]:
@@ -134,27 +135,34 @@ def _arrays(lines: list[Line], counts: Counter[str]) -> tuple[Any, ...]:
     differs = np.abs(p[np.arange(len(p)), action] - chosen) > ROUNDED
     counts[DIFFERS] += int(np.count_nonzero(differs & (action >= 0) & p.any(axis=1)))
     rewards = np.array([-line.cost for line in lines])
-    return action, rewards, chosen, p, able, hashed(line.features for line in lines)
+    return action, rewards, chosen, p, able, hashed([*_words(line.row)] for line in lines)
 
 
-def _parts(stored: IO[bytes], K: int, whole: bool) -> Iterator[tuple[Log, Floats]]:
+def _parts(stored: IO[bytes], K: int, whole: bool) -> Iterator[tuple[Log, Floats, pd.DataFrame]]:
     with stored:
         end = stored.tell()
         stored.seek(0)
         while stored.tell() < end:
-            action, rewards, chosen, p, able, contexts = pickle.load(stored)
+            action, rewards, chosen, p, able, contexts, rows = pickle.load(stored)
             p, able = (np.pad(x, ((0, 0), (0, K - x.shape[1]))) for x in (p, able))
             target = able / able.sum(axis=1, keepdims=True)
-            yield Log(action, rewards, p if whole else chosen, target), contexts.toarray()
+            yield Log(action, rewards, p if whole else chosen, target), contexts.toarray(), pd.DataFrame(rows)
 
 
-def _features(name: str, value: Any) -> Iterator[tuple[str, float]]:
-    """Yield the features of a JSON value: names from the outside in, numbers as values, strings as names."""
+def _entries(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
+    """Yield the texts and numbers of a JSON value, each with its name from the outside in."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             if not str(key).startswith("_") or key == "_text":
-                yield from _features(f"{name} {key}", each)
-    elif isinstance(value, str):
-        yield from ((f"{name}={word}", 1.0) for word in (value.split() if name.endswith("_text") else [value]))
-    elif value:
-        yield name, float(max(-LARGEST, min(LARGEST, value)))
+                yield from _entries(f"{name}.{key}" if name else str(key), each)
+    elif value is not None:
+        yield name, value if isinstance(value, str) else float(max(-LARGEST, min(LARGEST, value)))
+
+
+def _words(row: dict[str, str | float]) -> Iterator[tuple[str, float]]:
+    """Yield the features of a row: numbers as values, texts as names."""
+    for name, value in row.items():
+        if isinstance(value, str):
+            yield from ((f"{name}={word}", 1.0) for word in (value.split() if name.endswith("_text") else [value]))
+        else:
+            yield name, value

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from typing import Literal, NamedTuple
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Evaluation, Log, RewardModel, estimated_propensities, evaluate
 from banditlab.offpolicy.log import Rows, refuse
 from banditlab.offpolicy.log import read as checked
-from banditlab.policy.container import SQLITE
+from banditlab.policy.container import SQLITE, refuse_strangers
+from banditlab.policy.container import read as read_policy
 from banditlab.policy.dsjson import read_dsjson
 from banditlab.policy.log_tables import read_table
 from banditlab.policy.logged import Floats, Source
-from banditlab.policy.replay import Replay
+from banditlab.policy.replay import Decider, Replay
 from banditlab.registry import registry
 
 FOLDS = 5
@@ -66,7 +66,7 @@ def evaluate_log(
     columns
         `action`, `reward` and `propensity`: columns of a table, by default found by their names. Propensities are estimated
         where no column has them. `id`: a column without doubled entries. All other columns are contexts, from which rewards
-        are predicted.
+        are predicted. `format`, `encoding` and `separator` of its file: as in `banditlab.envs.Table`.
 
     Returns
     -------
@@ -80,24 +80,37 @@ def evaluate_log(
     LogError
         The event log cannot be read.
     """
-    fitted = policy in (BEST, TRAINED) or any(each.id == policy for each in registry().entries("agents"))
-    if not fitted and not policy.startswith(("column:", "probabilities:")) and not os.path.isfile(policy):
+    named = policy in (UNIFORM, BEST, TRAINED) or policy.startswith(("column:", "probabilities:"))
+    named = named or any(each.id == policy for each in registry().entries("agents"))
+    if not named and not os.path.isfile(policy):
         raise UsageError(
             f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; of a table also "
             "column:NAME or probabilities:PREFIX"
         )
-    given = {name: value for name, value in columns.items() if value}
-    source = _source(os.fspath(log), None if fitted else policy, given)
-    stream = _Stream(source, policy, after, fitted and policy != UNIFORM)
-    kind = logger or ("learning" if source.learning else "fixed")
-    try:
-        made = evaluate(stream.logs(), logger=kind, estimated=source.estimated, level=level)
-    except UsageError as error:
-        raise UsageError(f"{log}: {error}") from None
-    return Evaluated(made, source.names, stream.rewards / made.rounds, [*stream.notes(made)])
+    other = None if named else read_policy(policy)
+    source = source_of(log, policy, other and [*map(str, other.core.classes)], columns)
+    if other is not None and source.policy is not None:
+        refuse_strangers(source.policy, other, f"--policy {policy}")
+    return Stream(source, policy, after, other and Decider(other, source.names)).evaluated(log, logger, level)
 
 
-def first_bytes(address: str) -> bytes:
+def source_of(
+    log: str | os.PathLike[str], policy: str, others: Sequence[str] | None, columns: Mapping[str, str]
+) -> Source:
+    """Return a log of any form. `others` are the names of a policy's classes, None if no policy decides its rows."""
+    address, columns = os.fspath(log), {name: value for name, value in columns.items() if value}
+    begins = _first_bytes(address)
+    is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
+    if not begins.startswith(SQLITE) and not is_dsjson:
+        return read_table(address, policy, others, columns)
+    if odd := [*columns, *[f"policy {policy}"] * (":" in policy and not os.path.isfile(policy))]:
+        raise UsageError(f"{address}: --{odd[0]} is of tables: this log has its columns; leave it out")
+    from banditlab.policy.log_events import read_events
+
+    return read_dsjson(address, others) if is_dsjson else read_events(address)
+
+
+def _first_bytes(address: str) -> bytes:
     """Return the first bytes of a log's file. For a database at a URL, return the first bytes of a SQLite file."""
     if "://" in address:
         return SQLITE
@@ -108,44 +121,41 @@ def first_bytes(address: str) -> bytes:
         raise UsageError(f"{address} cannot be read ({error.strerror})") from None
 
 
-def _source(address: str, policy: str | None, columns: dict[str, str]) -> Source:
-    begins = first_bytes(address)
-    is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
-    if not begins.startswith(SQLITE) and not is_dsjson:
-        return read_table(address, policy, columns)
-    if columns:
-        raise UsageError(f"{address}: --{next(iter(columns))} is of tables: this log has its columns; leave it out")
-    from banditlab.policy.log_events import read_events
+class Stream:
+    """Parts of a log with predictions from earlier rounds and a learning target policy, which is `decider` if that is given."""
 
-    return read_dsjson(address, policy) if is_dsjson else read_events(address, policy)
-
-
-class _Stream:
-    """Parts of a log with predictions from earlier rounds and a learning target policy."""
-
-    def __init__(self, source: Source, policy: str, after: int, fitted: bool) -> None:
-        self.source, self.policy, self.fitted = source, policy, fitted
+    def __init__(self, source: Source, policy: str, after: int, decider: Decider | None) -> None:
+        self.source, self.policy, self.decider = source, policy, decider
         self.after = source.rounds // 2 if policy == BEST else after
         self.seen, self.rewards = 0, 0.0
         self.model = RewardModel(len(source.names))
         self.weighted = np.zeros(len(source.names))
         self.replay: Replay | None = None
 
+    def evaluated(self, log: str | os.PathLike[str], logger: str | None, level: float = 0.95) -> Evaluated:
+        """Return the evaluation, or raise a UsageError that names the log."""
+        kind: Any = logger or ("learning" if self.source.learning else "fixed")
+        try:
+            made = evaluate(self.logs(), logger=kind, estimated=self.source.estimated, level=level)
+        except UsageError as error:
+            raise UsageError(f"{log}: {error}") from None
+        return Evaluated(made, [*map(str, self.source.names)], self.rewards / made.rounds, [*self.notes(made)])
+
     def logs(self) -> Iterator[Log]:
         """Yield the parts; raise one UsageError with all faults of all parts."""
         faults = self.source.faults
-        for log, X in self.source.parts:
+        for log, X, table in self.source.parts:
             rows, found = checked(log)
             faults += found
             if rows is not None and not faults:
-                yield self._log(rows, X)
+                yield self._log(rows, X, table)
         refuse(faults)
 
     def notes(self, made: Evaluation) -> Iterator[str]:
         """Yield notes on the log and the policy."""
         yield from self.source.notes
         if self.policy == BEST:
-            name = self.source.names[int(np.argmax(self.weighted))]
+            name = str(self.source.names[int(np.argmax(self.weighted))])
             first = f"had the largest weighted mean reward of the first {self.after:,} rounds"
             yield f"{name!r} {first}; the value is of the rounds after them"
         if self.replay is not None:
@@ -157,26 +167,31 @@ class _Stream:
                 "policy chooses was logged too rarely, so the estimates may be far off; the interval holds"
             )
 
-    def _log(self, rows: Rows, X: Floats) -> Log:
+    def _log(self, rows: Rows, X: Floats, table: Any) -> Log:
         a, r, m, K = rows.actions, rows.rewards, len(X), len(self.weighted)
-        p = rows.chosen if rows.propensities is None else rows.propensities
         if self.source.estimated:
             p = estimated_propensities(X, a, K, np.arange(m) % FOLDS) if m > 1 else np.full((m, K), 1.0 / K)
+            rows = rows._replace(propensities=p, chosen=p[np.arange(m), a])
         predictions = self.model.ahead(X, a, r)
         cut = int(np.clip(self.after - self.seen, 0, m))
         self.seen += m
-        target = self._target(X, a, r, p, predictions, cut) if self.fitted else rows.target
+        target = self._target(rows, X, table, predictions, cut)
         self.rewards += float(r[cut:].sum())
+        p = rows.chosen if rows.propensities is None else rows.propensities
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 
-    def _target(self, X: Floats, a: NDArray[np.intp], r: Floats, p: Floats, predictions: Floats, cut: int) -> Floats:
+    def _target(self, rows: Rows, X: Floats, table: Any, predictions: Floats, cut: int) -> Floats:
         """Return the probabilities (m, K) of the policy, which may learn from the first `cut` rounds before the others."""
-        chosen, K = p if p.ndim == 1 else p[np.arange(len(a)), a], len(self.weighted)
+        a, p, K = rows.actions, rows.propensities, len(self.weighted)
+        if self.decider is not None:
+            return self.decider.target(table, rows, cut)
+        if self.policy == UNIFORM or ":" in self.policy:
+            return rows.target
         if self.policy == BEST:
-            self.weighted += np.bincount(a[:cut], (r / chosen)[:cut], minlength=K)
+            self.weighted += np.bincount(a[:cut], (rows.rewards / rows.chosen)[:cut], minlength=K)
             return np.tile(np.eye(K)[np.argmax(self.weighted)], (len(a), 1))
         if self.policy == TRAINED:
-            able = np.ones((1, K)) if p.ndim == 1 else p > 0.0
+            able = np.ones((1, K)) if p is None else p > 0.0
             return np.eye(K)[np.where(able, predictions, -1.0).argmax(axis=1)]
-        self.replay = self.replay or Replay(self.policy, X, chosen, K)
-        return self.replay.target(X, a, r, p)
+        self.replay = self.replay or Replay(self.policy, X, rows.chosen, K)
+        return self.replay.target(X, a, rows.rewards, rows.chosen if p is None else p)

@@ -1,21 +1,29 @@
-"""Train a policy on another policy's log and evaluate it on the log's later part."""
+"""Train a policy on the log of another one and evaluate it on the log's later part."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from itertools import islice
-from typing import Any
+from itertools import chain
+from typing import Any, Literal
 
+import numpy as np
+
+from banditlab.envs.encoding import Encoder
 from banditlab.errors import UsageError
+from banditlab.offpolicy.log import Rows
 from banditlab.players.saved import write_whole
-from banditlab.policy.container import SQLITE, Parts, packed
-from banditlab.policy.evaluating import Evaluated, evaluate_log, first_bytes
-from banditlab.policy.log_events import AnsweredDecisions
+from banditlab.policy.container import Parts, packed
+from banditlab.policy.evaluating import Evaluated, Stream, source_of
+from banditlab.policy.logged import Floats
+from banditlab.policy.replay import Decider
 from banditlab.policy.training import AGENT, core_for, origin
+from banditlab.policy.unanswered import Unanswered
+from banditlab.problem import Problem
 
 LEARNT = 0.8
-"""The share of the answered decisions that are learnt from, the earliest."""
+"""The share of the decisions that are learnt from, the earliest."""
+COUNTS = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
 
 
 def train_from_log(
@@ -26,20 +34,29 @@ def train_from_log(
     settings: Mapping[str, Any] | None = None,
     seed: int = 0,
     floor: float = 0.0,
+    recipe: Mapping[str, Any] | None = None,
+    logger: Literal["fixed", "learning"] | None = None,
+    **columns: str,
 ) -> Evaluated:
-    """Train a policy on the first 80 % of a log's answered decisions, write it, and evaluate it on the other decisions.
+    """Train a policy on the first 80 % of a log's decisions, write it, and evaluate it on the other decisions.
 
-    The agent is updated with each decision's action and probabilities in the log. It has the columns, classes and rule
-    for unanswered decisions of the log's policy, so either policy can be the other's holdback policy.
+    The agent is updated with each decision's action and probabilities in the log. Where only the probability of the logged
+    action is known, the other actions share the rest equally. From a policy's log, the new policy has the columns, classes and
+    rule for unanswered decisions of that policy, so either policy can be the other's holdback policy. From another log,
+    its classes are the log's actions as texts. Its columns are the contexts, with the ranges and categories of the first part
+    of at most 65,536 rows.
 
     Parameters
     ----------
-    log
-        The log, as for `Policy.resume`.
+    log, logger, columns
+        As in `evaluate_log`. Decisions without an answer are left out.
     out
         Path of the policy's file.
     agent, settings, seed, floor
         As in `Policy.train`.
+    recipe
+        Settings of `Encoder.fit` for a log that has no policy: `scaling`, `missing` ("indicator" by default),
+        `max_categories`, `roles`.
 
     Returns
     -------
@@ -49,24 +66,51 @@ def train_from_log(
     Raises
     ------
     UsageError
-        There are fewer than two answered decisions, the agent or a setting is unknown, or the agent cannot be updated
-        with actions that it did not choose.
+        There are fewer than two decisions, the log has faults, the agent, a setting or a column is unknown, or the agent
+        cannot be updated with actions that it did not choose.
     LogError
-        The log cannot be read.
+        The event log cannot be read.
     """
-    if not first_bytes(os.fspath(log)).startswith(SQLITE):
-        raise UsageError(f"{log}: --from-log learns from the log of a policy, not from tables or dsjson")
-    decisions = AnsweredDecisions(os.fspath(log))
-    own = decisions.policy
-    core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed)
-    core.require_replaceable("--from-log")
-    learnt = max(1, int(LEARNT * decisions.rounds))
-    for each, right, p, _ in islice(decisions, learnt):
-        core.learn_of_another(each.record.context, each.record.action, p, right)
-    core.decisions = core.answered = core.right = 0
-    core.retired = set(own.core.retired)
-    core.set_floor(floor)
-    about = own.trained | dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
-    parts = Parts(os.urandom(16).hex(), own.encoder, core, origin(core, seed, log, about), {}, own.rule)
-    write_whole(out, packed(parts))
-    return evaluate_log(log, os.fspath(out), after=learnt)
+
+    core_for(agent or AGENT, settings or {}, Problem(1, 2, 1.0), ["0", "1"], seed).require_replaceable("--from-log")
+    source = source_of(log, "", [], columns)
+    learnt, parts, own = max(1, int(LEARNT * source.rounds)), iter(source.parts), source.policy
+    first = next(parts, None)
+    if first is None or source.rounds < 2:
+        raise UsageError(f"{log}: fewer than two decisions")
+    if own is None:
+        encoder = Encoder.fit(first[2][:learnt], **{"missing": "indicator", "source": str(log), **(recipe or {})})
+        about = {"content": "", "label": "", "classes": len(source.names)}
+    elif recipe:
+        raise UsageError(f"{log}: the log's policy has its columns; leave out {', '.join(sorted(recipe))}")
+    else:
+        encoder, about = own.encoder, own.trained
+    problem = Problem(encoder.d, len(source.names), encoder.radius)
+    core = core_for(agent or AGENT, settings or {}, problem, source.names, seed)
+    about = origin(core, seed, log, about | COUNTS)
+    policy = Parts(os.urandom(16).hex(), encoder, core, about, {}, own.rule if own else Unanswered())
+    pupil = _Pupil(policy, source.names)
+    pupil.floor, pupil.retired = floor, set(own.core.retired if own else ())
+    made = Stream(source._replace(parts=chain([first], parts)), "", learnt, pupil).evaluated(log, logger)
+    write_whole(out, pupil.packed)
+    return made
+
+
+class _Pupil(Decider):
+    """A policy that learns from the rounds before a cut and decides those after it."""
+
+    floor, retired, packed = 0.0, set[int](), b""
+
+    def target(self, rows: Any, log: Rows, cut: int) -> Floats:
+        """Learn from the first `cut` rows, then return what `Decider.target` does."""
+        core, X, K = self.core, self.contexts(rows), log.target.shape[1]
+        for i, action in enumerate(log.actions[:cut].tolist()):
+            p = np.full(K, (1.0 - log.chosen[i]) / (K - 1)) if log.propensities is None else log.propensities[i]
+            p[action] = log.chosen[i]
+            core.learn_of_another(X[i], action, p, bool(log.rewards[i]))
+        if cut < len(X) and not self.packed:
+            core.decisions = core.answered = core.right = 0
+            core.retired = self.retired
+            core.set_floor(self.floor)
+            self.packed = packed(self.policy)
+        return super().target(X, log, cut)

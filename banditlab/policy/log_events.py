@@ -11,8 +11,7 @@ import numpy as np
 
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Log
-from banditlab.policy.container import Parts, refuse_strangers, unpacked
-from banditlab.policy.container import read as read_policy
+from banditlab.policy.container import unpacked
 from banditlab.policy.events import Decided
 from banditlab.policy.log import EventLog
 from banditlab.policy.logged import OBJECTS, Floats, Source
@@ -53,26 +52,16 @@ class AnsweredDecisions:
                 yield event, right, np.pad(among / among.sum(), more), np.pad(able, more)
 
 
-def read_events(address: str, policy: str | None) -> Source:
-    """Return a policy's log, or raise a UsageError or LogError; `policy` is another one's file."""
-    other = None if policy is None else read_policy(policy)
+def read_events(address: str) -> Source:
+    """Return a policy's log, or raise a UsageError or LogError."""
     log = AnsweredDecisions(address)
-    if other is not None:
-        refuse_strangers(log.policy, other, f"--policy {policy}")
     decisions = iter(log)
     chunks = iter(lambda: list(islice(decisions, OBJECTS)), [])
-    parts = (_part(some, other) for some in chunks)
-    return Source([*map(str, log.names)], log.rounds, parts, Counter(), log.notes, learning=True)
+    return Source(log.names, log.rounds, map(_part, chunks), Counter(), log.notes, learning=True, policy=log.policy)
 
 
-def _part(decisions: list[tuple[Decided, bool, Floats, Floats]], other: Parts | None) -> tuple[Log, Floats]:
+def _part(decisions: list[tuple[Decided, bool, Floats, Floats]]) -> tuple[Log, Floats, Floats]:
     events, *columns = zip(*decisions, strict=True)
     rewards, p, able = (np.array(column, np.float64) for column in columns)
     X = np.array([each.record.context for each in events])
-    target = able / able.sum(axis=1, keepdims=True)
-    if other is not None:
-        known = len(other.core.classes)
-        target[:, known:] = 0.0
-        for row, x, mask in zip(target, X, able[:, :known] > 0.0, strict=True):
-            row[:known] = other.core.choose(x, None if mask.all() else mask).probabilities
-    return Log([each.record.action for each in events], rewards, p, target), X
+    return Log([each.record.action for each in events], rewards, p, able / able.sum(axis=1, keepdims=True)), X, X

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 import pandas as pd
@@ -14,25 +14,27 @@ from banditlab.envs.survey import LOGGED, logged_column
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Log
 from banditlab.policy.logged import CHUNK, LARGEST, Floats, Source, doubled, hashed, hashes
-from banditlab.policy.policy import Policy
 
 Chunks = Callable[[], Iterator[pd.DataFrame]]
+READING = ("format", "encoding", "separator")
+"""How a file is written, as settings of `Table`."""
 WHOLE = 2**25
 """Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 
 
-def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source:
-    """Return a table's log, or raise a UsageError; `policy` is "column:NAME", "probabilities:PREFIX" or a file."""
-    chunks = _chunks(path)
+def read_table(path: str, policy: str, others: Sequence[str] | None, columns: dict[str, str]) -> Source:
+    """Return a table's log, or raise a UsageError; `policy` may be "column:NAME" or "probabilities:PREFIX", and `others`
+    are more names of actions."""
+    chunks = _chunks(path, *(columns.get(name, "auto") for name in READING))
     first = next(chunks(), None)
     if first is None:
         raise UsageError(f"{path}: the table has no rows")
     names = [str(name) for name in first.columns]
     if len({*names}) < len(names):
         raise UsageError(f"{path}: two columns have one name; rename one")
-    roles = {role: columns.get(role) or logged_column(role, names) for role in {**LOGGED, **columns}}
-    word, _, named = (policy or "").partition(":")
+    roles = {role: columns.get(role) or logged_column(role, names) for role in (*LOGGED, *(columns.keys() & {"id"}))}
+    word, _, named = policy.partition(":")
     wanted = roles | ({"policy": named} if word == "column" else {})
     faults = [f"--{role}: there is no column {name!r}" for role, name in wanted.items() if name and name not in names]
     faults += [f"--{role} must name a column" for role in ("action", "reward") if not roles[role]]
@@ -43,9 +45,7 @@ def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source
     )
     if word == "probabilities" and not used:
         raise UsageError(f"--policy {policy}: no column begins with {named!r}")
-    decider = Policy.load(policy, extra="ignore") if policy and not used else None
-    found = {str(name) for name in decider.classes} if decider else set()
-    found |= {name.removeprefix(named) for name in used if word == "probabilities"}
+    found = {*(others or ()), *(name.removeprefix(named) for name in used if word == "probabilities")}
     apart = [name for name in [*roles.values(), *used] if name]
     rounds, gaps, ids = 0, 0, []
     for frame in chunks():
@@ -59,8 +59,6 @@ def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source
     places = {name: k for k, name in enumerate(actions)}
 
     def target(frame: pd.DataFrame) -> Floats:
-        if decider is not None:
-            return _decided(decider, frame, actions)
         if word == "column":
             return (_texts(frame[named]).to_numpy()[:, None] == [actions]).astype(np.float64)
         if word == "probabilities":
@@ -68,11 +66,12 @@ def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source
             return columns.apply(_numbers).to_numpy(np.float64)
         return np.full((len(frame), len(actions)), 1.0 / max(len(actions), 1))
 
-    def part(frame: pd.DataFrame) -> tuple[Log, Floats]:
+    def part(frame: pd.DataFrame) -> tuple[Log, Floats, pd.DataFrame]:
         chosen = _texts(frame[roles["action"]]).map(places).fillna(-1.0).to_numpy(np.float64)
         p = np.ones(len(frame)) if estimated else _numbers(frame[roles["propensity"]])
         log = Log(chosen, _numbers(frame[roles["reward"]]), p, target(frame))
-        return log, _contexts(frame.drop(columns=apart))
+        rows = frame.drop(columns=apart)
+        return log, _contexts(rows), rows
 
     estimated = not roles["propensity"]
     notes = ["propensities are estimated: no column has them"] * estimated
@@ -80,38 +79,34 @@ def read_table(path: str, policy: str | None, columns: dict[str, str]) -> Source
     return Source(actions, rounds, map(part, chunks()), doubled(ids), notes, estimated)
 
 
-def _decided(decider: Policy, frame: pd.DataFrame, names: list[str]) -> Floats:
-    """Return a policy's probabilities (m, K) in a table's rows."""
-    rows = ({name: value for name, value in row.items() if value == value} for row in frame.to_dict("records"))
-    scores = [{str(name): p for name, p in choice.scores.items()} for choice in decider.decide_many(rows)]
-    return np.array([[row.get(name, 0.0) for name in names] for row in scores])
-
-
 # ------------------------------------------------------------------------------------------------------------- reading
 
 
-def _chunks(path: str) -> Chunks:
+def _chunks(path: str, format_: str, encoding: str, separator: str) -> Chunks:
     """Return a function that yields the table's rows in parts, from the start at each call."""
     from banditlab.envs.table import read_frame
 
-    kind = files.format_of(path, "auto")
+    kind = files.format_of(path, format_)  # type: ignore[arg-type]
     if kind != "parquet" and (kind != "csv" or os.path.getsize(path) <= WHOLE):
-        whole = read_frame(path, files.content_of(path, files.read_bytes(path), kind), kind).checked().frame
+        content = files.content_of(path, files.read_bytes(path), kind, encoding)
+        whole = read_frame(path, content, kind, separator).checked().frame
         return lambda: (whole.iloc[at : at + CHUNK] for at in range(0, len(whole), CHUNK))
-    return lambda: _large(path, kind)
+    return lambda: _large(path, kind, "utf-8-sig" if encoding == "auto" else encoding, separator)
 
 
-def _large(path: str, kind: str) -> Iterator[pd.DataFrame]:
+def _large(path: str, kind: str, encoding: str, separator: str) -> Iterator[pd.DataFrame]:
     import pyarrow.parquet
 
     try:
         if kind == "parquet":
             yield from (batch.to_pandas() for batch in pyarrow.parquet.ParquetFile(path).iter_batches(CHUNK))
             return
-        with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
-            separator = files.sniff_separator(path, file.read(files.SNIFFED))
-        yield from pd.read_csv(path, sep=separator, encoding="utf-8-sig", chunksize=CHUNK, low_memory=False)
-    except (ValueError, OSError, EOFError, pyarrow.ArrowException) as error:
+        if separator == "auto":
+            with (gzip.open if path.endswith(".gz") else open)(path, "rb") as file:
+                head = file.read(files.SNIFFED).decode(encoding, "replace")
+            separator = files.sniff_separator(path, head.encode())
+        yield from pd.read_csv(path, sep=separator, encoding=encoding, chunksize=CHUNK, low_memory=False)
+    except (ValueError, OSError, EOFError, LookupError, pyarrow.ArrowException) as error:
         raise UsageError(f"{path}: damaged, or not a table ({' '.join(str(error).split())})") from None
 
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from banditlab.offpolicy import Log
+from banditlab.policy.choice import Name
+from banditlab.policy.container import Parts
 
 Floats = NDArray[np.float64]
 CHUNK = 2**16
@@ -25,12 +27,12 @@ LARGEST = 1e100
 class Source(NamedTuple):
     """A log with a summary of all its parts."""
 
-    names: list[str]
+    names: Sequence[Name]
     """The names of the K actions."""
     rounds: int
-    parts: Iterable[tuple[Log, Floats]]
-    """m rounds each, with finite contexts (m, d). The target is the policy that the log knows, else uniform choice; unknown
-    propensities are ones."""
+    parts: Iterable[tuple[Log, Floats, Any]]
+    """m rounds each, with finite contexts (m, d), and with the rows that a policy encodes, or with encoded contexts. The target
+    is the policy that the log knows, else uniform choice; unknown propensities are ones."""
     faults: Counter[str]
     """What is wrong with its lines, each fault with the number of lines."""
     notes: list[str]
@@ -39,6 +41,8 @@ class Source(NamedTuple):
     """Whether the propensities are not known."""
     learning: bool = False
     """Whether its logger learns, as far as is known."""
+    policy: Parts | None = None
+    """The policy whose log it is."""
 
 
 def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:

@@ -1,13 +1,53 @@
-"""An agent that is trained on a log by rejection: in the rounds in which it would have chosen the logged action."""
+"""Policies that decide the rounds of a log: one that is given, and an agent that is trained by rejection."""
 
 from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.offpolicy.log import Rows
+from banditlab.policy.choice import Name
+from banditlab.policy.container import Parts
 from banditlab.policy.logged import Floats
 from banditlab.policy.training import core_for
 from banditlab.problem import Problem
+
+
+class Decider:
+    """A policy that decides and does not learn.
+
+    Parameters
+    ----------
+    policy
+        The policy.
+    names
+        The names of the log's actions, the policy's classes among them.
+    """
+
+    def __init__(self, policy: Parts, names: Sequence[Name]) -> None:
+        self.policy, self.core = policy, policy.core
+        texts = [str(name) for name in names]
+        self._places = [texts.index(str(name)) for name in policy.core.classes]
+
+    def contexts(self, rows: Any) -> Floats:
+        """Return the policy's contexts (m, d) of a table's rows, or encoded contexts as they are."""
+        return rows if isinstance(rows, np.ndarray) else self.policy.encoder.transform(rows)
+
+    def target(self, rows: Any, log: Rows, cut: int) -> Floats:
+        """Return the policy's probabilities (m, K), of the rows from `cut` on; the others stay as they are in the log.
+
+        Actions that the log's target excludes are not allowed.
+        """
+        target, retired = log.target.copy(), self.core.mask(None)
+        able = (target > 0.0)[:, self._places] & (True if retired is None else retired)
+        target[cut:] = 0.0
+        for i, x in enumerate(self.contexts(rows[cut:]), cut):
+            mask = able[i] if able[i].any() and not able[i].all() else None
+            target[i, self._places] = self.core.choose(x, mask).probabilities
+        return target
 
 
 class Replay:

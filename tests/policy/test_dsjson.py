@@ -56,7 +56,7 @@ def test_a_line_is_read_field_by_field() -> None:
     assert (line.cost, line.probability, line.action, line.drop) == (-1.0, 0.8166667, 1, 0.0)
     assert (line.actions, line.probabilities) == ([2, 1, 3], [0.8166667, 0.1, 0.0833333])
     about = {"id": "person5", "major": "engineering", "hobby": "hiking", "favorite_character": "spock"}
-    assert line.features == [(f" GUser {name}={value}", 1.0) for name, value in about.items()]
+    assert line.row == {f"GUser.{name}": value for name, value in about.items()}
     assert line.size == 3
 
 
@@ -168,7 +168,7 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
         evaluate_log(write(tmp_path / "none.dsjson", ['{"EventId": "1"}']))
     with pytest.raises(UsageError, match="--reward is of tables"):
         evaluate_log(file, reward="y")
-    with pytest.raises(UsageError, match="it applies to tables and event logs"):
+    with pytest.raises(UsageError, match="--policy column:x is of tables"):
         evaluate_log(file, "column:x")
 
 

@@ -339,7 +339,9 @@ def evaluate(
             "named PREFIX and an action)."
         ),
     ] = "uniform",
-    picture: Annotated[Path | None, typer.Option(help="Write a figure of the estimates to a .svg, .png or .pdf file.")] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Write a figure of the estimates to a .svg, .png or .pdf file.")
+    ] = None,
     *,
     columns: dict[str, Any],
 ) -> None:

@@ -15,9 +15,9 @@ import pyarrow.parquet as pq
 from audits.attacks.lines import Line
 
 TITLE = "Small files of large tables"
-WORDS = """`banditlab compare` reads a file of up to 80 MB that expands to 20 to 840 million entries. `named`: it rejects the
-file in one line with the limit. `wrong`: it reads the file. The name of an attack ends with the largest memory of the
-process, which is stopped at 8 GB."""
+WORDS = """`banditlab compare` reads a file of up to 80 MB that expands to 20 to 840 million entries. An outcome is
+`named` if the command rejects the file in one line that states the limit, and `wrong` if it reads the file. The first
+column also gives the peak memory of the process, which is stopped at 8 GB."""
 COUNT = 1
 """Files of each kind."""
 MEMORY = 8 * 10**9

@@ -18,10 +18,10 @@ from audits.attacks.lines import Line
 from banditlab.policy import train
 
 TITLE = "Greedy clients"
-WORDS = """Many connections of one kind are opened to a server with a SQLite log and stay open. Meanwhile an honest client asks
-for a decision every half second. The table counts the honest client's requests: `right` were answered within 10
-seconds, `lost` were not. `tracebacks` counts those on stderr. The name of an attack ends with the largest memory of
-the server. In the attack "half a head" the server may open 128 files, in the others 4,096."""
+WORDS = """Many connections of one kind are opened to a server with a SQLite log and stay open. Meanwhile an honest
+client asks for a decision every half second. The table counts the honest client's requests: `right` requests were
+answered within 10 seconds, `lost` ones were not. `tracebacks` counts those on stderr. The first column also gives the
+peak memory of the server. In the attack "half a head" the server may open 128 files, in the others 4,096."""
 COUNT = 400
 """Connections of each kind."""
 ROW = {"a": 1.0, "b": 2.0}

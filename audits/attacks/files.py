@@ -21,9 +21,9 @@ from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Odd files and surroundings"
-WORDS = """The command line receives malformed tables, damaged specs, and paths that are too long or not text. It also runs on
-ASCII terminals, on systems without locks, on full disks and under limits on file sizes. It must do its task (`right`)
-or say in one line why it cannot (`named`). It must preserve finished runs."""
+WORDS = """The commands receive malformed tables, damaged specs, and paths that are too long or not text. They also run
+on ASCII terminals, on systems without file locks, on full disks and under limits on file sizes. A command must do its
+task (`right`) or say in one line why it cannot (`named`). It must preserve finished runs."""
 COUNT = 240
 SPEC = """
 name = "odd"

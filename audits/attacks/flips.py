@@ -36,9 +36,9 @@ from banditlab.results.schema import SUMS
 from banditlab.results.store import Store
 
 TITLE = "Damaged files"
-WORDS = """The attack damages one file of a results folder that contains every kind of file. It flips a bit (17 times in 20),
-replaces a byte, cuts the file, or replaces it by another file of the folder. Then `report`, `status` or `run` reads
-the folder. One time in twenty the sweep is also resumed. Only data that no undamaged file contains may be
+WORDS = """The attack damages one file of a results folder that contains every kind of file. It flips a bit (17 times in
+20), replaces a byte, truncates the file, or replaces it by another file of the folder. Then `report`, `status` or `run`
+reads the folder. In one case in twenty the sweep is also resumed. Only data that no undamaged file contains may be
 lost."""
 COUNT = 5500
 RESUMED = 20  # one damage in so many is also resumed

@@ -22,10 +22,9 @@ from banditlab.engine.plan import Run
 from banditlab.results.reading import finished_runs
 
 TITLE = "Replaced inputs"
-WORDS = """The attack replaces a sweep's table, or the lab's file, at a random moment. The table counts runs. A run
-is `right` if its values are those of the content from which its id was made. It is `named` if it is
-recorded as failed because the file was replaced. The sweep then runs again on the new files, and all runs
-must be right."""
+WORDS = """The attack replaces a sweep's table, or the file of a lab, at a random moment. The table counts runs. A run
+is `right` if its values are those of the file content that its id identifies. It is `named` if it is recorded as failed
+because the file was replaced. The sweep then runs again on the new files, and all runs must be right."""
 COUNT = 40
 AGENT = """
 import numpy as np

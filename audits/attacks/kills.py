@@ -19,10 +19,10 @@ from audits.attacks.lines import Line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Kills"
-WORDS = """`banditlab run` receives SIGKILL at a random moment. The signal goes to one of two workers, repeatedly, to the main
-process, or to the main process and its workers at once. The outcome is `right` if three conditions hold: no stored
-result is lost, workers end within five seconds of the main process, and the resumed sweep has the values of an
-undisturbed one, without a failed run."""
+WORDS = """`banditlab run` receives SIGKILL at a random moment. The signal goes to one of two workers (repeatedly), to
+the main process, or to the main process and its workers at once. An outcome is `right` if no stored result is lost, the
+workers end within five seconds of the main process, and the resumed sweep has the values of an undisturbed one, without
+a failed run."""
 COUNT = 216
 """Kills, a third of each kind."""
 SPEC = """

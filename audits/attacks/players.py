@@ -18,10 +18,11 @@ from audits.attacks.player_child import CODE, PLAYED, READY, REFUSED, REPLACED, 
 from banditlab.registry import registry
 
 TITLE = "Crafted players"
-WORDS = """The attack changes files of `Player.save`. A separate process with 8 GiB loads and runs them. The files are of every
-agent and forecaster, and of boosters over compiled trees. `right`: the file was loaded and run, or one line
-rejected a round. `named`: `load` rejected it in one line that names the file. `lost`: the process died or hung.
-`wrong`: the object's class, methods or names differ. `code run`: a pickle, a `conftest.py` or a system command ran."""
+WORDS = """The attack changes files written by `Player.save`: those of every agent and forecaster, and of boosters over
+compiled trees. A separate process with 8 GiB of memory loads the files and runs the players. An outcome is `right` if
+the file was loaded and run, or if one line rejected a round. It is `named` if `load` rejected the file in one line that
+names it, `lost` if the process died or hung, and `wrong` if the object's class, methods or names differ. `code run`
+counts pickles, `conftest.py` files and system commands that ran."""
 COUNT = 12_000
 SECONDS, COMPILING = 60.0, 900.0
 """How long one attack may take, and a player's first rounds, which may have to be compiled."""

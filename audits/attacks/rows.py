@@ -16,9 +16,9 @@ from banditlab.errors import UsageError
 from banditlab.policy import train
 
 TITLE = "Rows that a client gets wrong"
-WORDS = """A policy that fills in missing entries receives a row with a fault and is asked for a decision. `named`: one line
-rejects the row. `right`: the context is that of the intended row. `wrong`: the context is another one, without a
-message."""
+WORDS = """A policy that fills in missing entries receives a row with a fault and has to decide. An outcome is `named`
+if one line rejects the row, `right` if the context is that of the intended row, and `wrong` if the context differs and
+there is no message."""
 COUNT = 100
 """Rows of each kind."""
 

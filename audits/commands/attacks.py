@@ -46,11 +46,11 @@ def page() -> str:
 HEAD = """Does a results folder survive kills, damaged files, replaced inputs and hostile plug-ins?
 **{tried:,} attacks: {said}.**
 
-`python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes.
-`right`: every value is the same as without the attack. `named`: one line says what is lost or rejected, and the
-command repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that disappear without a
-message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run` (code of an
-attacker that was executed)."""
+`python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes. An
+outcome is `right` if every value is the same as without the attack. It is `named` if one line says what is lost or
+rejected; the command then repeats lost runs where it can. Four counts must be 0: `lost` (finished runs that disappear
+without a message), `wrong` (values that differ from those without the attack), `tracebacks`, and `code run` (executed
+code of an attacker)."""
 
 
 def _table(lines: list[Line]) -> str:

@@ -376,8 +376,9 @@ def page(cells: list[Cell], searches: list[Search], blinds: list[Blind], seconds
         "",
         f"**The search finds {sum(s.false for s in searches)} false certificates among "
         f"{sum(s.random + s.searched - s.nan for s in searches):,}. Of {sum(c.streams - c.nan for c in cells):,} "
-        f"certificates, {sum(c.false for c in cells)} are below their 45-digit value. When other wrong labels replace "
-        f"{sum(b.replaced for b in blinds):,} labels of wrong rounds, {sum(b.different for b in blinds)} actions change.**",
+        f"certificates, {sum(c.false for c in cells)} are below their 45-digit value. We replaced the labels of "
+        f"{sum(b.replaced for b in blinds):,} wrong rounds by other wrong labels; {sum(b.different for b in blinds)} actions "
+        "changed.**",
         "",
         "## Against 45 digits",
         "`tests/conformance/witness.py` computes the papers' update equations with full matrices and 45 digits",

@@ -38,29 +38,29 @@ SAMPLED = "folklore, state sampled"
 
 HEAD = rf"""# The scikit-learn wrapper against LogisticRegression
 
-Is `OnlineClassifier` as good as scikit-learn's `LogisticRegression`? It is worse than `LogisticRegression` at its
-defaults, which have a guarantee
-against an adversary. With $\lambda = {RIDGE:g}$, chosen on `vehicle` and `wine`, the differences are small.
+Is `OnlineClassifier` as good as scikit-learn's `LogisticRegression`? With its default settings, which have a
+guarantee against an adversary, `OnlineClassifier` is worse. With $\lambda = {RIDGE:g}$, chosen on `vehicle` and
+`wine`, the differences are small.
 
-The table has the mean log loss in nats over {FOLDS} stratified folds (seed 0), with features standardised on the training
-part. `C` is LogisticRegression's setting (lbfgs, tol 1e-8). `B` is `norm_bound` of `OnlineClassifier` with R = 1, and
-`passes` its passes over the training part. With m sampled states the loss is the mean over {DRAWS} seeds. The best of each
-estimator is in bold. "CPU s" is the time of one fit on four fifths of digits with one thread, as the median over the folds.
-`python -m benchmarks estimator > docs/results/estimator.md` makes this page. `BANDITLAB_DATA_HOME` names a folder with
-OpenML's data set 54.
+The table shows the mean log loss in nats over {FOLDS} stratified folds (seed 0), with features standardised on the
+training part. `C` is LogisticRegression's setting (lbfgs, tol 1e-8). `B` is `norm_bound` of `OnlineClassifier` with R
+= 1, and `passes` its passes over the training part. With m sampled states the loss is the mean over {DRAWS} seeds.
+The best value of each estimator is in bold. "CPU s" is the time of one fit on four fifths of `digits` with one
+thread, the median over the folds. `python -m benchmarks estimator > docs/results/estimator.md` makes this page.
+`BANDITLAB_DATA_HOME` names a folder with OpenML's data set 54.
 """
 
 VERDICTS = """
-The next table has each estimator at its best setting on these folds. `OnlineClassifier` (the wrapper) has
-more settings. The gain is the wrapper's, ± one standard error of the mean over the folds.
+The next table shows each estimator at its best setting on these folds. `OnlineClassifier` (the wrapper) was run with
+more settings. A positive gain means that the wrapper has the lower loss (± one standard error of the mean over the folds).
 
 | | LogisticRegression | wrapper | gain, nats | folds won | LogisticRegression, default | wrapper, default | \
 wrapper, theory's $\\lambda$ |
 |---|---|---|---:|---:|---:|---:|---:|"""
 
 NOTES = r"""
-At the defaults ($\lambda = 2 R/B$, one pass) the curvature constant shrinks as $1/B$. So a B large enough to make
-$\lambda$ small also makes the quadratic surrogates of the loss flat. No theorem covers a smaller $\lambda$ or more
+At the defaults ($\lambda = 2 R/B$, one pass) the curvature constant shrinks as $1/B$. So a large B makes $\lambda$ small,
+but it also makes the quadratic surrogates of the loss flat. No theorem covers a smaller $\lambda$ or more
 passes. The wrapper is slower, because an update takes $K^3 d^2/2$ multiplications. It has `partial_fit`, which uses each
 example once. It also has a regret certificate, and a bound on the expected excess risk of the sampled state."""
 

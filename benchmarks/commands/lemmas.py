@@ -35,7 +35,7 @@ construction.](../images/papers-002-figure-1.png)
 """
 TABLE = r"""## The figure's values
 
-`phi` is exact, for learners drawn from $u_\gamma^1$, where ties at the top count as errors. `floor` is a
+$\phi$ is computed exactly, for learners drawn from $u_\gamma^1$. Ties at the top count as errors. `floor` is a
 lower bound on any booster's error rate with such learners (`least_error_rate` at $\gamma/2$, as Theorem 4
 doubles the edge). `Lemma 9` is $(k-1) e^{-\gamma^2 N/2}$.
 """
@@ -50,7 +50,8 @@ comes from the exact distribution over the draws of hedge or of Algorithm 3. The
 * `least_error_rate` is a lower bound. Its ratio is its value divided by the least error of a booster that
   receives the learners' distribution.
 
-`searched` is the number of changes of the worst setting that the search tried. A change is retained if the ratio rises.
+The search changes the setting with the largest ratio, and retains a change if the ratio rises. `searched` counts the
+changes tried.
 """
 
 

@@ -35,7 +35,7 @@ How far is a forecaster's regret from the least that any forecaster can guarante
 lies below all curves; FOLKLORE and GAF are nearest, then AIOLI; OGD rises fastest.](../images/minimax.png)
 """
 DATA = r"""There are two classes. The contexts are the d unit vectors in turn. Labels are drawn from the normalised
-maximum likelihood of the T rounds. Under this law every forecaster's mean regret is at least the lower
+maximum likelihood of the T rounds. For such labels every forecaster's mean regret is at least the lower
 bound, `minimax_regret_on_ball`. Regret is in nats, against the best model whose log-odds are at most 6 at
 each context. These models form the box $|W_{kj}| \le B/\sqrt{d}$, which lies in the ball of rows of norm
 B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the settings of their theorems.
@@ -43,8 +43,8 @@ B. GAF has $\lambda = 2/B$ and cubature nodes. The other forecasters have the se
 SEARCH = r"""## Worst labels searched
 
 A setting has 3 to 6 rounds, one or two features, and B from 0.01 to 100. Its ratio is the lower bound
-divided by the forecaster's largest regret over all $2^T$ sequences of labels. `searched` is the number of
-changes of the worst setting that the search tried. A change is retained if the ratio rises.
+divided by the forecaster's largest regret over all $2^T$ sequences of labels. The search changes the setting with the
+largest ratio, and retains a change if the ratio rises. `searched` counts the changes tried.
 """
 
 

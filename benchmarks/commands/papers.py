@@ -206,31 +206,35 @@ def _entropy(q: Floats) -> Floats:
 
 
 SEARCHED = r"""## Certificates and bounds searched
-`random`: games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, $\lambda$ from 1e-4 to 1e4; soft
-labels). `searched`: hard games (one context, up to 24 rounds, a small B, $\lambda$ about $n/(4 B)$), and climbs from the worst
-game, which change a label, a context, a round, B or $\lambda$ where the ratio rises. The regret is against a comparator found
-within the ball, hence never too large. `at`: where regret / bound was largest. `-`: there is no such number.
+`random` counts games of up to 12 rounds (K = 2, 3 or 5, d up to 3, R = 1, B from 1e-2 to 1e2, $\lambda$ from 1e-4 to
+1e4; soft labels). `searched` counts hard games (one context, up to 24 rounds, a small B, $\lambda$ about $n/(4 B)$)
+and changes of the worst game in a label, a context, a round, B or $\lambda$, which are retained if the ratio rises.
+The comparator is a model in the ball, so the regret is never too large. `at` describes the game with the largest
+regret / bound.
 
-Two forecasters stay below one half. The bound of `ogd` assumes a path across the whole ball and the largest gradient
-in every round. The bound at `accuracy = 0.01` allows for a root that is off by .1 in
-every round, which the guaranteed steps do not reach. [theory.md](theory.md) has the bounds of agents,
+For two forecasters regret / bound stays below one half. The bound of `ogd` assumes a path across the whole ball and
+the largest gradient in every round. The bound at `accuracy = 0.01` allows an error of .1 in the root of every round,
+and the errors after the guaranteed steps are smaller. [theory.md](theory.md) measures the bounds of agents, and
 [boosting-edges.md](boosting-edges.md) those of boosters.
 """
 INEXACT = """## How inexact may a root be (000, Remark 5)
-FOLKLORE on 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1), each root moved by `error` towards the least likely
-class. `bound`: `folklore_inexact`. `one nat`: the error that costs a nat by this bound.
+FOLKLORE runs for 300 rounds of a logistic model (K = 3, d = 4, B = 3, R = 1). In each round its root is moved by
+`error` towards the least likely class. `bound` is `folklore_inexact`. `one nat` is the error at which this bound
+grows by one nat.
 """
 GRADIENT = """## Gradient descent for the root (000, Theorem 4)
-Steps of `descent_steps` for a squared error of `accuracy`, those of Appendix E, and the largest squared error.
+The table shows the number of steps from `descent_steps` for a squared error of `accuracy`, that of Appendix E, and
+the largest measured squared error.
 """
 AFTER = r"""## Lemma 7 at $A_{t-1}$ and at $A_t$ (000)
-Same streams, 300 rounds; the adversary's label is each forecaster's least likely class. `unsolved`: fixed points not
-reached to 1e-9.
+The streams are those above, with 300 rounds. The adversary's label is the class that the forecaster finds least
+likely. `unsolved` counts rounds whose fixed point was not reached to 1e-9.
 """
 SMP = r"""## Corollary 6 beside the sample minmax predictor (001, Section 4.2)
-Excess risk in nats over the labels' $\theta$, $\|\theta\| = B$ ($d = 3$, contexts on the unit sphere): AIOLI's
-state at a random round (Corollary 6), its last state, SMP at $\lambda = 2 R^2/(n + 1)$ as a mean (our implementation),
-ridge with the same penalty; means and standard errors. `corollary`: Corollary 6 without its + 1.
+The table shows the mean excess risk in nats, with its standard error. Labels are drawn from a model $\theta$ with
+$\|\theta\| = B$ ($d = 3$, contexts on the unit sphere), and the excess is over the risk of $\theta$. The columns are
+AIOLI's state at a random round (Corollary 6), its last state, SMP at $\lambda = 2 R^2/(n + 1)$ (our implementation),
+and ridge with the same penalty. `corollary` is the bound of Corollary 6 without its + 1.
 """
 
 
@@ -238,11 +242,11 @@ def page(searches: list[Search], parts: dict[str, list[str]], seconds: float, co
     """Return docs/results/papers.md."""
     games, false = sum(s.random + s.searched for s in searches), sum(s.false for s in searches)
     head = (
-        "# The papers' remaining rows, measured\n"
+        "# Search for regrets above certificates and bounds\n"
         "Does a search find a regret above a certificate or a bound? "
         f"**It finds {false} in {games:,} games.**\n"
         f"`{command}` makes this page in {seconds / 60.0:.1f} minutes of CPU time. "
-        "The rows are those of [docs/papers.md](../papers.md).\n"
+        "It covers statements that [docs/papers.md](../papers.md) lists.\n"
     )
     rows = [
         f"| {s.name} | {s.source} | {s.random} | {s.searched} | {s.false} | {s.certificate:.4f} | "

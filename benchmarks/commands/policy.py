@@ -182,9 +182,9 @@ def loads(file: Path, folder: Path, rows: list[dict[str, Any]], seconds: int) ->
         ]
     table = markdown_table(["server", "connections", "requests/s", "p50, ms", "p99, ms", "refused"], lines)
     return (
-        "## Served\n\nThe server is one process on one core, and the client `wrk` runs on another. Decisions and feedback "
-        "alternate. Vowpal Wabbit's Python package has no daemon, so the comparison is with its library "
-        "(`--cb_explore 10 --squarecb`, first order) behind the same starlette and uvicorn."
+        "## Served\n\nThe server is one process on one core, and the client `wrk` runs on another. Requests for decisions "
+        "and for feedback alternate. Vowpal Wabbit's Python package has no server. In the comparison, starlette and uvicorn "
+        "therefore serve its library (`--cb_explore 10 --squarecb`, first order)."
         f"\n\n{table}"
     )
 

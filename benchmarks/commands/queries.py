@@ -34,27 +34,28 @@ How many more mistakes does a forecaster make if it observes the label in only a
 many more does an agent make if it observes the label only for accepted items?
 """
 DATA = r"""The agent is `label-efficient` around `folklore`, with `query_rate` $= \epsilon$ and half-log decoding.
-The labels come from a logistic model (K = 3, d = 10, rows of norm B = 5). The table has means and
+The labels come from a logistic model (K = 3, d = 10, rows of norm B = 5). The table shows means and
 standard errors over seeds. Contexts, labels and random draws change with the seed, and all rates use the same
 streams. `guaranteed` is half of the model's loss in bits plus the bound,
-$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit. Above T it is vacuous.
+$\mathrm{Reg}(\epsilon T)/\epsilon$ in that unit. A value above T is vacuous.
 """
 TASTING = r"""There are two classes, d = 10, and rows of norm 5. A third of the items are good, and labels are drawn
-from a logistic model. Mistakes are the expected ones beyond those of the action that is best in each
-round. A rejected item shows nothing, except in the rows with all bits. `guaranteed` is
+from a logistic model. The table shows the expected mistakes minus those of the best action in each
+round. A rejected item gives no feedback, except in the rows with all bits. `guaranteed` is
 $T/\gamma + \gamma\, \mathrm{Reg}(T)/2$. With the sharpness $\gamma$ of the theorem the agent accepts more items than
-was necessary here. `linucb` never sees that a rejection was wrong, and rejects everything.
+was necessary here. `linucb` never observes that a rejection was wrong, and rejects all items.
 """
 SEARCH = r"""## Bounds searched
 
-A setting's ratio is the mean regret divided by the bound. The mean is exact: it is over all outcomes of the draws.
+A setting's ratio is the mean regret divided by the bound. The mean is exact: it is taken over all outcomes of the random draws.
 
 * `label_efficient`: up to 6 rounds of two classes with one or two features. The labels are fixed beforehand, and
   the regret is in log loss.
 * `label_efficient_experts`: exponential weights over up to 6 experts with costs 0 or 1 in up to 8 rounds.
-* `apple_tasting`: up to 5 items with labels from a model of the ball. The mean is also over all labels.
+* `apple_tasting`: up to 5 items with labels from a model in the ball. The mean is also taken over all labels.
 
-`searched` is the number of changes of the worst setting that the search tried. A change is retained if the ratio rises.
+The search changes the setting with the largest ratio, and retains a change if the ratio rises. `searched` counts the
+changes tried.
 """
 
 

@@ -77,7 +77,7 @@ def test_the_page_says_its_counts() -> None:
     text = conformance.page(cells, searches, blinds, 60.0, "c")
     assert "finds 3 false certificates among 14." in text
     assert "Of 29 certificates, 2 are below" in text
-    assert "70 labels of wrong rounds, 4 actions change" in text
+    assert "70 wrong rounds by other wrong labels; 4 actions changed" in text
     assert "| folklore | 1e+06 | 15 |" in text
     assert "| ogd | its own |" in text
     assert "* x: needs y" in text

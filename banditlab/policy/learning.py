@@ -1,4 +1,4 @@
-"""Train a policy on another policy's log and evaluate it on the log's later part."""
+"""Train a policy on another policy's log, and evaluate it on the later part of the log."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from banditlab.policy.log_events import AnsweredDecisions
 from banditlab.policy.training import AGENT, core_for, origin
 
 LEARNT = 0.8
-"""The share of the answered decisions that are learnt from, the earliest."""
+"""The fraction of the answered decisions, in order of time, that are used for training."""
 
 
 def train_from_log(
@@ -29,8 +29,8 @@ def train_from_log(
 ) -> Evaluated:
     """Train a policy on the first 80 % of a log's answered decisions, write it, and evaluate it on the other decisions.
 
-    The agent is updated with each decision's action and probabilities in the log. It has the columns, classes and rule
-    for unanswered decisions of the log's policy, so either policy can be the other's holdback policy.
+    The agent is updated with each decision's action and probabilities in the log. The new policy has the columns,
+    classes and rule for unanswered decisions of the log's policy, so each can be the other's holdback policy.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ def train_from_log(
         The log cannot be read.
     """
     if not first_bytes(os.fspath(log)).startswith(SQLITE):
-        raise UsageError(f"{log}: --from-log learns from the log of a policy, not from tables or dsjson")
+        raise UsageError(f"{log}: --from-log requires the log of a policy, not a table or a dsjson file")
     decisions = AnsweredDecisions(os.fspath(log))
     own = decisions.policy
     core = core_for(agent or AGENT, settings or {}, own.core.agent.problem, decisions.names, seed)

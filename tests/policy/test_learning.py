@@ -69,5 +69,5 @@ def test_a_log_without_answers_teaches_nothing(policy_file: Path, tmp_path: Path
     with pytest.raises(UsageError, match="fewer than two decisions have an answer"):
         train_from_log(tmp_path / "e.db", tmp_path / "p")
     (tmp_path / "t.csv").write_text("a,action,reward,propensity\n1,x,1,.5\n")
-    with pytest.raises(UsageError, match="learns from the log of a policy, not from tables"):
+    with pytest.raises(UsageError, match="requires the log of a policy, not a table"):
         train_from_log(tmp_path / "t.csv", tmp_path / "p")

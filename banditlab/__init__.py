@@ -1,6 +1,6 @@
 """banditlab: contextual bandits with one bit of feedback, compared with the best offline logistic model.
 
-Public names are imported on first use, so `import banditlab` needs the standard library only.
+Public names are imported on first use, so `import banditlab` itself imports only the standard library.
 """
 
 from __future__ import annotations
@@ -48,5 +48,5 @@ _MODULES = {
 __version__ = VERSION
 report_others()
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

@@ -1,4 +1,4 @@
-"""`python -m banditlab` is the command line `banditlab`."""
+"""`python -m banditlab` runs the command line `banditlab`."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Python processes that this process starts: their import path, and the process that imports a plug-in first.
+"""Child Python processes: their import path, and a test import of plug-ins in a separate process.
 
 A child is started with `-P`, or with `PYTHONSAFEPATH` if a library starts it. Python then leaves the working folder out
-of the path, so a file there called `json.py` is not run instead of the standard library's.
+of the path, so a file `json.py` there does not replace the standard library's.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from banditlab.errors import UsageError
 from banditlab.validation import PLUGIN_SECONDS, limit
 
 SAFE_PATH = "PYTHONSAFEPATH"
-"""The environment variable that does what `-P` does."""
+"""The environment variable with the effect of `-P`."""
 DEATH_SIGNAL = 1
 """Linux: PR_SET_PDEATHSIG."""
 _DONE = "BANDITLAB_PROBED"
@@ -30,7 +30,7 @@ from importlib.metadata import EntryPoint
 try:
     EntryPoint(*sys.argv[1:]).load()
 except BaseException:
-    pass  # the parent will raise it with a message
+    pass  # the parent raises it with a message
 print({_MARK!r}, flush=True)
 import os
 os._exit(0)
@@ -39,16 +39,16 @@ _lock = threading.RLock()
 
 
 def python(code: str, *arguments: str) -> list[str]:
-    """Return the command that runs `code` in another process with `import_path()` as `sys.path`; `code` may use `sys`."""
+    """Return the command that runs `code` in a child with `import_path()` as `sys.path`; `code` may use `sys`."""
     options = ["-E"] * sys.flags.ignore_environment + ["-s"] * sys.flags.no_user_site
     start = f"import json, sys\nsys.path[:] = json.loads(sys.argv.pop(1))\n{code}"
     return [sys.executable, "-P", *options, "-c", start, json.dumps(import_path()), *arguments]
 
 
 def import_path() -> list[str]:
-    """Return `sys.path` for a child: the standard library first, the working folder and the script's folder last.
+    """Return `sys.path` for a child, with the standard library first, and the working folder and script's folder last.
 
-    Folders are absolute. This package's own folder keeps its position.
+    Folders are absolute. The position of this package's folder does not change.
     """
     here = ""
     with contextlib.suppress(OSError):  # the folder was removed
@@ -64,32 +64,32 @@ def import_path() -> list[str]:
 
     def whole(entry: str) -> str:
         path = os.path.normpath(os.path.join(here, entry))
-        return path if os.path.exists(path) else entry  # an import hook's own entry is no path
+        return path if os.path.exists(path) else entry  # an entry for an import hook is not a path
 
     entries = [whole(entry) for entry in sys.path if isinstance(entry, str) and (entry or here)]
     return sorted(dict.fromkeys(entries), key=place)
 
 
 def begin(path: list[str], parent: int) -> None:
-    """Set the import path of this child process to `path`, and end the process when the process `parent` ends."""
+    """Set the import path of this child process to `path`, and end it when the process `parent` ends."""
     sys.path[:] = path
     end_with(parent)
 
 
 def end_with(parent: int) -> None:
-    """Make the system kill this process when its parent ends."""
+    """Let the system kill this process when its parent ends."""
     if sys.platform == "linux":
         import ctypes
 
         with contextlib.suppress(OSError, AttributeError):
             ctypes.CDLL(None).prctl(DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before that
+        if os.getppid() != parent:  # the parent has already ended
             os._exit(1)
 
 
 @contextlib.contextmanager
 def safe_start() -> Iterator[None]:
-    """Make Python processes that are started inside the block leave the working folder out of their path."""
+    """Leave the working folder out of the path of Python processes started inside the block."""
     with _lock:
         before = os.environ.get(SAFE_PATH)
         os.environ[SAFE_PATH] = "1"
@@ -103,7 +103,7 @@ def safe_start() -> Iterator[None]:
 
 
 def probe(point: Any, name: str) -> None:
-    """Import an entry point in a separate process, once per process and its children.
+    """Test the import of an entry point in a separate process, once per process and its children.
 
     If the module has already been imported, nothing is done.
 

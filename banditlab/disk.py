@@ -1,4 +1,4 @@
-"""Files that are either complete on disk or absent, with the permission bits of a new file."""
+"""Write files so that each is complete on disk or absent, with the usual permissions of a new file."""
 
 from __future__ import annotations
 
@@ -8,21 +8,19 @@ import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
-_UMASK = os.umask(0)  # the only way to read it is to set it
+_UMASK = os.umask(0)  # reading it requires setting it
 os.umask(_UMASK)
 
 
 def make_readable(number: int) -> None:
-    """Give an open file that `tempfile` created, which is private, the permission bits of any other new file."""
-    if hasattr(os, "fchmod"):  # elsewhere there are no such bits
+    """Set the permissions of an open file to those of a new file, because `tempfile` creates private files."""
+    if hasattr(os, "fchmod"):  # other systems have no such permissions
         os.fchmod(number, 0o666 & ~_UMASK)
 
 
 def keep_entry(folder: Path) -> None:
-    """Write a folder's list of files to disk, too; otherwise a new, complete file may be lost in a power failure."""
-    with contextlib.suppress(
-        OSError
-    ):  # Windows opens no folder, some file systems sync none: there it is their own affair
+    """Write a folder's directory entries to disk, without which a power failure may lose a new file."""
+    with contextlib.suppress(OSError):  # Windows and some file systems do not support this
         number = os.open(folder, os.O_RDONLY)
         try:
             os.fsync(number)
@@ -31,7 +29,7 @@ def keep_entry(folder: Path) -> None:
 
 
 def write_whole(file: Path, data: bytes, put: Callable[[str, Path], None] = os.replace) -> None:
-    """Write a file atomically: with a temporary name and fsync, after which `put` renames it."""
+    """Write a file atomically: write and fsync it under a temporary name, then rename it with `put`."""
     number, name = tempfile.mkstemp(dir=file.parent, prefix=".", suffix=".part")
     try:
         with open(number, "wb") as out:

@@ -1,4 +1,4 @@
-"""Other installed libraries, and other distributions that write into this package's folder."""
+"""Other installed libraries, and distributions that have written into this package's folder."""
 
 from __future__ import annotations
 
@@ -15,20 +15,20 @@ from banditlab.errors import UsageError
 
 VERSION = "0.1.0"
 NAME = "onebit-bandits"
-"""What this package's distribution is called on the package index, where `banditlab` is somebody else's."""
+"""The name of this package's distribution on the package index, where `banditlab` is another project."""
 _ON_INDEX = {"prometheus_client": "prometheus-client", "psycopg": '"psycopg[binary]"'}
-"""What a module's distribution is called, where it has another name."""
+"""The names of distributions that differ from those of their modules."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))
 _LOOKED = "BANDITLAB_LOOKED_FOR_OTHERS"
-"""The environment variable that says which folder was looked at already."""
+"""The environment variable with the folder that was already checked."""
 MOST_RECORD = 2**24
-"""Bytes of a distribution's record that are read at most."""
+"""The largest number of bytes that are read of a distribution's record."""
 
 
 def report_others(*, always: bool = False) -> None:
     """Print one line on stderr if another distribution owns files in this package's folder.
 
-    A process that was started by one that checked does not check again, unless `always`.
+    A child of a process that has checked does not check again, unless `always`.
     """
     if not always and os.environ.get(_LOOKED) == _PACKAGE:
         return
@@ -38,24 +38,24 @@ def report_others(*, always: bool = False) -> None:
 
 @cache
 def _report() -> None:
-    with suppress(OSError, ValueError, MemoryError):  # a zipped package, a folder that cannot be read, a closed stream
+    with suppress(OSError, ValueError, MemoryError):  # zipped package, unreadable folder or closed stream
         if (found := others()) and sys.stderr is not None:
             print(
                 f"banditlab: {' and '.join(found)} has written into this package's folder, {_PACKAGE}; to repair it: "
-                f"pip uninstall {' '.join(found)}, then pip install --force-reinstall what {NAME} was installed from",
+                f"pip uninstall {' '.join(found)}, then reinstall {NAME} with pip install --force-reinstall",
                 file=sys.stderr,
             )
 
 
 def others() -> list[str]:
-    """Return the names of other distributions that own files in this package's folder, according to their records."""
+    """Return the names of other distributions that own files in this package's folder, by their records."""
     folder, package = os.path.split(_PACKAGE)
     mark, found = f"\n{package}/".encode(), []
     for entry in os.scandir(folder):
         stem, _, kind = entry.name.rpartition(".")
         name = stem.rpartition("-")[0]
         ours = name.lower().replace("-", "_").replace(".", "_") == NAME.replace("-", "_")
-        # pip leaves folders called ~NAME where it could not remove them
+        # pip leaves folders ~NAME that it could not remove
         if kind == "dist-info" and name and not ours and not name.startswith("~"):
             record = os.path.join(entry.path, "RECORD")
             if os.path.isfile(record) and mark in b"\n" + _head_of(record):
@@ -70,9 +70,9 @@ def _head_of(record: str) -> bytes:
 
 
 def library(module: str, user: str) -> Any:
-    """Return a module of another library, imported now, for `user`.
+    """Import and return a module of another library that `user` needs.
 
-    Other changes that the import makes in the process are reverted; for example, coba 8.1.0 replaces `sys.excepthook`.
+    Side effects of the import are reverted; for example, coba 8.1.0 replaces `sys.excepthook`.
 
     Raises
     ------
@@ -86,7 +86,7 @@ def library(module: str, user: str) -> Any:
         top = module.partition(".")[0]
         if (error.name or "").partition(".")[0] == top:
             raise _lacking(user, [top]) from None
-        raise  # the library is there and lacks another
+        raise  # the library is installed, but a dependency is missing
     finally:
         sys.excepthook = hook
 

@@ -1,4 +1,4 @@
-"""Errors by cause. Every message is one line that names the file, key or argument and says what is allowed."""
+"""The package's errors. Every message is one line that names the file, key or argument and says what is allowed."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable, Sequence
 
 
 class BanditlabError(Exception):
-    """Base of every error that this package raises on purpose."""
+    """Base class of the errors that this package raises."""
 
 
 class UsageError(BanditlabError, ValueError):
-    """The request was wrong (a setting, a key, a file); the exit code of the command line is 2."""
+    """Invalid input, for instance a setting, a key or a file; the exit code of the command line is 2."""
 
 
 class ClusterError(BanditlabError):
@@ -55,8 +55,8 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player cannot play this problem (for example AIOLI at :math:`K > 2`); a sweep skips the pair and stores the
-    reason.
+    """This player does not support this problem (for example AIOLI with :math:`K > 2`); a sweep skips the pair with
+    this reason.
     """
 
 
@@ -65,17 +65,15 @@ class HorizonRequiredError(IncompatibleError):
 
 
 class PlayerError(BanditlabError):
-    """A player broke its contract during a run, for example by an action out of range or probabilities with a wrong
-    sum.
-    """
+    """A player violated its contract during a run, for example by an action out of range or probabilities with a wrong sum."""
 
 
 class EnvironmentContractError(BanditlabError):
-    """An environment broke its contract during a run."""
+    """An environment violated its contract during a run."""
 
 
 class UnknownDecisionError(UsageError):
-    """Feedback for a decision that is not open: it was never made here, has its feedback, or was closed as too old."""
+    """Feedback on a decision that is not open: it is unknown, already has feedback, or was closed as too old."""
 
 
 class LogError(BanditlabError):
@@ -83,14 +81,15 @@ class LogError(BanditlabError):
 
 
 CLOSE = 0.6
-"""Likeness, of 1, from which a name is suggested for another: "fastbc" for "fastcb", never "envs" for "nonsense"."""
+"""The least similarity, in [0, 1], with which a known name is suggested: "fastcb" for "fastbc", but not "envs" for "nonsense".
+"""
 
 
 def nearest(name: str, known: Iterable[str], *, keep_order: bool = False) -> str:
     """Return "; did you mean 'x'?" if a known name is close, then the list of all known names, each once.
 
-    An environment's name may be given without its namespace and version: "Sparse" is close to "banditlab/Sparse-v0".
-    The list is sorted, or in the given order if that order is meaningful (`keep_order`).
+    The namespace and version of an environment are ignored: "Sparse" is close to "banditlab/Sparse-v0". The list is
+    sorted, or in the given order with `keep_order`.
     """
     names = list(dict.fromkeys(known)) if keep_order else sorted(set(known))
     likeness = {known: max(_likeness(name, known), _likeness(_bare(name), _bare(known))) for known in names}
@@ -104,5 +103,5 @@ def _likeness(name: str, known: str) -> float:
 
 
 def _bare(name: str) -> str:
-    """Return "sparse" of "banditlab/Sparse-v0"."""
+    """Return, for example, "sparse" for "banditlab/Sparse-v0"."""
     return re.sub(r"-v\d+$", "", name.rpartition("/")[2].lower())

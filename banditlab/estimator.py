@@ -1,4 +1,4 @@
-"""The forecasters as scikit-learn classifiers: online-to-batch conversion, improper prediction, streaming."""
+"""Forecasters as scikit-learn classifiers, with online-to-batch conversion, improper prediction and streaming."""
 
 from __future__ import annotations
 
@@ -28,24 +28,25 @@ __all__ = ["OnlineClassifier"]
 Floats = NDArray[np.float64]
 
 BLOCK = 4096
-"""Rows learnt in one call, which bounds the scratch memory."""
+"""The number of rows per block, which limits the work arrays."""
 FARTHEST = 1e300
-"""Entries of contexts are cut to this before they are shortened."""
+"""Entries of contexts are clipped to this before rows are shortened to R."""
 MOST_PLAYS = 100_000_000
-"""Rounds that the sample weights of one call may ask for."""
+"""The largest number of rounds for the sample weights of one call."""
 POOR = {
-    "ons": "its theorem's step is of order e^(-2 B R): at norm_bound = 100 it does not move",
-    "aggregating": "a thousand models drawn from a ball of radius 100 in K d dimensions: hardly one is near a good one",
+    "ons": "its theorem's step size is of order e^(-2 B R), which is negligible at norm_bound = 100",
+    "aggregating": "among a thousand models drawn from a ball of radius 100 in K d dimensions, hardly any is near a "
+    "good one",
 }
-"""Forecasters that predict badly at their defaults, and why: scikit-learn is told so, as its own tag has it."""
+"""Forecasters that predict badly with default settings, and why; they set scikit-learn's tag for this."""
 
 
 class BinaryOnlyError(IncompatibleError, ValueError):
-    """A forecaster for two classes was given more; scikit-learn expects a ValueError."""
+    """A forecaster for two classes got more; scikit-learn expects a ValueError."""
 
 
 class ScaledContexts:
-    """Rows of a table as contexts: scaled according to `scaling`, with a constant appended, and none longer than R.
+    """Convert rows of a table to contexts: scale them by `scaling`, append a constant, and shorten them to R.
 
     A subclass has `scaling` and `fit_intercept`, and `forecaster_` after the fit.
     """
@@ -55,7 +56,7 @@ class ScaledContexts:
     forecaster_: Any
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "forecaster_")  # a refused first call has left n_features_in_ behind
+        return hasattr(self, "forecaster_")  # left by a rejected first call
 
     def _fix_scale(self, X: Any) -> None:
         """Set the affine map of `_map`."""
@@ -68,20 +69,20 @@ class ScaledContexts:
         if is_sparse(X):
             self._fix_sparse_scale(X)
             return
-        # Nothing that is squared below is then too large or too small for it.
+        # Squares below then do not overflow or underflow.
         self._exponent = exponent(
             np.abs(X).max(axis=0) if self.scaling == "standardize" else np.full(d, np.abs(X).max())
         )
         X = divided(X, self._exponent)
         if self.scaling == "standardize":
             self._offset = X.mean(axis=0)
-            # A feature that varies by rounding errors only is constant; its computed deviation is noise.
+            # A feature that varies only by rounding errors is constant; its computed deviation is noise.
             constant = np.ptp(X, axis=0) <= 10.0 * np.finfo(np.float64).eps * np.abs(X).max(axis=0)
             self._scale = np.where(constant, 1.0, X.std(axis=0))
         self._bring_to_one(largest_norm((X - self._offset) / self._scale))
 
     def _fix_sparse_scale(self, X: Any) -> None:
-        """Set the map for rows in CSR form (n, d), which subtracts nothing."""
+        """Set the map for rows in CSR form (n, d), which has no subtraction."""
         n, d = X.shape
         columns = abs(X).max(axis=0).toarray().ravel()
         self._exponent = exponent(columns if self.scaling == "standardize" else np.full(d, columns.max(initial=0.0)))
@@ -92,7 +93,8 @@ class ScaledContexts:
             off = np.bincount(X.indices, np.square(X.data - mean[X.indices]), d) + (n - entries) * mean**2
             largest = abs(X).max(axis=0).toarray().ravel()
             deviation = np.sqrt(off / n)
-            # A feature that varies by rounding errors only is constant, as for dense rows; not subtracted, it becomes 1.
+            # A feature that varies only by rounding errors is constant, as for dense rows; without subtraction it
+            # becomes 1.
             constant = deviation <= 10.0 * np.finfo(np.float64).eps * largest
             self._scale = np.where(constant, np.where(largest > 0.0, largest, 1.0), deviation)
             X = _rescaled(X, np.zeros(d, np.int64), self._scale)
@@ -106,19 +108,19 @@ class ScaledContexts:
         self._scale = self._scale * largest
 
     def _contexts(self, X: Any) -> Any:
-        """Return the contexts of X (n, d) in the form that the forecaster takes: (n, d) or (n, d + 1)."""
+        """Return the contexts of X (n, d) in the form that the forecaster accepts: (n, d) or (n, d + 1)."""
         return within(self._map(X), self.forecaster_.problem.radius)
 
     def _map(self, X: Any) -> Any:
-        """Return X (n, d) scaled, with the constant appended: (n, d) or (n, d + 1)."""
+        """Return the scaled X (n, d), with the constant appended: (n, d) or (n, d + 1)."""
         if is_sparse(X):
             return self._map_sparse(X)
-        with np.errstate(over="ignore"):  # an entry far beyond those of `fit` is shortened to R by `_within`
+        with np.errstate(over="ignore"):  # `_within` shortens rows with entries far beyond those of `fit` to R
             scaled = (divided(X, getattr(self, "_exponent", 0)) - self._offset) / self._scale
         return np.hstack([np.clip(scaled, -FARTHEST, FARTHEST), np.tile(self._constant, (len(X), 1))])
 
     def _map_sparse(self, X: Any) -> Any:
-        """Return rows in CSR form as `_map` does; an offset from earlier dense rows makes them dense."""
+        """Return the result of `_map` for rows in CSR form. It is dense if earlier dense rows led to an offset."""
         if self._offset.any():
             return self._map(X.toarray())
         with np.errstate(over="ignore"):
@@ -129,14 +131,14 @@ class ScaledContexts:
 
 
 class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
-    r"""An improper multiclass logistic classifier: a forecaster is run over a sample, and its state is then fixed.
+    r"""An improper multiclass logistic classifier, which runs a forecaster over a sample and then fixes its state.
 
-    Problem: n examples are drawn independently from one distribution; the aim is a small expected logistic loss on a
-    new one.
+    Problem: n examples are drawn independently from one distribution. The aim is a small expected logistic loss on a
+    new example.
 
-    Predictor: the forecaster processes the examples one after another. The prediction for a new x is its forecast if x
-    were the next context. For FOLKLORE these are the logits of (3.3), whose regulariser depends on x, so the
-    prediction is not a linear function of x. `average` selects the state of the predictor:
+    Predictor: the forecaster processes the examples one by one. The prediction for a new x is the forecast for x as the
+    next context. For FOLKLORE these are the logits of (3.3), whose regulariser depends on x, so the prediction is not a
+    linear function of x. `average` selects the state of the predictor:
 
     * "sample" is the predictor of the theorems: the state before round :math:`\tau`, with :math:`\tau` uniform on
       :math:`\{1, \dots, n\}`. It is drawn by reservoir sampling (round t replaces the stored state with probability
@@ -146,17 +148,16 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
       theorem.
 
     Guarantee of "sample": assume that the contexts' scale was fixed before the sample was drawn, and that
-    :math:`\|x\| \le R` for all x. Then
-    :math:`\mathbb{E}\,\mathrm{loss}(\text{predictor}) - \min \{\mathbb{E}\,\mathrm{loss}(W) : \|W_k\| \le B\}` is at
-    most the forecaster's regret bound after n rounds divided by n. The expectations are over sample, :math:`\tau` and
-    the new example; for m states it holds because the logistic loss is convex in the probabilities.
-    `forecaster_.bound(n) / n` is that number. The guarantee needs one pass: `passes` > 1 is rejected. With `scaling`
-    other than "none" the scale comes from the sample itself, and the guarantee is exact for the scaled contexts only.
-    With sample weights the sample is the rows as played.
+    :math:`\|x\| \le R` for all x. Then :math:`\mathbb{E}\,\mathrm{loss}(\text{predictor}) - \min
+    \{\mathbb{E}\,\mathrm{loss}(W) : \|W_k\| \le B\}` is at most the forecaster's regret bound after n rounds divided by
+    n. The expectations are over the sample, :math:`\tau` and the new example. For m states the guarantee holds because
+    the logistic loss is convex in the probabilities. The value is `forecaster_.bound(n) / n`. The guarantee requires
+    one pass, so `passes` > 1 is rejected. With `scaling` other than "none" the scale is estimated from the sample, and
+    the guarantee holds only for the scaled contexts. With sample weights, the sample consists of the repeated rows.
 
-    Sample weights: a row of weight w is played w times, and for a fraction once more with that probability. The mean of
-    the sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights are numbers of rounds: weights
-    that sum to 1 give one round.
+    Sample weights: a row of weight w is repeated :math:`\lfloor w \rfloor` times, and once more with the probability of
+    the fractional part. The expected sum of losses is then the weighted sum. A row of weight 0 has no effect. Weights
+    are numbers of rounds, so weights that sum to 1 give one round.
 
     Order: with `shuffle`, `fit` first sorts the rounds by their content, then shuffles them. For a given sample and
     seed, the model therefore does not depend on the order of the rows, on whether a repeated row is listed several
@@ -165,13 +166,13 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     Scale: "standardize" subtracts the mean, divides by the standard deviation, then by the largest row norm; "radius"
     divides by the largest row norm only. The constant 1 is then appended (`fit_intercept`) and everything is divided by
     :math:`\sqrt{2}`, so :math:`R = 1` and `norm_bound` bounds the logits :math:`|\langle W_k, x \rangle|` of the
-    comparator. The scale is estimated from the data of `fit`, or of the first call of `partial_fit`, and does not
-    change afterwards. That first batch should be representative; otherwise use the scaling "none". Rows beyond R are
-    shortened to it, in updates and predictions, because R determines the forecaster's constants and is a condition of
-    the guarantee.
+    comparator. The scale is estimated from the data of `fit`, or of the first call of `partial_fit`, and then fixed.
+    That first batch should be representative; otherwise use the scaling "none". Rows with a norm above R are shortened
+    to R, in updates and predictions, because R determines the forecaster's constants and is a condition of the
+    guarantee.
 
-    Practice: the defaults are those of the theory, which hold on every stream. On independent examples a smaller
-    regularization at a moderate B, and several passes, predict much better. A good start for FOLKLORE is
+    Practice: the defaults are those of the theory, which hold on every stream. On independent examples, a smaller
+    regularization with a moderate B and several passes predict much better. A good start for FOLKLORE is
     `norm_bound=10, passes=10, settings={"regularization": 1e-3}`; docs/results/estimator.md has figures.
 
     Cost: the forecaster's updates, n times `passes`. For FOLKLORE: :math:`K^3 d^2 / 2` multiplications per update and
@@ -183,8 +184,8 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     forecaster
         Its id, as in `banditlab list forecasters`. "folklore" accepts any number of classes, "aioli" two.
     norm_bound
-        B, the largest norm of a row of W, in units of :math:`1/R`. A larger value means less regularization, like C of
-        LogisticRegression. The grid of `b-grid` is extended to include it unless `settings` define the grid.
+        B, the largest norm of a row of W, in units of :math:`1/R`. A larger value means less regularization, as with C
+        of LogisticRegression. The grid of `b-grid` is extended to include B unless `settings` define the grid.
     settings
         Other settings of the forecaster, by name.
     passes
@@ -196,13 +197,11 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     scaling
         "standardize", "radius" or "none".
     radius
-        R with :math:`\|x\| \le R`, including the intercept's 1, for scaling "none"; None uses the largest norm of the
-        data.
+        For scaling "none": R with :math:`\|x\| \le R`, including the intercept's 1. None: the largest norm of the data.
     fit_intercept
         Whether to append a constant feature.
     shuffle
-        Whether `fit` processes the sample in a random order, which does not depend on the given order; `partial_fit`
-        uses the given order.
+        Whether `fit` uses a random order, which does not depend on the given order. `partial_fit` uses the given order.
     random_state
         Seed of the order, of drawn states and of a randomised forecaster: None, an integer, a RandomState or a
         Generator.
@@ -264,9 +263,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     # -------------------------------------------------------------------------------------------------------- learning
 
     def fit(self, X: ArrayLike, y: ArrayLike, sample_weight: ArrayLike | None = None) -> Self:
-        """Discard the state, then run the forecaster over the sample X (n, d), y (n,), with each row repeated by its
-        weight.
-        """
+        """Discard the state, and run the forecaster over the sample X (n, d), y (n,), with rows repeated by weight."""
         self._check_settings()
         rows, targets = self._examples(X, y, reset=True)
         generators = generator_of(self.random_state).spawn(3)
@@ -290,7 +287,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     ) -> Self:
         """Continue with the examples X (n, d), y (n,) in this order, once; the first call must name all `classes`.
 
-        A row of weight w is played w times in succession.
+        A row of weight w is repeated w times in succession.
         """
         self._check_settings()
         first = not self.__sklearn_is_fitted__()
@@ -300,7 +297,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         known: NDArray[Any] = self.classes_ if classes is None else unique_labels(classes)
         if not first and not np.array_equal(known, self.classes_):
             raise UsageError(f"classes = {known} is not the same as on the last call to partial_fit, {self.classes_}")
-        _positions(targets, known)  # a class that is not known is refused, whatever the row weighs
+        _positions(targets, known)  # an unknown class is rejected, for any weight of its row
         generators = generator_of(self.random_state).spawn(3) if first else None
         rows, targets = played(rows, targets, sample_weight, generators[1] if generators else self._coins)
         labels = _positions(targets, known)
@@ -309,7 +306,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return self
 
     def __sklearn_tags__(self) -> Tags:
-        """Return the tags of scikit-learn: sparse X is accepted, and whether the forecaster accepts two classes only."""
+        """Return scikit-learn's tags: sparse X is accepted, and some forecasters accept two classes only."""
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = not self._binary_only()
@@ -317,10 +314,10 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return tags
 
     def _binary_only(self) -> bool:
-        """Whether the forecaster with these settings accepts two classes but not three, in one dimension."""
+        """Whether the forecaster accepts two classes but not three, for d = 1 and these settings."""
         try:
             self._make(Problem(1, 2, 1.0, 1), np.random.default_rng(0))
-        except Exception:  # settings that no forecaster takes: `fit` says so
+        except Exception:  # `fit` reports invalid settings
             return False
         try:
             self._make(Problem(1, 3, 1.0, 1), np.random.default_rng(0))
@@ -329,7 +326,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return False
 
     def _examples(self, X: ArrayLike, y: ArrayLike, reset: bool) -> tuple[Any, NDArray[Any]]:
-        """Return checked rows (n, d), dense or CSR, and targets (n,); `reset` for the first data of this estimator."""
+        """Return checked rows (n, d), dense or CSR, and targets (n,). `reset`: whether these are the first data."""
         rows, targets = validate_data(self, X, y, accept_sparse="csr", dtype=np.float64, order="C", reset=reset)
         check_classification_targets(targets)
         return once_each(rows), targets
@@ -340,14 +337,14 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         one_of("average", self.average, ("last", "sample"))
         one_of("scaling", self.scaling, ("standardize", "radius", "none"))
         if self.average == "sample" and self.passes != 1:
-            raise UsageError(f"average = 'sample' needs one pass: passes must be 1, got {self.passes}")
+            raise UsageError(f"average = 'sample' requires passes = 1, got {self.passes}")
         if self.radius is not None:
             positive("radius", self.radius)
             if self.scaling != "none":
-                raise UsageError(f"radius needs scaling = 'none'; {self.scaling!r} scales contexts to R = 1")
+                raise UsageError(f"radius requires scaling = 'none'; {self.scaling!r} scales contexts to R = 1")
 
     def _begin(self, X: Any, classes: NDArray[Any], horizon: int | None, generators: list[np.random.Generator]) -> Any:
-        """Fix scale and classes, make a new forecaster, and return the contexts of X."""
+        """Fix scale and classes, create a forecaster, and return the contexts of X."""
         K = len(classes)
         if K < 2:
             raise UsageError(f"a classifier needs at least 2 classes, y has {K} class")
@@ -379,9 +376,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return forecaster
 
     def _taken(self, contexts: Any) -> Any:
-        """Return contexts in the form that the forecaster takes a block: dense, unless it has kernels for sparse
-        contexts.
-        """
+        """Return contexts in the form that the forecaster accepts: dense, unless it has kernels for sparse contexts."""
         return contexts.toarray() if is_sparse(contexts) and not self.forecaster_.sparse else contexts
 
     def _run(self, contexts: Any, labels: NDArray[np.int64]) -> None:
@@ -398,7 +393,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         now = 0
         for stop in sorted(set(last.values())):
             self._learn(contexts[now:stop], labels[now:stop])
-            now, state = stop, copy.deepcopy(self.forecaster_)  # tau = stop + 1 has learnt from tau - 1 examples
+            now, state = stop, copy.deepcopy(self.forecaster_)  # tau = stop + 1, after updates with tau - 1 examples
             for i in [i for i, at in last.items() if at == stop]:
                 self._kept[i], self.times_[i] = state, rounds[stop]
         self._learn(contexts[now:], labels[now:])
@@ -415,7 +410,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
-        # joblib hands large arrays over as read-only maps of a file, and a forecaster writes into its scratch arrays.
+        # joblib passes large arrays as read-only maps of a file, but a forecaster writes into its work arrays.
         if "forecaster_" in state:
             fresh = {id(old): _rebuilt(old) for old in [self.forecaster_, *self._kept]}
             self.forecaster_ = fresh[id(self.forecaster_)]
@@ -424,7 +419,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     # ------------------------------------------------------------------------------------------------------ prediction
 
     def predict_log_proba(self, X: ArrayLike) -> Floats:
-        """Return the log-probabilities (n, K), with the classes in the order of `classes_`."""
+        """Return the log probabilities (n, K), with the classes in the order of `classes_`."""
         check_is_fitted(self)
         rows = once_each(validate_data(self, X, accept_sparse="csr", dtype=np.float64, order="C", reset=False))
         if not is_sparse(rows):
@@ -483,22 +478,22 @@ def played(
     total = float(weights.sum())
     if total > MOST_PLAYS:
         raise UsageError(
-            f"sample_weight gives {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"
+            f"sample_weight implies {total:.4g} rounds, above the limit of {MOST_PLAYS:,}: divide the weights"
         )
     whole = np.floor(weights)
     fractions = weights - whole
-    if fractions.any():  # a stream of its own: what the other generators draw does not depend on the weights
+    if fractions.any():  # a separate stream, so other draws do not depend on the weights
         whole += coins.spawn(1)[0].random(len(weights)) < fractions
     plays = np.repeat(np.arange(len(y)), whole.astype(np.int64))
     if not len(plays):
         raise UsageError(
-            f"sample_weight gives no round: its sum is {total:.4g}, and a row of weight w is played w times"
+            f"sample_weight implies no round: its sum is {total:.4g}, and a row of weight w is repeated w times"
         )
     return X[plays], y[plays]
 
 
 def once_each(X: Any) -> Any:
-    """Return rows with each entry once; repeated entries of a CSR matrix are summed."""
+    """Return rows in which repeated entries of a CSR matrix are summed."""
     if not is_sparse(X) or X.has_canonical_format:
         return X
     whole = X.copy()
@@ -513,7 +508,7 @@ def _rescaled(X: Any, e: NDArray[np.int64], scale: Floats) -> Any:
 
 
 def _row_norms(X: Any) -> tuple[Floats, Floats]:
-    """Return the largest entries (n,) of rows in CSR form, and the lengths (n,) of the rows divided by them."""
+    """Return the largest absolute entries (n,) of rows in CSR form, and the norms (n,) of the rows divided by these."""
     rows = np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
     largest = abs(X).max(axis=1).toarray().ravel()
     safe = np.where(largest > 0.0, largest, 1.0)
@@ -530,7 +525,7 @@ def largest_norm(X: Any) -> float:
 
 
 def within(X: Any, radius: float) -> Any:
-    """Return X (n, d) with rows whose norm exceeds the radius by more than rounding shortened to the radius."""
+    """Return X (n, d), with rows shortened to the radius if their norm exceeds it by more than rounding."""
     if is_sparse(X):
         largest, lengths = _row_norms(X)
         beyond = largest * lengths > radius * (1.0 + 1e-10)
@@ -541,7 +536,7 @@ def within(X: Any, radius: float) -> Any:
         factor = np.repeat(radius / np.where(beyond, lengths, 1.0), np.diff(X.indptr))
         return sparse.csr_matrix((np.where(rows, X.data / safe * factor, X.data), X.indices, X.indptr), shape=X.shape)
     largest = np.abs(X).max(axis=1, keepdims=True)
-    directions = X / np.where(largest > 0.0, largest, 1.0)  # so that no square overflows
+    directions = X / np.where(largest > 0.0, largest, 1.0)  # to avoid overflow of squares
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     beyond = largest * lengths > radius * (1.0 + 1e-10)
     return np.where(beyond, directions * (radius / np.where(beyond, lengths, 1.0)), X) if beyond.any() else X
@@ -553,7 +548,7 @@ def _log_softmax(logits: Floats) -> Floats:
 
 
 def _positions(y: NDArray[Any], classes: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the index in the sorted `classes` of each label."""
+    """Return each label's index in the sorted `classes`."""
     strange = np.setdiff1d(y, classes)
     if len(strange):
         raise UsageError(f"y has the classes {strange.tolist()}, which are not among {classes.tolist()}")

@@ -1,16 +1,16 @@
-r"""The functions that a lab needs to write a compiled player, from `banditlab.numerics` and `banditlab.players`.
+r"""Functions for writing a compiled player in a project folder (a lab), from `banditlab.numerics` and `banditlab.players`.
 
-Compiled functions take float64 arrays in C order without checks; the caller must ensure the shapes. z, v (K,) are
-scores, one per class; p (K,) are probabilities; u are numbers in [0, 1) (one, or the round's two); y is a label in
-:math:`0, \dots, K-1`, and a is an action. x (d,) is a context, X (n, d) are those of a block, dense or `CSR`, and U (n,
-2) its uniforms. state is the named tuple of the player's arrays, payload (m,) is the payload of a decision, and action,
-correct, `p_true`, explored (n,) are the columns of a `Trace`. best is the class that is played unless a coin flip of
-probability :math:`\gamma` selects exploration.
+Compiled functions accept float64 arrays in C order without checks; the caller must ensure the shapes. z, v (K,) are
+scores, one per class; p (K,) are probabilities; u is a uniform in [0, 1), or the round's two; y is a label in
+:math:`0, \dots, K-1`, and a is an action. x (d,) is a context. X (n, d) has the contexts of a block, dense or `CSR`,
+and U (n, 2) its uniforms. `state` is the named tuple of the player's arrays, and `payload` (m,) is the payload of a
+decision. `action`, `correct`, `p_true` and `explored` (n,) are the columns of a `Trace`. `best` is the class that is
+chosen unless a coin flip of probability :math:`\gamma` selects exploration.
 
-The `as_` functions check values from a user and raise a UsageError that names the argument. Their arguments are value
-or values, the name in the message, the space (the problem or d), and sparse, whether CSR is accepted. `njit` and
-`inline` compile a function (`inline` always into its caller), with a cache on disk. indices are a sparse row's column
-indices, and kind and name say by which argument, and of which type, `by_context` chooses.
+The `as_` functions check values from a user and raise a UsageError that names the argument. Their arguments are the
+value or values, the name in the message, the space (the problem or d), and `sparse`, whether CSR is accepted. `njit`
+and `inline` compile a function (`inline` always into its caller), with a cache on disk. `indices` are a sparse row's
+column indices. `by_context` chooses a function by whether its argument called `name` has the type `kind`.
 """
 
 from banditlab.numerics.argmax import argmax, runner_up

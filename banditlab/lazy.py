@@ -8,16 +8,16 @@ from importlib import import_module
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:  # importing it takes as long as the rest of this module
+if TYPE_CHECKING:  # importing it takes as much time as importing the rest of this module
     from importlib.abc import Loader
     from importlib.machinery import ModuleSpec
 
 Table = Mapping[str, Mapping[str, tuple[str, str]]]
-"""By kind ("agents", "envs" ...), for each public class its id and its module."""
+"""For each kind ("agents", "envs", ...), the ids of its public classes and their modules."""
 
 
 def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
-    """Return the module of every public name: names listed by module (base classes, records), and a table's classes."""
+    """Return the module of every public name: those of names listed by module, and those of a table's classes."""
     modules = {name: module for module, names in others.items() for name in names}
     return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 
@@ -25,7 +25,7 @@ def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = Non
 def lazy_names(
     package: str, others: Mapping[str, Sequence[str]], built_in: Table | None = None
 ) -> tuple[Callable[[str], Any], Callable[[], list[str]], list[str]]:
-    """Return a package's `__getattr__`, `__dir__` and `__all__`: the names of `modules_of`, before they are imported.
+    """Return a package's `__getattr__`, `__dir__` and `__all__` for lazy imports of the names of `modules_of`.
 
     `dir` lists these names, the submodules imported so far, and Python's own names, but no names that the package only
     uses.
@@ -36,7 +36,7 @@ def lazy_names(
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         value = getattr(import_module(modules[name]), name)
-        setattr(sys.modules[package], name, value)  # the next look-up finds it without us
+        setattr(sys.modules[package], name, value)  # the next access finds it directly
         return value
 
     def names() -> list[str]:
@@ -51,20 +51,20 @@ def lazy_names(
 
 
 def after_import(module: str, act: Callable[[], None]) -> None:
-    """Call `act` whenever `module` has been executed: now if it has been, and after each later import or reload.
+    """Call `act` after each import or reload of `module`, and now if it is already imported.
 
-    A second call of `act` must have no effect. If it raises an error, the import raises it too.
+    A second call of `act` must have no effect. An error in `act` is also an error of the import.
     """
     sys.meta_path.insert(0, _Watcher(module, act))
-    if sys.modules.get(module) is not None:  # None forbids the import
+    if sys.modules.get(module) is not None:  # None prevents the import
         act()
 
 
 class _Watcher:
-    """A finder of one module that delegates to the finders after it, and makes its loader call the function at the end.
+    """A finder of one module that delegates to later finders, and returns a loader that calls the function at the end.
 
-    The finder stays in the list, because an import may fail and be repeated, and finders may be used without an import
-    (`importlib.util.find_spec`). Removal would also let another thread that iterates over the list skip a finder.
+    The finder is never removed, because an import may fail and be repeated, finders are also used without an import
+    (`importlib.util.find_spec`), and another thread that iterates over the list could skip a finder.
     """
 
     def __init__(self, module: str, act: Callable[[], None]) -> None:
@@ -75,7 +75,7 @@ class _Watcher:
         finders = list(sys.meta_path)
         if fullname != self.module or self not in finders:
             return None
-        later = finders[finders.index(self) + 1 :]  # those before found nothing
+        later = finders[finders.index(self) + 1 :]  # earlier finders found nothing
         spec = next((s for s in (f.find_spec(fullname, path, target) for f in later) if s), None)
         if spec is not None and spec.loader is not None:
             spec.loader = _ActingLoader(spec.loader, self.act)  # type: ignore[assignment]

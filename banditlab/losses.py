@@ -1,8 +1,9 @@
 r"""The multiclass logistic loss in nats: softmax, loss, gradient and Hessian action, stable for any finite logits.
 
-A loss in bits is :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. logits are z (..., K), and
+A loss in bits is :math:`\mathrm{loss}_{\text{bits}} = \mathrm{loss}_{\text{nats}} / \ln 2`. Logits are z (..., K), and
 labels are integers in :math:`0, \dots, K-1`. The weights are W (K, d), the context is x (d,), the label is y, and the
-direction is u (..., K). The functions check nothing and raise nothing: values that are not finite give NaN.
+direction is u (..., K). The functions do not check their input and raise no errors; values that are not finite give
+NaN.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def log_sum_exp(logits: Floats) -> Floats:
 
 def logistic_loss(logits: Floats, labels: NDArray[np.int64]) -> Floats:
     r"""Return :math:`-\ln \mathrm{softmax}(z)_y` in nats for logits (..., K) and integer labels (...)."""
-    shifted = logits - np.max(logits, axis=-1, keepdims=True)  # first: a large common part would swallow the loss
+    shifted = logits - np.max(logits, axis=-1, keepdims=True)  # a large common term would swamp the loss
     own = np.take_along_axis(shifted, np.asarray(labels)[..., None], axis=-1)[..., 0]
     return np.log(np.exp(shifted).sum(axis=-1)) - own
 
@@ -46,7 +47,7 @@ def logistic_gradient(weights: Floats, context: Floats, label: int) -> Floats:
 def hessian_action(logits: Floats, direction: Floats) -> Floats:
     r"""Return the Hessian in the logits times u: :math:`S u` with :math:`S = \mathrm{diag}(s) - s s'`.
 
-    :math:`s = \mathrm{softmax}(z)`; z and u have the shape (..., K).
+    :math:`s = \mathrm{softmax}(z)`; z and u have shape (..., K).
     """
     s = softmax(logits)
     return s * (direction - (s * direction).sum(axis=-1, keepdims=True))

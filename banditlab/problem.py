@@ -1,4 +1,4 @@
-"""The information before a run (`Problem`) and the result of an agent (`Decision`)."""
+"""`Problem`, the information before a run, and `Decision`, the output of an agent."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from banditlab.errors import HorizonRequiredError, UsageError
 
-LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must be a number
+LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must not overflow or underflow
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    r"""The information that a player has before the first round.
+    r"""What a player is given before the first round.
 
     Parameters
     ----------
@@ -26,7 +26,7 @@ class Problem:
     radius
         R in [1e-100, 1e100], with :math:`\|x_t\|_2 \le R` for every context, including the intercept if there is one.
     horizon
-        T, the number of rounds, or None if it is unknown; "theory" settings then raise an error.
+        T, the number of rounds, or None if unknown; "theory" settings that need it then raise an error.
     """
 
     n_features: int
@@ -45,9 +45,7 @@ class Problem:
             raise UsageError(f"horizon must be at least 1 or None, got {self.horizon}")
 
     def known_horizon(self, setting: str, anytime: str) -> int:
-        """Return T, or raise an error that names the setting that needs it and the alternative without a horizon
-        (`anytime`).
-        """
+        """Return T, or raise an error that names the setting that needs T, and the alternative `anytime`."""
         if self.horizon is None:
             raise HorizonRequiredError(f"{setting} needs the horizon, which is unknown in this problem; {anytime}")
         return self.horizon
@@ -59,14 +57,14 @@ class Decision(NamedTuple):
     Attributes
     ----------
     action
-        The played class, :math:`0, \dots, K-1`.
+        The chosen class, :math:`0, \dots, K-1`.
     probabilities
-        Shape (K,), the distribution from which the action was drawn, given the agent's own internal draws.
+        (K,), the distribution from which the action was drawn, given the agent's internal draws.
     explored
         Whether the action came from forced exploration; None for agents without forced exploration.
     payload
-        The data that `learn` needs from `act`, opaque to other code. It is part of the decision, so feedback may
-        be late or missing.
+        The data that `learn` needs from `act`, opaque to other code. Being part of the decision, it allows for late or
+        missing feedback.
     """
 
     action: int
@@ -75,7 +73,7 @@ class Decision(NamedTuple):
     payload: Any = None
 
     def __repr__(self) -> str:
-        """Return one line for any K, with at most ten probabilities, and the shape of a payload."""
+        """Return one line, with at most ten probabilities and the shape of the payload."""
         p = np.asarray(self.probabilities)
         shown = np.array2string(p, max_line_width=10_000, threshold=10, edgeitems=3, precision=4)
         payload = f"array of shape {self.payload.shape}" if isinstance(self.payload, np.ndarray) else repr(self.payload)

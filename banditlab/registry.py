@@ -1,8 +1,7 @@
-"""The registry from ids to classes: built-in players, installed plug-ins (entry points), and files of a lab (a user's
-project folder).
+"""The registry of classes by id: built-in, from plug-ins (entry points), and from a lab (a user's project folder).
 
-Two classes with the same id are an error, and the error for an unknown id suggests the nearest one. A plug-in that
-cannot be imported is listed with the reason and does not affect the others; selecting it raises an error.
+Two classes with the same id are an error. The error for an unknown id suggests the nearest one. A plug-in that cannot
+be imported is listed with the reason and does not affect others; selecting it raises an error.
 """
 
 from __future__ import annotations
@@ -30,9 +29,9 @@ from banditlab.numerics.private_folders import exposed, open_to_others
 from banditlab.players.player import Player
 
 MARK = "lab.toml"
-"""The file that marks a folder as a lab."""
+"""The name of the file that marks a folder as a lab."""
 LAB_FOLDERS = ("agents", "envs")
-"""The folders of a lab whose Python files are run."""
+"""The folders of a lab whose Python files are imported."""
 KINDS = ("agents", "forecasters", "boosters", "weak_learners", "envs")
 
 _FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "banditlab.envs")
@@ -41,10 +40,10 @@ _FOLDERS = ("banditlab.agents", "banditlab.forecasters", "banditlab.boosting", "
 
 @dataclass(frozen=True)
 class Entry:
-    """One registered class: its origin and, for a lab file or plug-in that could not be loaded, the reason."""
+    """One registered class, with its origin and, if it could not be loaded, the reason."""
 
     id: str
-    """What a sweep calls it."""
+    """The id by which a spec selects it."""
     kind: str
     """One of KINDS."""
     target: Any
@@ -52,12 +51,12 @@ class Entry:
     origin: str
     """ "banditlab", the distribution's name, or the lab file's path."""
     source: str = ""
-    """Hash of the lab file, "" elsewhere: an edited file is another player."""
+    """The hash of a lab file, so an edited file counts as another player; otherwise ""."""
     failure: str = ""
-    """Why it cannot be loaded, "" where it can."""
+    """The reason why it cannot be loaded, or ""."""
 
     def load(self) -> Any:
-        """Return the class, and import it now if needed.
+        """Return the class, imported if needed.
 
         Raises
         ------
@@ -76,7 +75,7 @@ class Entry:
             found = self.target.load()
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # whatever a third party's import may raise becomes one line naming it
+        except BaseException as error:  # any exception during the import becomes a one-line error
             shown = " ".join(_said(error, repr).split())
             raise UsageError(f"{self.kind[:-1]} {self.id!r} from {self.origin} cannot be loaded: {shown}") from error
         if getattr(found, "id", None) != self.id:
@@ -90,7 +89,7 @@ class Entry:
 
 
 class Registry:
-    """All players known in this process: built-in, installed, and those of the opened lab folders."""
+    """All classes known in this process: built-in, installed, and from opened lab folders."""
 
     def __init__(self) -> None:
         self._entries: dict[str, dict[str, Entry]] = {kind: {} for kind in KINDS}
@@ -113,9 +112,10 @@ class Registry:
         table[entry.id] = entry
 
     def _add_plugin(self, entry: Entry) -> None:
-        """Add a plug-in's entry; an entry whose id is taken is listed with the reason, and does not affect others.
+        """Add a plug-in's entry.
 
-        A built-in class keeps its id; of two plug-ins with the same id neither can be used.
+        If its id is already used, it is listed with this reason. A built-in class keeps its id; two plug-ins with the
+        same id cannot be used.
         """
         table = self._entries[entry.kind]
         if entry.id not in table:
@@ -128,7 +128,7 @@ class Registry:
             table[entry.id] = replace(first, failure=f"the id is also claimed by {entry.origin}: uninstall one of them")
 
     def entries(self, kind: str) -> list[Entry]:
-        """Return every entry of a kind (one of KINDS), built-in first, then by id, including those whose id was taken."""
+        """Return all entries of a kind (one of `KINDS`), built-in ones first, then by id, including unusable ones."""
         every = [*self._entries[kind].values(), *self._refused[kind]]
         return sorted(every, key=lambda e: (e.origin != "banditlab", e.id))
 
@@ -145,15 +145,15 @@ class Registry:
     # ------------------------------------------------------------------------------------------------------------- labs
 
     def open_lab(self, folder: str | Path) -> None:
-        """Load every file of the lab's agents/ and envs/ folders; opening the same lab again does nothing.
+        """Load every file of the lab's agents/ and envs/ folders; opening the same lab again has no effect.
 
-        Files are loaded by path under a private module name and are never added to sys.path. A file that cannot be
-        imported is listed under its name without extension, with the reason.
+        Files are loaded by path under a private module name, and sys.path does not change. A file that cannot be
+        imported is listed by its name without extension, with the reason.
 
         Raises
         ------
         UsageError
-            The folder does not exist, or an id is taken.
+            The folder does not exist, or an id is already used.
         """
         lab = Path(folder).resolve()
         if not lab.is_dir():
@@ -170,7 +170,7 @@ class Registry:
             for entry in found:
                 self._add(entry)
         except UsageError:
-            self._entries = before  # a lab is opened as a whole or not at all
+            self._entries = before  # a lab is opened completely or not at all
             raise
         self._labs[lab] = str(folder)
 
@@ -182,12 +182,12 @@ class Registry:
         """Return the entries of a lab file; a file that cannot be imported is listed with the reason."""
         source = ""
         try:
-            code = file.read_bytes()  # once: what is hashed is what is run
+            code = file.read_bytes()  # read once, so the hash is that of the code which is run
             source = _hash_of(code)
             module = load_file(file, code)
         except KeyboardInterrupt:
             raise
-        except BaseException as error:  # a user's file may raise anything; it stays listed with its reason
+        except BaseException as error:  # a user's file may raise any exception; it is listed with the reason
             reason = " ".join(f"{type(error).__name__}: {_said(error, str)}".split())
             ids = _ids_written_in(file) or [file.stem if file.stem not in self._entries[kind] else file.name]
             return [Entry(id_, kind, None, str(file), source, reason) for id_ in ids]
@@ -195,7 +195,7 @@ class Registry:
 
 
 def lab_around(folder: str | Path = ".") -> Path | None:
-    """Return the nearest folder, this one or a parent, that has a `lab.toml`, or None if there is none."""
+    """Return this folder or the nearest parent with a `lab.toml`, or None."""
     try:
         here = Path(folder).resolve()
     except OSError:  # the folder was removed
@@ -206,8 +206,8 @@ def lab_around(folder: str | Path = ".") -> Path | None:
 def refuse_exposed(lab: Path) -> None:
     """Raise a UsageError if users other than this one and root can write the files of a lab.
 
-    It checks `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are rejected, because
-    the owner of a folder in their path could change their target.
+    The check covers `lab.toml`, the folder and its parents, agents/, envs/ and their contents. Links are rejected,
+    because the owner of a folder on their path could change their target.
     """
     try:
         reason = exposed(lab) or next(filter(None, map(_exposed_entry, _entries(lab))), "")
@@ -219,7 +219,7 @@ def refuse_exposed(lab: Path) -> None:
 
 
 def _entries(lab: Path) -> Iterator[Path]:
-    """Yield a lab's `lab.toml`, its folders of plug-ins, and everything in them."""
+    """Yield a lab's `lab.toml`, its folders `agents` and `envs`, and everything in them."""
     yield from (lab / name for name in (MARK, *LAB_FOLDERS) if os.path.lexists(lab / name))
     for kind in LAB_FOLDERS:
         for folder, folders, files in os.walk(lab / kind, onerror=_raise):
@@ -240,7 +240,7 @@ def _exposed_entry(path: Path) -> str:
 
 
 def printable(path: Path) -> str:
-    """Return a path as text, escaped if it would break a line or a terminal."""
+    """Return a path as text, escaped if it has characters that are not printable."""
     return str(path) if str(path).isprintable() else ascii(str(path))[1:-1]
 
 
@@ -259,7 +259,7 @@ def _said(error: BaseException, show: Callable[[BaseException], str]) -> str:
 
 
 def _ids_written_in(file: Path) -> list[str]:
-    """Return the `id = "..."` of every class in a file that cannot be imported, as far as it can be parsed."""
+    """Return the `id` of every class in a file that cannot be imported, if the file can be parsed."""
     try:
         tree = ast.parse(file.read_bytes())
     except (SyntaxError, ValueError, OSError):
@@ -298,7 +298,7 @@ def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
     UsageError
         The file is not a Python file. Errors that the file itself raises are passed on.
     """
-    import banditlab.numerics.jit  # noqa: F401 -- numba's cache is ours before the file may compile something
+    import banditlab.numerics.jit  # noqa: F401 -- set numba's cache before the file may compile something
 
     file = Path(file).resolve()
     name = f"_banditlab_lab_{file.stem}_{hashlib.sha256(str(file).encode()).hexdigest()[:8]}"
@@ -310,7 +310,8 @@ def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
     vars(module)["__source_hash__"] = _hash_of(source)
     sys.modules[name] = module  # numba's cache and pickles of its named tuples look the module up by name
     try:
-        # Not spec.loader.exec_module: Python's own cache misses an edit within one second that keeps the file's size.
+        # Not spec.loader.exec_module, because Python's cache misses an edit within a second that preserves the file's
+        # size.
         exec(compile(source, str(file), "exec", dont_inherit=True), vars(module))
     except BaseException:
         del sys.modules[name]
@@ -319,7 +320,7 @@ def load_file(file: str | Path, code: bytes | None = None) -> ModuleType:
 
 
 def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
-    """Return (kind, class) for every concrete player or environment a module defines and gives an `id`."""
+    """Return (kind, class) for every concrete player or environment with an `id` that a module defines."""
     found = []
     for cls in vars(module).values():
         own = inspect.isclass(cls) and cls.__module__ == module.__name__
@@ -329,7 +330,7 @@ def classes_of(module: ModuleType) -> list[tuple[str, Any]]:
 
 
 def kind_of(cls: Any) -> str:
-    """Return one of KINDS: by the attribute `kind` of `cls`, or else by its base class and methods."""
+    """Return the kind of a class `cls`, by its attribute `kind`, or else by its base class and methods."""
     if getattr(cls, "kind", None) in KINDS:
         return str(cls.kind)
     if issubclass(cls, Player):

@@ -1,7 +1,7 @@
-"""Checks of settings: each returns the value as it is stored, or raises a one-line UsageError.
+"""Checks of settings, each of which returns the value to store, or raises a one-line UsageError.
 
-The error names the setting and what is allowed. name is the setting's name in the message, value the given value, words
-the strings that are allowed besides a number, and size a limit of docs/limits.md.
+The error names the setting and what is allowed. `name` is the setting's name in the message, `value` is the given
+value, `words` are strings that are allowed instead of a number, and `size` is a limit of docs/limits.md.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from typing import Any, NamedTuple
 from banditlab.errors import UsageError
 
 ALIASES = {"B": "norm_bound", "γ": "gamma"}
-"""Other names of settings, as papers write them; a player's own setting of such a name comes first."""
+"""Aliases of settings, as used in papers. A player's own setting of such a name takes precedence."""
 
 
 @cache
 def keyword_only(cls: Any) -> dict[str, inspect.Parameter]:
-    """Return the keyword-only parameters of a constructor, by name: its settings."""
+    """Return the settings of a class, which are the keyword-only parameters of its constructor, by name."""
     parameters = inspect.signature(cls.__init__).parameters.values()
     return {p.name: p for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
 
@@ -51,7 +51,7 @@ def probability(name: str, value: object) -> float:
 
 
 def at_least(name: str, value: object, least: int) -> int:
-    """Return an integer of at least `least`; floats are rejected, whatever their value."""
+    """Return an integer of at least `least`; floats are rejected."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise UsageError(f"{name} must be an integer, got {value!r}")
     if value < least:
@@ -67,14 +67,14 @@ def one_of(name: str, value: str, allowed: tuple[str, ...]) -> str:
 
 
 def true_or_false(name: str, value: object) -> bool:
-    """Return a bool; 1 and 0, which tables and files may have, count as true and false."""
+    """Return a bool; 1 and 0, which may come from tables and files, count as true and false."""
     if value not in (True, False):
         raise UsageError(f"{name} must be true or false, got {value!r}")
     return bool(value)
 
 
 def loss_unit(unit: object) -> float:
-    """Return the factor on the comparator's loss in nats for a theorem in this unit (see `Player.bound_unit`).
+    """Return the factor that converts the comparator's loss from nats to a theorem's unit (see `Player.bound_unit`).
 
     It is 1 for "nats", 1/ln 2 for "bits", and x/ln 2 for "x bits" with x in (0, 1].
     """
@@ -92,7 +92,7 @@ def loss_unit(unit: object) -> float:
 
 
 def number(name: str, value: object, *words: str) -> float:
-    """Return a number; `words` are the strings that the caller has already handled, which the message lists."""
+    """Return a number. The message also lists `words`, the strings that the caller has already handled."""
     return _real(name, value, "a number" + "".join(f" or {word!r}" for word in words))
 
 
@@ -103,12 +103,12 @@ def _real(name: str, value: object, allowed: str) -> float:
 
 
 def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
-    """Return the number above 0 that `value` is, or that the word `value` stands for.
+    """Return `value` if it is a number above 0, or the number for which it stands if it is one of `words`.
 
     Raises
     ------
     UsageError
-        The word is unknown, or the number is not above 0.
+        `value` is not one of `words` or a number above 0.
     """
     if not isinstance(value, str):
         return positive(name, number(name, value, *words))
@@ -121,7 +121,7 @@ def resolve(name: str, value: float | str, words: dict[str, float]) -> float:
 
 
 class Size(NamedTuple):
-    """A limit: the environment variable that changes it, its default, and what it counts."""
+    """A limit: the environment variable that sets it, its default, and what it counts."""
 
     variable: str
     default: int
@@ -136,17 +136,17 @@ UNPACKED = Size("BANDITLAB_MAX_UNPACKED_BYTES", 2**30, "bytes of a gzipped or Pa
 RUNS = Size(
     "BANDITLAB_MAX_RUNS", 1_000_000, "runs of a sweep: environments x players x repetitions, grids multiplied out"
 )
-PLUGIN_SECONDS = Size("BANDITLAB_PLUGIN_SECONDS", 60, "seconds a plug-in may take to import")
+PLUGIN_SECONDS = Size("BANDITLAB_PLUGIN_SECONDS", 60, "seconds for the import of a plug-in")
 PENDING = Size("BANDITLAB_MAX_PENDING", 100_000, "open decisions of a policy without a log")
 BODY = Size("BANDITLAB_MAX_BODY_BYTES", 2**20, "bytes of a request to `banditlab serve`")
 BATCH = Size("BANDITLAB_MAX_BATCH", 1_000, "rows or answers in one request to `banditlab serve`")
 CONNECTIONS = Size("BANDITLAB_MAX_CONNECTIONS", 1_000, "open connections to `banditlab serve`")
 SIZES = (COLUMNS, ROWS, ENTRIES, FEATURES, UNPACKED, RUNS, PLUGIN_SECONDS, PENDING, BODY, BATCH, CONNECTIONS)
-"""All of them, as the documentation lists them."""
+"""All limits, in the order of the documentation."""
 
 
 def limit(size: Size) -> int:
-    """Return the present limit, or raise a UsageError if its variable is not a whole number of at least 1."""
+    """Return the current limit, or raise a UsageError if its variable is not a whole number of at least 1."""
     text = os.environ.get(size.variable, "")
     if not text:
         return size.default
@@ -156,7 +156,7 @@ def limit(size: Size) -> int:
 
 
 def refuse_beyond(size: Size, found: int | float, what: str) -> None:
-    """Raise a UsageError that begins with `what` and names the limit and its variable if `found` is above the limit."""
+    """If `found` is above the limit, raise a UsageError that begins with `what` and names the limit and its variable."""
     most = limit(size)
     if found > most:
         raise UsageError(f"{what}, above the limit of {most:,}: set {size.variable} to raise it")

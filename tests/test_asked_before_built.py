@@ -83,18 +83,18 @@ def test_players_in_the_primal_form_only_name_what_can_be_changed() -> None:
     with pytest.raises(IncompatibleError) as refusal:
         GAFFresh(Problem(4000, 10, 1.0), rng)
     assert str(refusal.value) == (
-        "gaf-fresh: its covariance takes 6.7 GiB at K = 10, d = 4,000, above 4: give fewer features, or take gaf, whose dual "
-        "form needs the span of the contexts learnt only"
+        "gaf-fresh: its covariance needs 6.7 GiB at K = 10, d = 4,000, above 4: use fewer features, or gaf, whose dual "
+        "form only stores the span of the updates' contexts"
     )
-    dual = ", or take folklore, whose dual form needs the span of the contexts learnt only"
+    dual = ", or folklore, whose dual form only stores the span of the updates' contexts"
     with pytest.raises(IncompatibleError) as refusal:
         BGrid(Problem(2000, 10, 1.0), None)
     assert str(refusal.value) == (
-        f"b-grid: its 9 members take 15.1 GiB at K = 10, d = 2,000, above 4: give size as 2 or less{dual}"
+        f"b-grid: its 9 members need 15.1 GiB at K = 10, d = 2,000, above 4: use a size of 2 or less{dual}"
     )
-    with pytest.raises(IncompatibleError, match=r"its member takes 6\.7 GiB .*: give fewer features, or take folklore"):
+    with pytest.raises(IncompatibleError, match=r"its member needs 6\.7 GiB .*: use fewer features, or folklore"):
         BGrid(Problem(4000, 10, 1.0), None, norm_bound=0.25, size=1)
-    with pytest.raises(IncompatibleError, match=r"its 9 members take 26\.8 GiB .*: give size as 1 or less$"):
+    with pytest.raises(IncompatibleError, match=r"its 9 members need 26\.8 GiB .*: use a size of 1 or less$"):
         BGrid(Problem(20_000, 2, 1.0), None, member="aioli")
     assert BGrid(Problem(40, 3, 1.0), None).size == 9
     assert (

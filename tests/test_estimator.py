@@ -51,8 +51,9 @@ class Plain(ClassifierMixin, BaseEstimator):
 
 
 def assert_conforms(estimator: OnlineClassifier) -> None:
-    """All checks, none expected to fail: not even the equivalence of weights and repeated rows, which depends on the order of
-    the rounds and is an expected failure of scikit-learn's own SGDClassifier and Perceptron."""
+    """All checks, none expected to fail: not even the equivalence of weights and repeated rows, which depends on the
+    order of the rounds and is an expected failure of scikit-learn's own SGDClassifier and Perceptron.
+    """
     results = check_estimator(estimator, on_skip=None, on_fail="raise")
     left_out = {(r["check_name"], r["status"]) for r in results if r["status"] != "passed"}
     # scikit-learn runs this one only where SCIPY_ARRAY_API is set, for whatever estimator.
@@ -450,8 +451,8 @@ def test_the_theorem_holds_in_expectation() -> None:
         ({"samples": 0}, "samples must be at least 1"),
         ({"average": "mean"}, "average must be one of 'last', 'sample'"),
         ({"scaling": "minmax"}, "scaling must be one of 'standardize', 'radius', 'none'"),
-        ({"average": "sample", "passes": 2}, "passes must be 1, got 2"),
-        ({"radius": 2.0}, "radius needs scaling = 'none'"),
+        ({"average": "sample", "passes": 2}, "requires passes = 1, got 2"),
+        ({"radius": 2.0}, "radius requires scaling = 'none'"),
         ({"radius": -1.0, "scaling": "none"}, "radius must be a number above 0"),
         ({"norm_bound": -1.0}, "norm_bound must be a number above 0"),
         ({"forecaster": "folklor"}, "did you mean 'folklore'"),
@@ -519,7 +520,7 @@ def test_random_states(state: Any) -> None:
 
 def test_so_many_rounds_may_be_asked_for_and_no_more() -> None:
     X, y, coins = np.zeros((2, 1)), np.array([0, 1]), np.random.default_rng(0)
-    with pytest.raises(UsageError, match=r"gives 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
+    with pytest.raises(UsageError, match=r"implies 1e\+08 rounds, above the limit of 100,000,000: divide the weights"):
         played(X, y, [1e8, 1.0], coins)
     rows, labels = played(X, y, [2.0, 3.0], coins)
     assert (rows.shape, labels.tolist()) == ((5, 1), [0, 0, 1, 1, 1])

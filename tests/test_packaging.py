@@ -144,7 +144,7 @@ def test_another_distribution_in_our_folder_is_reported_in_one_line(site: Path, 
     assert done.stdout == f"banditlab {banditlab.__version__}\n"
     assert done.stderr.splitlines() == [
         f"banditlab: {name} has written into this package's folder, {site / 'banditlab'}; to repair it: pip uninstall "
-        f"{name}, then pip install --force-reinstall what onebit-bandits was installed from"
+        f"{name}, then reinstall onebit-bandits with pip install --force-reinstall"
     ]
 
 

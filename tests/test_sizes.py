@@ -40,7 +40,7 @@ def test_a_large_index_of_a_libsvm_file(tmp_path: Path) -> None:
     file.write_text("1 2000000000:1\n0 1:1\n")
     said = refused(path=str(file))
     assert said == (
-        f"{file}: the largest index makes 2,000,000,000 features, above the limit of 50,000,000: "
+        f"{file}: the largest index implies 2,000,000,000 features, above the limit of 50,000,000: "
         f"set {FEATURES.variable} to raise it"
     )
 

@@ -76,7 +76,7 @@ class Console:
 
                 result = sweep.run(folder, watch=watch, **options)
         except KeyboardInterrupt:
-            say(self.out, "interrupted; finished runs are stored, and the same command continues")
+            say(self.out, "interrupted; finished runs are stored; the same command runs the rest")
             return 130
         _say_all(self.out, _ended(result, folder))
         written = report and bool(result.present + result.played)

@@ -627,13 +627,13 @@ def main() -> None:
         sys.exit(0)
     except OSError as error:
         where = f"{error.filename}: " if error.filename and error.errno not in FULL else ""
-        _exit(f"{where}{error.strerror or error}; finished runs are stored, and the same command continues")
+        _exit(f"{where}{error.strerror or error}; finished runs are stored; the same command runs the rest")
     except UnicodeEncodeError as error:
         _exit(f"a name that is not UTF-8 cannot be stored ({ascii(error.object)[:200]}); rename the file or folder")
     except MemoryError as error:
-        _exit(f"not enough memory ({error}); finished runs are stored, and the same command continues")
+        _exit(f"not enough memory ({error}); finished runs are stored; the same command runs the rest")
     except KeyboardInterrupt:
-        _exit("interrupted; finished runs are stored, and the same command continues", 130)
+        _exit("interrupted; finished runs are stored; the same command runs the rest", 130)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""The engine: descriptions of runs, playing, sweeps and storage. It names no particular algorithm."""
+"""The engine: descriptions and execution of runs, sweeps, and storage. It depends on no particular algorithm."""
 
 from __future__ import annotations
 

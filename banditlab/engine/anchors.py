@@ -1,4 +1,4 @@
-"""References in hindsight for tables with several right actions, for reports."""
+"""Baselines in hindsight for tables with several right actions, for reports."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from banditlab.numerics.sparse_rows import is_sparse
 BALL = 10.0
 """The norm bound of the logistic models."""
 MOST = 2**32
-"""n d^2 K up to which they are computed: about a minute."""
+"""The largest n d^2 K for which they are computed, which takes about a minute."""
 
 
 def anchors(env: Any) -> dict[str, float]:
-    """Return the shares of mistakes `anchor.NAME` of a table's rows, and the mean costs `cost.NAME` if costs are known.
+    """Return the mistake rates `anchor.NAME` and, if known, the mean costs `cost.NAME` of baselines on a table's rows.
 
-    `gap` is the largest gap of the logistic models' losses, in nats. The oracle plays the cheapest action that is
-    right.
+    `gap` is the largest certified optimality gap of the logistic models, in nats. The oracle chooses the cheapest right
+    action.
     """
     rows = env.ranked_rows
     X, right = rows.X, rows.y

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal, Union
 
 
 def shown_type(annotation: Any) -> str:
-    """Return a type in the spelling of a docstring: names for classes, the values themselves for a Literal."""
+    """Return a type as written in a docstring, with a class as its name and a Literal as its values."""
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if annotation is inspect.Parameter.empty or annotation is Any:
         return "anything"

@@ -1,6 +1,4 @@
-"""Runs in blocks of rounds: which streams and players allow it, and the loops, in which only package code receives
-labels.
-"""
+"""Runs in blocks of rounds: the streams and players that allow it, and loops that pass labels to package code only."""
 
 from __future__ import annotations
 
@@ -28,8 +26,9 @@ from banditlab.players.player import Player
 Floats = NDArray[np.float64]
 Contexts = Floats | SparseRows
 Loop = Callable[[Contexts, NDArray[Any]], tuple[Trace, float | None]]
-"""Plays checked contexts (n, d) with labels (n,) or bits (n, K); returns the trace, and the log loss in nats (None: that of
-p_true).
+"""Runs a player on checked contexts (n, d) with labels (n,) or bits (n, K).
+
+It returns the trace and the log loss in nats, or None if the log loss is to be computed from `p_true`.
 """
 
 BIT, LABEL, REFERENCE = "bit", "label", "reference"
@@ -40,17 +39,17 @@ VERBS = ("act", "learn", "view", "_decide", "_receive", "_play", "_loop", "_late
 def kind_of(player: Player) -> str:
     """Return a player's feedback: BIT, LABEL (a forecaster) or REFERENCE (a label agent).
 
-    Its type decides: a plug-in may set attributes, `feedback` and `__class__` among them, to anything.
+    It is determined by the type, because a plug-in may set attributes such as `feedback` and `__class__` to anything.
     """
     cls = type(player)
     return LABEL if issubclass(cls, Forecaster) else REFERENCE if issubclass(cls, LabelAgent) else BIT
 
 
 def steps_equal_blocks(env: Any, rounds: int) -> bool:
-    """Return whether `rounds` steps of `env` are the blocks of the environment inside.
+    """Return whether `rounds` steps of `env` give the same rounds as the blocks of the unwrapped environment.
 
-    True for a `StreamEnv` inside no wrapper but those of `gymnasium.make`. Those check how an environment is used, or end its
-    episode, here not before `rounds`. Any other wrapper may change contexts or rewards.
+    This holds for a `StreamEnv` whose only wrappers are those of `gymnasium.make`, if they do not end the episode
+    before `rounds`. Any other wrapper may change contexts or rewards.
     """
     base = env.unwrapped
     while env is not base:
@@ -67,9 +66,9 @@ def steps_equal_blocks(env: Any, rounds: int) -> bool:
 def block_loop(player: Any) -> Loop | None:
     """Return the loop that runs a player's blocks, or None if its rounds are run one by one.
 
-    A block contains its labels before the actions are taken, so only the package's code receives it. The package's players
-    play their own blocks. Kernels of a plug-in's `KernelAgent` or `KernelLabelAgent` are compiled into the package's loop,
-    which passes the bit, or the label once the action is taken; no method of the plug-in is called meanwhile.
+    A block contains its labels before the actions are chosen, so only the package's code receives it. The package's
+    players have their own block loops. Kernels of a plug-in's `KernelAgent` or `KernelLabelAgent` are compiled into the
+    package's loop, which passes them the bit or the label after the action. The loop calls no method of the plug-in.
     """
     if is_from_package(player):
         play = _forecast if isinstance(player, Forecaster) else _act
@@ -81,9 +80,9 @@ def block_loop(player: Any) -> Loop | None:
 
 
 def late_loop(player: Any, schedule: Schedule) -> Loop | None:
-    """Return the loop for a player's blocks whose bits arrive by a schedule, or None if its rounds are run one by one.
+    """Return the loop that runs a player's blocks with scheduled bits, or None if its rounds are run one by one.
 
-    Kernels of a `KernelAgent` are compiled into the package's loop; every other agent is played step by step.
+    Kernels of a `KernelAgent` are compiled into the package's loop. The rounds of every other agent are run one by one.
     """
     cls = type(player)
     compiled = issubclass(cls, KernelAgent) and player.plays_blocks
@@ -93,7 +92,7 @@ def late_loop(player: Any, schedule: Schedule) -> Loop | None:
 
 
 class _LateLoop:
-    """Runs blocks by `play_rounds_late`, and carries pending rounds over to the next block."""
+    """Runs blocks with `play_rounds_late`; pending rounds carry over to the next block."""
 
     def __init__(self, player: Any, loop: Any, schedule: Schedule) -> None:
         self.player, self.loop, self.schedule = player, loop, schedule
@@ -111,7 +110,7 @@ class _LateLoop:
 
 
 def is_from_package(player: Player) -> bool:
-    """Return whether a player and all players that it wraps are of the package's classes, with no method replaced."""
+    """Return whether a player and all players that it wraps have classes of the package, with no method replaced."""
     cls = type(player)
     found = getattr(sys.modules.get(cls.__module__), cls.__qualname__, None)
     if found is not cls or cls.__module__.partition(".")[0] != "banditlab":  # `__module__` can be forged
@@ -145,12 +144,12 @@ def _by_kernels(template: Any, player: Any, X: Contexts, y: NDArray[Any]) -> tup
 
 
 def _as_kernel_input(player: Player, X: Contexts) -> Any:
-    """Return checked contexts in the form that a player's kernels take."""
+    """Return checked contexts in the form that a player's kernels require."""
     return X if isinstance(X, np.ndarray) else X.csr if player.sparse else X.made_dense()
 
 
 def trace_of_forecast(logits: Floats, y: NDArray[np.int64]) -> tuple[Trace, float]:
-    """Return the trace of logits (n, K) and their log loss in nats; a forecaster's action is its most likely class."""
+    """Return the trace of logits (n, K), with the most likely class as the action, and their log loss in nats."""
     if not np.isfinite(logits).all():
         raise PlayerError("the forecaster's logits are not finite")
     action = np.argmax(logits, axis=1)

@@ -54,19 +54,17 @@ def _compare(
                 switching = _switching(run, list(blocks), K, found.norm_bound) if at == run.rounds else UNSWITCHED
                 for name, value in switching.items():
                     rows.setdefault(name, []).append(value)
-    finally:  # a solve that fails loses none of the others
+    finally:  # store the other solutions if one fails
         if rows:
             store.write_comparators(run.stream_id, rows, {weight_name(*pair): W for pair, W in known.items()})
 
 
 UNSWITCHED = {"switches": None, "switching_loss_nats": None, "switching_gap": None}
-"""Where labels change, the columns of `best_with_switches` at earlier checkpoints."""
+"""The columns of `best_with_switches` at checkpoints before the last."""
 
 
 def _switching(run: Run, blocks: list[tuple[Any, Any]], n_classes: int, ball: float) -> dict[str, Any]:
-    """Return the columns of the least loss with as many switches as the labels have changes, at the rounds of the
-    changes.
-    """
+    """Return the columns of `best_with_switches`, with a switch allowed at each round in which labels change."""
     change = run.environment["change"]
     X = np.concatenate([X.made_dense() if is_sparse(X) else X for X, _ in blocks])
     y = np.concatenate([y for _, y in blocks])
@@ -81,10 +79,10 @@ def weight_name(rounds: int, ball: float) -> str:
 
 
 def _stored(store: Store, stream_id: str) -> tuple[Rows, dict[Pair, Floats]]:
-    """Return a stream's rows and weights; both are empty if they do not match."""
+    """Return a stream's rows and weights, both empty if they are inconsistent."""
     rows, weights = store.comparators(stream_id)
     pairs = list(zip(rows.get("round", []), rows.get("norm_bound", []), strict=True))
-    if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at once
+    if not all(weight_name(*pair) in weights for pair in pairs):  # two processes stored at the same time
         return {}, {}
     return rows, {pair: weights[weight_name(*pair)] for pair in pairs}
 

@@ -13,16 +13,15 @@ from banditlab.numerics.private_folders import make_private
 from banditlab.results.system import release, try_lock
 
 LONGEST_WAIT = 300.0
-"""Seconds a process waits for another that compiles the same kernels; then it compiles them itself."""
+"""Seconds for which a process waits for another that compiles the same kernels, before it compiles them itself."""
 WAIT = 0.1
 
 
 @contextlib.contextmanager
 def one_compiler(key: str) -> Iterator[None]:
-    """Run the block while no other process on this machine runs it with the same key; the others wait, then read the
-    cache.
+    """Run the block while no other process on this machine runs it with the same key; the others wait, then read the cache.
 
-    Without a folder that can be locked, or after `LONGEST_WAIT`, every process compiles, which only costs time.
+    If no folder can be locked, or after `LONGEST_WAIT`, every process compiles, which only takes longer.
     """
     folder = current_folder()
     until = time.monotonic() + LONGEST_WAIT

@@ -1,7 +1,7 @@
-"""Plain descriptions of the parts of a spec, with settings in the types of the constructors, and their identities.
+"""Descriptions of a spec's players and environments as plain data, from which workers build objects.
 
-A description is plain data from which workers build objects. Equivalent spellings (1 and 1.0; a default that is omitted
-or written) have the same identity.
+Settings are converted to the types of the constructors and defaults are added, so equivalent specs have the same
+identity.
 """
 
 from __future__ import annotations
@@ -25,9 +25,7 @@ from banditlab.problem import Problem
 from banditlab.registry import Entry, registry
 from banditlab.validation import ALIASES, keyword_only
 
-HORIZON = (
-    "horizon"  # the environments' setting the engine gives: the number of rounds is no part of a stream's identity
-)
+HORIZON = "horizon"  # set by the engine; the number of rounds is not part of a stream's identity
 
 
 def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str) -> dict[str, Any]:
@@ -38,8 +36,8 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
     kind
         "agents" or "forecasters".
     written
-        Settings as written by a user. A key that the player does not have is passed to the player it wraps; a key that
-        both have is written `forecaster.NAME`.
+        Settings as written by a user. A key that is not a setting of the player applies to the player it wraps. If both
+        have a setting NAME, `forecaster.NAME` is that of the wrapped one.
     where
         Prefix of errors, for instance "quickstart.toml: agent 'fastcb'".
 
@@ -53,7 +51,7 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
 
 
 def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer: tuple[str, ...]) -> dict[str, Any]:
-    """Describe a player; `outer` has the settings of the players around it, from which the error suggests a name."""
+    """Describe a player. `outer` has the settings of the players that wrap it, for suggestions in errors."""
     entry = registry().find(kind, id_)
     cls = entry.load()
     own = keyword_only(cls)
@@ -80,9 +78,7 @@ def _describe(kind: str, id_: str, written: Mapping[str, Any], where: str, outer
 
 
 def _canonical(written: Mapping[str, Any], own: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the settings with aliases replaced by the player's names; a name that the player itself has is not an
-    alias.
-    """
+    """Return the settings with aliases replaced, except those that are names of the player's own settings."""
     found: dict[str, Any] = {}
     for key, value in written.items():
         name = ALIASES.get(key, key)
@@ -103,7 +99,7 @@ def written_names(written: Mapping[str, Any], settings: Mapping[str, Any]) -> di
 
 
 def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[str, Any]:
-    """Return the wrapped player's settings, with `forecaster.NAME` as NAME; a setting must not be written both ways."""
+    """Return the wrapped player's settings, with `forecaster.NAME` as NAME; reject a setting written in both forms."""
     passed: dict[str, Any] = {}
     for key, value in rest.items():
         bare = key.removeprefix(f"{prefix}.") if prefix else key
@@ -114,7 +110,7 @@ def _passed_on(rest: Mapping[str, Any], prefix: str | None, where: str) -> dict[
 
 
 def with_change(description: dict[str, Any], written: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an environment's description with the `[change]` of its labels; without a change nothing is added."""
+    """Return an environment's description with the `[change]` of its labels, if there is one."""
     change = Change.of(written).as_settings() if written else {"at": []}
     if not change["at"]:
         return description
@@ -129,7 +125,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
     settings = {name: parameter.default for name, parameter in own.items()}
     for key, value in written.items():
         if key == HORIZON:
-            raise UsageError(f"{where}: set the horizon by the sweep's `rounds`, not as a setting")
+            raise UsageError(f"{where}: set the horizon with `rounds` of the sweep, not as a setting")
         if key not in settings:
             raise UsageError(f"{where}: unknown setting {key!r}{nearest(key, settings)}")
         settings[key] = value
@@ -144,7 +140,7 @@ def describe_environment(id_: str, written: Mapping[str, Any], where: str) -> di
         "source": entry.source,
         "settings": identify(settings) if identify else settings,
     }
-    canonical(identity)  # refuses anything that is not plain data before a run starts
+    canonical(identity)  # rejects anything but plain data before a run starts
     return {"id": id_, "settings": settings, "identity": identity}
 
 
@@ -154,7 +150,7 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
     Raises
     ------
     UsageError
-        Its data file, or its source in a lab, has changed since it was described.
+        Its data file, or its source in a project folder (a lab), has changed since it was described.
     """
     entry = registry().find("envs", description["id"])
     identity = description.get("identity")
@@ -165,17 +161,17 @@ def build_environment(description: Mapping[str, Any], rounds: int) -> Any:
     if identity is not None and not _is_described(cls, env, description["settings"], identity["settings"]):
         path = description["settings"].get("path", "a file of its settings")
         raise UsageError(
-            f"{path}: it was replaced after the sweep was planned; run the command again to use the present file"
+            f"{path}: it was replaced after the sweep was planned; run the command again to use the new file"
         )
     if "change" in description:
         if not isinstance(env.unwrapped, StreamEnv):
-            raise UsageError(f"change: the labels of {description['id']} are not a stream and cannot be changed")
+            raise UsageError(f"change: the labels of {description['id']} depend on the actions and cannot be changed")
         env.unwrapped.change = Change.of(description["change"])
     return env
 
 
 def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapping[str, Any]) -> bool:
-    """Return whether an environment has the described content, by the content that it read, if it records that."""
+    """Return whether an environment that records the content it read has the described content."""
     identify = getattr(cls, "identity", None)
     if identify is None:
         return True
@@ -188,11 +184,11 @@ def _is_described(cls: Any, env: Any, settings: Mapping[str, Any], planned: Mapp
 def _refuse_edited(entries: list[Entry], planned: str) -> None:
     if "".join(entry.source for entry in entries) != planned:
         files = ", ".join(entry.origin for entry in entries if entry.source)
-        raise UsageError(f"{files}: edited after the sweep was planned; run the command again to use the present files")
+        raise UsageError(f"{files}: edited after the sweep was planned; run the command again to use the new files")
 
 
 def build_player(description: Mapping[str, Any], problem: Problem, rng: np.random.Generator) -> Player:
-    """Return the player of a description for a problem; raise a UsageError if a lab's file has changed since."""
+    """Return the player of a description for a problem; raise a UsageError if its source file has changed."""
     if "source" in description:
         entries = entries_of(description["kind"], description["id"], description["settings"])
         _refuse_edited(entries, description["source"])
@@ -239,7 +235,7 @@ def _adapter(cls: Any, name: str) -> TypeAdapter[Any]:
 
 
 def coerce(cls: Any, name: str, value: Any, where: str) -> Any:
-    """Return a setting's value in the type that its constructor declares (1 for a float becomes 1.0), as data for JSON."""
+    """Convert a setting to the type that its constructor declares (1 for a float becomes 1.0), as data for JSON."""
     adapter = _adapter(cls, name)
     candidates = [value, int(value)] if isinstance(value, float) and value.is_integer() else [value]
     error: Exception | None = None

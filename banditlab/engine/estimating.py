@@ -1,6 +1,6 @@
-"""Measured estimates of a sweep's time: each kind of run, and one stream's comparators, are computed for a short time.
+"""Estimate a sweep's time from short measurements of each kind of run, and of one stream's comparators.
 
-Times are core-seconds of this process with one thread, as in workers; the load of other programs does not count.
+Times are core-seconds of this process with one thread, as in workers, so the load of other programs does not count.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from banditlab.results.store import Store
 
 FEW_ROUNDS = 64
 LONG_ENOUGH = 0.15
-"""Seconds of play after which a run's time is extrapolated linearly."""
+"""Measured seconds after which a run's time is extrapolated linearly."""
 MOST_TOGETHER = 8
-"""Repetitions that are played as in a sweep, to measure a run's overhead."""
+"""The largest number of repetitions that are run to measure a run's overhead."""
 FIRST_CHECKPOINT = 500
-"""Comparators are computed up to the first checkpoint at or beyond this round, and further while that is quick."""
+"""Comparators are computed up to the first checkpoint at or after this round, and further if that takes little time."""
 
 
 def seconds_of_rounds(run: Run) -> float:
-    """Return a run's seconds for its rounds, without compilation, measured over a doubling number of rounds."""
+    """Estimate the seconds of a run's rounds, without compilation, from 64 or more of them."""
     env = run.build_environment()
     play(env, run.build_player(env), seed=run.environment_seed(), rounds=min(run.rounds, 2), feedback=run.feedback)
     rounds = min(run.rounds, FEW_ROUNDS)
@@ -46,7 +46,7 @@ def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
     """Return a run's overhead (building, row orders, storing); `runs` are repetitions of `seconds` each."""
     few = tuple(runs[: max(1, min(MOST_TOGETHER, int(4 * LONG_ENOUGH / max(seconds, 1e-9))))])
     with tempfile.TemporaryDirectory() as folder:
-        execute(Task(folder, (), few[:1]))  # what is done once in a process is done here
+        execute(Task(folder, (), few[:1]))  # for the work that a process does only once
         begin = time.process_time()
         execute(Task(folder, (), few))
         return max(0.0, (time.process_time() - begin) / len(few) - seconds)
@@ -55,7 +55,8 @@ def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
     """Estimate the seconds of the comparators of a run's stream, one for each checkpoint and norm bound.
 
-    They are computed up to a checkpoint; later ones, and reading the rows, are extrapolated in proportion to the rounds.
+    They are computed up to a checkpoint. The time of later ones, and of reading the rows, is extrapolated in proportion
+    to the rounds.
     """
     if not balls:
         return 0.0
@@ -68,7 +69,7 @@ def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
             seconds, slowed = time.process_time() - begin, time.perf_counter() - began
             rows, _ = Store(folder).comparators(part.stream_id)
         later = [at for at in run.checkpoints if at > upto]
-        if not rows or not later:  # what failed fails in the sweep, where it is recorded
+        if not rows or not later:  # a failure is recorded in the sweep
             return seconds
         if seconds < 2 * LONG_ENOUGH:
             upto = next((at for at in later if at >= 2 * upto), later[-1])

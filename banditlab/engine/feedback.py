@@ -1,6 +1,6 @@
-"""`[feedback]`: the rules for when the bits of a run arrive, whether they arrive, and which are wrong.
+"""`[feedback]`: rules for when and whether the bits of a run arrive, and which are wrong.
 
-Delays, answers and flips are drawn from separate streams.
+Delays, lost bits and flips are drawn from separate streams.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from banditlab.validation import at_least, positive, probability
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 PLAIN = {"delay": 0, "batch": 1, "answered": 1.0, "timeout": None, "flip": 0.0}
-"""Feedback at once: every bit arrives before the next decision."""
+"""Immediate feedback: every bit arrives before the next decision."""
 SIDES = ("wrong", "right")
 NO_DRAWS = Draws(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0, np.bool_))
 DELAYS = (
@@ -50,7 +50,7 @@ def as_feedback(written: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_outcome(check: Callable[[str, Any], Any], name: str, value: Any) -> Any:
-    """Return one checked value, or two by outcome; two equal values become one."""
+    """Return a checked value, or two values by outcome if they differ."""
     if not (isinstance(value, Mapping) and set(value) & set(SIDES)):
         return check(name, value)
     if set(value) != set(SIDES):
@@ -97,7 +97,7 @@ def _sides(feedback: Mapping[str, Any], name: str) -> list[Any]:
 
 
 def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
-    """Return the feedback rules of a run; raise a UsageError if `answered` has shares for another number of actions."""
+    """Return the feedback rules of a run; raise a UsageError if the number of shares in `answered` is not K."""
     delays, shares = _sides(feedback, "delay"), _sides(feedback, "answered")
     for share in shares:
         if isinstance(share, list) and len(share) != n_classes:
@@ -109,15 +109,15 @@ def rules_of(feedback: Mapping[str, Any], rounds: int, n_classes: int) -> Rules:
 
 
 def columns_of(feedback: Mapping[str, Any], env: Any) -> dict[str, Whole]:
-    """Return the columns of the environment's table that delays are read from, by name."""
+    """Return the columns of the environment's table that contain delays, by name."""
     names = {delay["column"] for delay in _sides(feedback, "delay") if isinstance(delay, Mapping) and "column" in delay}
     if names and not hasattr(env, "column"):
-        raise UsageError("feedback.delay: a column of delays needs an environment such as banditlab/Table-v0")
+        raise UsageError("feedback.delay: a column of delays requires a table environment, such as banditlab/Table-v0")
     return {name: _rounded(env.column(name)) for name in names}
 
 
 def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Whole]) -> int:
-    """Return the largest number of rounds that can wait for their bits at once: the longest delay plus batch."""
+    """Return the largest number of pending rounds at any time: the longest delay plus `batch`."""
     longest = 0
     for kind in _sides(feedback, "delay"):
         delays = _delays(kind, np.array([LARGEST]), _column(kind, columns))
@@ -129,7 +129,7 @@ def window_of(feedback: Mapping[str, Any], rounds: int, columns: Mapping[str, Wh
 
 
 def _delays(kind: Any, u: Floats, given: Whole | None) -> Whole:
-    """Return the delays (n,) that a rule draws with the uniforms u (n,), or the given column of delays."""
+    """Return the delays (n,) of a rule: a constant, a function of the uniforms u (n,), or the given column."""
     if isinstance(kind, int):
         return np.full(len(u), kind)
     if given is not None:
@@ -147,16 +147,16 @@ def _rounded(delays: Floats) -> Whole:
 
 
 class Schedule:
-    """When the bits of one run arrive: draws for its rounds in turn, from streams that the seed and the parts' names give.
+    """The arrival of the bits of one run. Draws come from streams that are seeded by the environment's seed.
 
     Parameters
     ----------
     feedback
-        What `as_feedback` returned.
+        The output of `as_feedback`.
     env
         The environment without wrappers, reset before the first draws.
     seed
-        The environment's seed: all players have the same delays, losses and flips on a stream.
+        The environment's seed, so all players have the same delays, lost bits and flips on a stream.
     rounds
         Rounds of the run.
     """
@@ -171,7 +171,7 @@ class Schedule:
         self.too_late = np.zeros(1, np.int64)
 
     def draws(self, n: int) -> Draws:
-        """Return the draws for the next n rounds: none if the rules fix all delays."""
+        """Return the draws for the next n rounds, or none if the rules are deterministic."""
         if self.rules.right >= 0:
             self.done += n
             return NO_DRAWS
@@ -187,7 +187,7 @@ class Schedule:
         return Draws(delays, answer, flip < self.feedback.get("flip", 0.0))
 
     def latest(self) -> float:
-        """Return the largest delay of bits in rounds, or infinity if some are lost or wrong."""
+        """Return the largest delay of a bit in rounds, or infinity if bits may be lost or wrong."""
         lost = set(self.feedback) - {"delay", "batch"} or any(
             (column == NEVER).any() for column in self.columns.values()
         )
@@ -199,5 +199,5 @@ class Schedule:
 
 
 def _column(kind: Any, columns: Mapping[str, Whole]) -> Whole | None:
-    """Return the column that a kind of delay reads, None where it reads none."""
+    """Return the column that a delay rule reads, or None."""
     return columns[kind["column"]] if isinstance(kind, Mapping) and "column" in kind else None

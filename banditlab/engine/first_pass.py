@@ -1,4 +1,4 @@
-"""The rounds that show a row of a table, or a group of rows, for the first time, and the expected mistakes per row."""
+"""The first pass over a table, and the expected mistakes per row in it."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 GROUPS = 512
-"""A table of more rows than this has them in so many groups: what is stored of a run stays small.
+"""The rows of a larger table are divided into this many groups, which limits the size of a stored run.
 
-They are drawn once, or hold rows that follow one another where the rows are played in their order.
+Groups are random or, if rows are in order, intervals of rows.
 """
 
 
 class FirstPass:
     """Expected mistakes in the first pass over a table, per row or group of rows.
 
-    If rows belong together (`row_units`), the round with the first row of a unit counts, and its other rows are
-    repeats. Without a table, all rounds count and there are no rows.
+    If rows form groups (`row_units`), only the first round of each group counts. Without a table, all rounds count and
+    there are no rows.
 
     Parameters
     ----------
@@ -48,16 +48,14 @@ class FirstPass:
             self.sums, self.counts = np.zeros(of_unit.max() + 1), np.zeros(of_unit.max() + 1)
 
     def among(self, done: int, n: int) -> NDArray[np.bool_]:
-        """Return which of the n rounds after the first `done` show a row or a unit for the first time, (n,)."""
+        """Return which of the n rounds after the first `done` count, (n,): those with the first row of a group."""
         if self.groups is None:
             return np.ones(n, dtype=bool)
         here = self.first[done : done + n]
         return here if len(here) == n else np.concatenate([here, np.zeros(n - len(here), dtype=bool)])
 
     def add(self, done: int, wrong: Floats, actions: NDArray[np.int64], new: NDArray[np.bool_]) -> None:
-        """Add expected mistakes and costs of the rounds after the first `done` that show a row or a unit for the first
-        time.
-        """
+        """Add the expected mistakes and costs of those rounds after the first `done` that count (`new`)."""
         if self.groups is not None and new.any():
             at = done + np.flatnonzero(new)
             here = self.groups[at]
@@ -66,7 +64,7 @@ class FirstPass:
             self.counts += np.bincount(here, minlength=len(self.counts))
 
     def diagnostics(self) -> dict[str, float]:
-        """Return the mean cost of the chosen actions over those rounds, if costs are known."""
+        """Return the mean cost of the chosen actions in the first pass, if costs are known."""
         return {} if self.costs is None else {"mean_cost": self.spent / float(self.counts.sum())}
 
     def row_losses(self) -> bytes | None:
@@ -78,9 +76,9 @@ class FirstPass:
 
 @lru_cache(maxsize=8)
 def row_groups(rows: int) -> NDArray[np.int64]:
-    """Return the group of each row: the row itself up to GROUPS rows, otherwise random groups of nearly equal size.
+    """Return the group of each row: the row itself for up to `GROUPS` rows, otherwise one of `GROUPS` random groups.
 
-    Groups are random because the order of a file may have a period.
+    Groups are random because the order of a file may be periodic.
     """
     if rows <= GROUPS:
         return np.arange(rows)

@@ -1,4 +1,4 @@
-"""Players and environments by their ids, from Python, with the names, settings and errors of a spec."""
+"""Create players and environments in Python by their ids, with the settings and errors of a spec."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, **settings: Any) -> Any:
-    """Return the agent with this id, or the booster, before its first round.
+    """Return a new agent or booster by its id.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ def make_agent(id_: str, problem: Problem, *, seed: int | np.random.Generator, *
 
 
 def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generator = 0, **settings: Any) -> Forecaster:
-    """Return the forecaster with this id, before its first round.
+    """Return a new forecaster by its id.
 
     Parameters
     ----------
@@ -70,15 +70,14 @@ def make_forecaster(id_: str, problem: Problem, *, seed: int | np.random.Generat
 
 
 def make_env(id_: str, *, rounds: int, **settings: Any) -> BanditEnv:
-    """Return the environment with this id, with an episode of `rounds` rounds, for `banditlab.play` or Gymnasium's
-    loop.
+    """Return an environment by its id, with an episode of `rounds` rounds, for `banditlab.play` or Gymnasium's loop.
 
     Parameters
     ----------
     id_
         The id, as in `banditlab list envs`, for instance "banditlab/Digits-v0".
     rounds
-        T, the length of its episode, at least 1.
+        T, the number of rounds of an episode, at least 1.
     settings
         The constructor's settings, by name.
 

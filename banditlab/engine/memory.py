@@ -12,6 +12,6 @@ def memory() -> int | None:
     found = []
     with contextlib.suppress(AttributeError, ValueError, OSError):
         found.append(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    with contextlib.suppress(OSError, ValueError):  # of a container; "max" where there is no limit
+    with contextlib.suppress(OSError, ValueError):  # the limit of a container; "max" for none
         found.append(int(Path("/sys/fs/cgroup/memory.max").read_text("utf-8")))
     return min((size for size in found if size > 0), default=None)

@@ -40,7 +40,7 @@ GIB = 2.0**30
 
 @dataclass(frozen=True)
 class Run:
-    """One run as plain data, which workers receive and whose hash is the run's identity."""
+    """One run as plain data, which is sent to workers. Its hash is the run's identity."""
 
     environment: dict[str, Any]
     player: dict[str, Any]
@@ -82,10 +82,9 @@ class Run:
 
     @cached_property
     def stream_id(self) -> str:
-        """Hash of (base_seed, repetition, environment): all players have the same stream, and longer runs extend
-        shorter ones.
+        """Hash of (base_seed, repetition, environment), because all players have the same stream for any number of rounds.
 
-        An adaptive environment's labels depend on the actions, so each run is a separate stream.
+        In an adaptive environment labels depend on the actions, so each run has its own stream.
         """
         if self.adaptive:
             return self.run_id
@@ -96,7 +95,7 @@ class Run:
         return seed_for(self.base_seed, "environment", *_names(self.environment["identity"]), self.repetition)
 
     def player_generator(self) -> np.random.Generator:
-        """Return the player's generator, seeded by the environment's names, the player's names, and the repetition."""
+        """Return the player's generator, seeded by the settings of environment and player and by the repetition."""
         names = (*_names(self.environment["identity"]), self.player["kind"], *_names(self.player))
         return generator_for(self.base_seed, "player", *names, self.repetition)
 
@@ -115,9 +114,9 @@ class Run:
 
 
 def _names(identity: dict[str, Any]) -> tuple[Any, Any]:
-    """Return the names that seeds depend on: ids and settings, not versions or sources.
+    """Return what seeds depend on: ids and settings, not versions or sources.
 
-    A corrected file therefore has the same draws.
+    Correcting a source file therefore does not change the draws.
     """
     return identity["id"], identity["settings"]
 
@@ -130,23 +129,29 @@ class Plan:
     runs: list[Run] = field(default_factory=list)
     skipped: list[dict[str, str]] = field(default_factory=list)
     data: dict[str, dict[str, float]] = field(default_factory=dict)
-    """Of the data sets among the environments, by label: `rows`, `features` (d), `classes` (K), `largest` class's share, or the
-    numbers of `engine.anchors` where several actions may be right, and where it is so: how many `groups` of rows there are,
-    `in_order`, `follows_time` (see `Table`), and the `scaling.NAME` that looks at the whole table."""
+    """For each environment with a data set, by label: `rows`, `features` (d), `classes` (K), and the frequency of the
+    `largest` class or, if several actions may be right, the values of `engine.anchors`. Where they apply: the number of
+    `groups` of rows, `in_order`, `follows_time` (see `Table`), and `scaling.NAME` for a scaling that uses the whole
+    table.
+    """
     uncompared: dict[str, str] = field(default_factory=dict)
-    """Why no comparator can be computed, by the labels of the environments where that is so."""
+    """The reason why there is no comparator, for each environment without one, by label."""
     pending: dict[str, tuple[int, int]] = field(default_factory=dict)
-    """The most rounds of a run that wait for their bit, and the bytes of their contexts and probabilities, by the labels of
-    the environments with late feedback."""
+    """For each environment with late feedback, by label: the largest number of pending rounds, and the bytes of their
+    contexts and probabilities.
+    """
 
     tables: dict[str, dict[str, Any]] = field(default_factory=dict)
-    """Of the tables among the environments, by label: the file's `content` hash, `columns` (role by name, none where rows
-    are sparse) and `classes`."""
+    """For each table, by the environment's label: the file's `content` hash, `columns` (role by name, empty for sparse
+    rows) and `classes`.
+    """
     shard: dict[str, Any] = field(default_factory=dict)
-    """Of a part of a plan: its number and the number of parts, the whole plan's hash, and the indices of its runs in it."""
+    """For a part of a plan: its number, the number of parts, the whole plan's hash, and the indices of its runs in that
+    plan.
+    """
 
     def part(self, index: int, of: int) -> Plan:
-        """Return part `index` (from 1) of `of` parts; streams are not divided, and are assigned to the parts in turn.
+        """Return part `index` (from 1) of `of` parts; whole streams are assigned to the parts in turn.
 
         Raises
         ------
@@ -169,10 +174,9 @@ class Plan:
         return {run.stream_id: run for run in self.runs}
 
     def balls(self) -> list[float]:
-        """Return the norm bounds of the comparators: `norm_bounds` joined with the norm bounds of all players.
+        """Return the norm bounds of the comparators: those in `norm_bounds` and those of all players.
 
-        The result is empty if `norm_bounds` is empty. A norm bound that is a word ("auto") belongs to no theorem and is
-        left out.
+        The result is empty if `norm_bounds` is empty. A player's setting that is not a number ("auto") is left out.
         """
         if not self.spec.norm_bounds:
             return []
@@ -204,7 +208,7 @@ def make_plan(spec: Spec, where: str = "spec") -> Plan:
     Raises
     ------
     UsageError
-        An id or a setting is unknown, a value is out of range, or a run is requested twice.
+        An id or a setting is unknown, a value is out of range, or the spec contains a run twice.
     """
     try:
         return _make_plan(spec, where)
@@ -254,7 +258,7 @@ def _make_plan(spec: Spec, where: str) -> Plan:
 
 @dataclass(frozen=True)
 class Seen:
-    """What a plan needs to know of an environment. For a lab or a plug-in it is found in another process."""
+    """The properties of an environment that a plan needs. For a lab or a plug-in they are determined in another process."""
 
     problem: Problem
     sparse: bool
@@ -268,7 +272,7 @@ class Seen:
 
     @property
     def unwrapped(self) -> Seen:
-        """This object, in place of an environment."""
+        """This object, as for an environment without wrappers."""
         return self
 
     @classmethod
@@ -295,7 +299,7 @@ def inspect_environment(description: dict[str, Any], rounds: int) -> dict[str, A
 
 
 def _seen(description: dict[str, Any], spec: Spec, where: str) -> tuple[Seen, int]:
-    """Return the properties of an environment, and the rounds of its runs, which `passes` may end before `rounds`."""
+    """Return the properties of an environment, and the rounds of its runs: `rounds`, or fewer because of `passes`."""
     seen = _seen_for(description, spec, spec.rounds, where)
     rounds = min(spec.rounds, int(seen.data["rows"]) * spec.passes) if spec.passes and seen.data else spec.rounds
     return (seen if rounds == spec.rounds else _seen_for(description, spec, rounds, where)), rounds
@@ -345,7 +349,7 @@ def _why_not(run: Run, env: Seen, shown: str, seconds: float) -> str:
         return str(ask("why_not", run, seconds)) if _is_foreign_player(run) else why_not(run, env)
     except UsageError as error:
         raise UsageError(f"{shown}: {error}") from error
-    except LostError:  # its runs end their processes, too, and are recorded; the others go on
+    except LostError:  # its runs will fail in the same way and are then recorded
         return ""
 
 
@@ -356,8 +360,9 @@ def _is_foreign_player(run: Run) -> bool:
 
 
 def why_not(run: Run, env: Any) -> str:
-    """Return why no repetition of a run is possible, or "". The class is checked first, so a skip allocates
-    nothing.
+    """Return why no repetition of a run is possible, or "".
+
+    The class is checked before a player is built, so skipping allocates no memory.
 
     Raises
     ------
@@ -381,13 +386,13 @@ def why_not(run: Run, env: Any) -> str:
         return f"its state does not fit in memory: {error}"
     except UsageError:
         raise
-    except (Exception, SystemExit):  # its runs fail and are recorded, the others go on
+    except (Exception, SystemExit):  # its runs will fail and are then recorded
         pass
     return ""
 
 
 def described_players(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], dict[str, Any], str]]:
-    """Yield (description, settings as the user wrote them, label) of every player of a spec."""
+    """Yield (description, settings as written by the user, label) of every player of a spec."""
     for kind, block in spec.players():
         for written in block.written():
             description = describe_player(kind, block.id, written, f"{where}: {kind[:-1]} {block.id!r}")
@@ -428,9 +433,7 @@ def _environments(spec: Spec, where: str) -> Iterator[tuple[dict[str, Any], str,
 
 
 def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, rounds: int) -> int:
-    """Return the largest number of pending rounds, or raise a UsageError if the environment does not allow the
-    feedback.
-    """
+    """Return the largest number of pending rounds; raise a UsageError if the environment does not support the feedback."""
     rules_of(feedback, rounds, env.problem.n_classes)
     reads = "column" in str(feedback.get("delay")) and not is_foreign(description)
     columns = columns_of(feedback, build_environment(description, rounds).unwrapped if reads else env)
@@ -438,11 +441,11 @@ def _window(feedback: dict[str, Any], description: dict[str, Any], env: Seen, ro
 
 
 def _why_no_comparator(env: Any) -> str:
-    """Return the reason why there is no comparator, or "": labels are missing, or contexts are too long to be dense."""
+    """Return why there is no comparator (there are no labels, or contexts are too long for dense vectors), or ""."""
     if getattr(env.unwrapped, "several_right", False):
-        return "no single label per round to be computed from, as several actions may be right"
+        return "no single label per round, which a comparator requires, because several actions may be right"
     if not getattr(env.unwrapped, "labelled", True):
-        return "no labels to be computed from"
+        return "no labels, which a comparator requires"
     if getattr(env.unwrapped, "sparse", False):
         try:
             refuse_dense(env.unwrapped.problem.n_features)

@@ -20,9 +20,9 @@ from typing import Any
 from banditlab.children import SAFE_PATH, begin, import_path, safe_start
 from banditlab.errors import BanditlabError, UsageError
 
-ASK_SECONDS = 300.0  # longest time for a question: a player or an environment is built, or plays a few rounds
-START_SECONDS = 120.0  # longest time for a process to start
-IDLE_SECONDS = 300  # how long a process waits for the next sweep or question
+ASK_SECONDS = 300.0  # time limit for building a player or an environment, or running a few rounds
+START_SECONDS = 120.0  # time limit for the start of a process
+IDLE_SECONDS = 300  # how long an idle process waits for the next sweep or call
 THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
 
 
@@ -39,7 +39,7 @@ class Worker:
     """A process that does one task at a time."""
 
     future: Future[Any]
-    """The answer to the last call."""
+    """The result of the last call."""
 
     def __init__(self, labs: Sequence[str], key: str = "") -> None:
         from joblib.externals.loky import ProcessPoolExecutor
@@ -59,7 +59,7 @@ class Worker:
             self.future = self.executor.submit(function, *arguments)
 
     def interrupt(self) -> None:
-        """Interrupt the process, which stores finished runs and ends."""
+        """Interrupt the process, which then stores finished runs and ends."""
         for process in (self.executor._processes or {}).values():
             with contextlib.suppress(OSError):
                 os.kill(process.pid, signal.SIGINT if os.name == "posix" else signal.SIGTERM)
@@ -71,7 +71,7 @@ class Worker:
 
 @contextlib.contextmanager
 def _may_have_children() -> Iterator[None]:
-    """Allow a daemonic process, such as a Dask worker, to start other processes, which end with it."""
+    """Allow a daemonic process, such as a Dask worker, to start child processes, which end with it."""
     config: Any = multiprocessing.current_process()._config  # type: ignore[attr-defined]
     before = config.get("daemon")
     config["daemon"] = False
@@ -82,11 +82,11 @@ def _may_have_children() -> Iterator[None]:
 
 
 _idle: list[Worker] = []
-"""Workers that wait for the next sweep or question."""
+"""Workers that wait for the next sweep or call."""
 
 
 def acquire(labs: Sequence[str], *, foreign: bool) -> Worker:
-    """Return a worker with these labs and the current environment and working folder, either an idle one or a new one."""
+    """Return an idle or new worker with these labs, the current environment variables and the current working folder."""
     from banditlab.registry import KINDS, registry
 
     sources = sorted(entry.source for kind in KINDS for entry in registry().entries(kind) if entry.source)
@@ -123,7 +123,7 @@ def is_death(error: BaseException | None) -> bool:
 
 
 def how_it_ended(error: BaseException | None) -> str:
-    """Return how a process ended, from loky's message: a signal's name or an exit code."""
+    """Return how a process ended (a signal's name or an exit code), from loky's message."""
     found = re.search(r"\{(\w+)\((-?\d+)\)", str(error))
     if found is None:
         return "no exit code"
@@ -134,11 +134,11 @@ def how_it_ended(error: BaseException | None) -> str:
 # ---------------------------------------------------------------------------------------------------------- in a worker
 
 interrupts: list[int] = []
-"""Interrupts by the user, in a worker; a plug-in's KeyboardInterrupt is not counted."""
+"""The number of interrupts by the user, in a worker; a plug-in's KeyboardInterrupt does not count."""
 
 
 def _begin(path: list[str], parent: int) -> None:
-    """Set up a new process: a plug-in's output goes to stderr, and its input is empty."""
+    """Set up a new process in which a plug-in's output goes to stderr and its input is empty."""
     begin(path, parent)
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
@@ -156,12 +156,12 @@ def _ready(labs: tuple[str, ...]) -> None:
 
 def _interrupted(*_: Any) -> None:
     interrupts.append(1)
-    if len(interrupts) == 1:  # a second one must not interrupt storing
+    if len(interrupts) == 1:  # a second interrupt must not stop the storing
         raise KeyboardInterrupt
 
 
 def ask(question: str, argument: Any, seconds: float = ASK_SECONDS) -> Any:
-    """Return a worker's result for a function of `questions`; plug-ins run there and not in this process.
+    """Call a function of `questions` in a worker and return its result, so plug-ins do not run in this process.
 
     Raises
     ------

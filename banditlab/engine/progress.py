@@ -1,4 +1,4 @@
-"""The progress of a sweep, for watchers."""
+"""The progress of a sweep, as passed to watchers."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ClusterState:
     """The state of a cluster."""
 
     workers: int
-    """Workers that answer."""
+    """Number of responding workers."""
     in_flight: int
-    """Tasks without a result yet."""
+    """Number of tasks without a result so far."""
 
 
 @dataclass
@@ -26,33 +26,33 @@ class Progress:
     """The progress of a sweep, which is passed to the watcher after every task."""
 
     runs: int
-    """Runs to be played."""
+    """Number of runs to execute."""
     streams: int
-    """Streams whose comparators are to be computed."""
+    """Number of streams whose comparators are missing at the start."""
     runs_done: int = 0
-    """Runs played so far, failed ones included."""
+    """Number of runs executed so far, including failed ones."""
     streams_done: int = 0
-    """Streams whose comparators are computed."""
+    """Number of streams whose comparators have been computed."""
     rounds_done: int = 0
-    """Rounds of the runs played so far."""
+    """Number of rounds of the runs executed so far."""
     failed: int = 0
-    """Runs that failed."""
+    """Number of failed runs."""
     stage: str = "compiling or loading kernels"
     """The current activity, as text for the user."""
     jobs: int = 1
     """Worker processes."""
     kinds: dict[str, Kind] = field(default_factory=dict)
-    """Runs and comparators by kind."""
+    """The kinds of runs and comparators, by key."""
     began: float = field(default_factory=time.perf_counter)
-    """When the sweep began, on `time.perf_counter`."""
+    """When the sweep began, by `time.perf_counter`."""
     playing_since: float | None = None
     """When the first task was finished; None before."""
     measured_since: tuple[float, float] | None = None
     """When all kernels were compiled, and the core-seconds until then; None before."""
     cluster: ClusterState | None = None
-    """The cluster's state, None on this machine."""
+    """The cluster's state, or None without a cluster."""
     notices: list[str] = field(default_factory=list)
-    """Lines for the user so far."""
+    """Messages for the user so far, one line each."""
 
     @property
     def rounds_per_second(self) -> float:
@@ -73,20 +73,20 @@ class Progress:
 
     @property
     def seconds_ahead(self) -> float | None:
-        """Estimated remaining seconds, including tables.
+        """Estimated remaining seconds, including the writing of tables.
 
-        Each kind counts with the mean of its finished runs, or with its prior estimate times the other kinds' ratio of
-        measured to estimated seconds. The sum is scaled by the wall time per core-second so far, at least one core's
-        share.
+        A remaining run counts with the mean time of its kind's finished runs. Without finished runs, it counts with its
+        prior estimate, times the ratio of measured to estimated seconds of the other kinds. The sum is multiplied by
+        the wall time per core-second so far, at least 1 / `jobs`.
 
-        The result is None until 5 % is done, and therefore while kernels are compiled.
+        The result is None until 5 % of the work is done.
         """
         if self.playing_since is None:
             return None
         done, ahead = self.core_seconds, self._core_seconds_ahead()
         if done < 0.05 * ahead:
             return None
-        # Tasks in progress are half done on average; one is as long as the longest run that is still to be played.
+        # Tasks in progress are half done on average, and take as long as the longest remaining run.
         longest = max((kind.mean for kind in self.kinds.values() if kind.done < kind.runs), default=0.0)
         under_way = 0.5 * min(self.jobs * max(TASK_SECONDS, longest), ahead)
         share = 1.0 / self.jobs

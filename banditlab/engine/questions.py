@@ -9,7 +9,7 @@ from banditlab.engine.plan import Run, inspect_environment, why_not
 from banditlab.engine.runner import play
 
 ROUNDS = 64
-"""Rounds that are played to measure a run's time."""
+"""The number of rounds that are run to measure a run's time."""
 
 
 def _why_not(run: Run) -> str:

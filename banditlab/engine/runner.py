@@ -1,10 +1,10 @@
-"""Execution of one run: by the Gymnasium loop, or in compiled blocks if the environment and the player allow them.
+"""Execution of one run, either in compiled blocks, if the environment and the player allow them, or in the Gymnasium loop.
 
-Both ways give the same actions for the same seeds. Results are stored at checkpoints only, so a run of any length
-needs the memory of one block.
+Both give the same actions for the same seeds. Results are stored at checkpoints only, so memory does not grow with the
+rounds.
 
-The engine counts mistakes itself, by the label or the bits, whatever reward a wrapper returns. It reads each decision
-before the player updates.
+The engine counts mistakes by the label or the bits, not by the reward that a wrapper returns. It reads each decision
+before the player's update.
 """
 
 from __future__ import annotations
@@ -47,25 +47,25 @@ from banditlab.results.schema import LATE, ONE_RIGHT, UNCOVERED
 BLOCK = 1024  # rounds per block; a constant, so that batched products round the same way in every run
 
 Truth = NDArray[Any]
-"""Labels (n,) int64, or the bit of every action, (n, K) bool, where several may be right."""
+"""Labels (n,) int64, or the bit of every action, (n, K) bool, if several actions may be right."""
 Blocks = Iterable[tuple[Any, Truth]]
 """Contexts (n, d), dense or CSR, and labels or bits."""
 Piece = tuple[Contexts, Truth, bool]
-"""Contexts, labels or bits, and whether a checkpoint follows."""
+"""Contexts, labels or bits, and whether the block ends at a checkpoint."""
 
 
 @dataclass
 class Played:
     r"""The result of a run: one entry per checkpoint in each list, cumulative from the first round.
 
-    In an environment without labels there is no :math:`y_t`: mistakes are rounds whose bit was 0, and expected mistakes
-    are the mistakes. Their variance, the log loss and :math:`p_t(y_t)` are NaN. If several actions may be right,
-    :math:`p_t(y_t)` is the probability of all right actions, and the log loss is NaN.
+    In an environment without labels, mistakes are rounds with bit 0, and expected mistakes are equal to mistakes. Their
+    variance, the log loss and :math:`p_t(y_t)` are NaN. If several actions may be right, :math:`p_t(y_t)` is the
+    probability of all right actions, and the log loss is NaN.
 
     Attributes
     ----------
     rounds, mistakes
-        The checkpoint's round and the mistakes so far.
+        The checkpoint's round, and the number of mistakes so far.
     expected_mistakes
         Sum of :math:`1 - p_t(y_t)`, with :math:`p_t` the distribution from which the action was drawn.
     mistakes_variance
@@ -74,28 +74,29 @@ class Played:
     first_sight_rounds, first_sight_mistakes, first_sight_expected_mistakes
         The same counts over the first pass of a table; without a table, over all rounds.
     constant_mistakes, first_sight_constant_mistakes
-        Mistakes of always playing the class that was right most often so far; None if it is not known.
+        Mistakes so far of the best constant action in hindsight; None if unknown.
     log_loss
-        Sum of :math:`-\ln p_t(y_t)` in nats, of the played distribution (agents) or the forecast (forecasters). It is
-        infinite once a hidden label had probability 0.
+        Sum of :math:`-\ln p_t(y_t)` in nats, with :math:`p_t` the distribution of the action (agents) or the forecast
+        (forecasters). It is infinite once the label had probability 0.
     explored
         Number of rounds of forced exploration so far; NaN for players without forced exploration.
     bound, certificate
-        The player's additive terms at this round (NaN if there is none), in its `bound_unit` and in nats.
+        The player's regret bound and certificate after this round, in its `bound_unit` and in nats; NaN if there is
+        none.
     no_bound
-        Reason why both are NaN although the player has a bound: its theorem does not hold in an adaptive environment,
-        or assumes one right action, or the right bit after every round. Otherwise "".
+        The reason if the player has a bound that does not hold here: its theorem excludes adaptive environments,
+        several right actions, or late, lost or wrong bits. Otherwise "".
     seconds
         Time spent in the player since the first round, including scoring.
     diagnostics
-        The numbers of the player's `diagnostics()` at each checkpoint, by name; NaN if it did not report one.
-        `mean_cost` is the mean cost of the chosen actions over the first pass, if costs are known.
+        The values of the player's `diagnostics()` at each checkpoint, by name; NaN for a missing value. `mean_cost` is
+        the mean cost of the chosen actions over the first pass, if costs are known.
     row_losses
         Expected mistakes of each row of a table in the first pass (see `results.schema`); None without a table.
     kind
         The player's feedback by its type: "bit", "label" (a forecaster) or "reference" (a label agent).
     path
-        How the run was played: "blocks" or "steps".
+        How the run was executed: "blocks" or "steps".
     trace
         Every round's action, correctness, :math:`p_t(y_t)` and exploration, if requested.
     """
@@ -123,7 +124,7 @@ class Played:
 
 
 class _Score:
-    """Running sums, appended to a `Played` at each checkpoint."""
+    """Running sums, which are appended to a `Played` at each checkpoint."""
 
     def __init__(self, player: Player, env: Any, rounds: int, keep: bool, schedule: Schedule | None) -> None:
         self.player, self.first, self.labelled = player, FirstPass(env, rounds), getattr(env, "labelled", True)
@@ -142,7 +143,7 @@ class _Score:
         self.first_times_right, self.first_rounds = self.times_right.copy(), 0
 
     def add(self, trace: Trace, y: Truth | None, seconds: float, loss: float | None = None) -> None:
-        """Add rounds; `loss` is their log loss if it was computed without `p_true`, which underflows at 745 nats."""
+        """Add rounds. `loss`: their log loss if already computed, since `p_true` underflows at a loss of 745 nats."""
         wrong: Floats = 1.0 - (trace.correct.astype(np.float64) if y is None else trace.p_true)
         new = self.first.among(self.rounds, len(wrong))
         self.first.add(self.rounds, wrong, trace.action, new)
@@ -195,10 +196,10 @@ class _Score:
         return rounds - int(times_right.max()) if self.known else None
 
     def _note(self, found: dict[str, Any]) -> None:
-        """Append the numbers among a player's diagnostics to the latest row; a new name is NaN in earlier rows."""
+        """Append a player's numeric diagnostics to the latest row; a new name is NaN in earlier rows."""
         columns, rows = self.played.diagnostics, len(self.played.rounds)
         for name, value in found.items():
-            if isinstance(value, int | float | np.integer | np.floating):  # a bool is 0 or 1; other types are left out
+            if isinstance(value, int | float | np.integer | np.floating):  # a bool is 0 or 1; others are left out
                 columns.setdefault(name, [math.nan] * (rows - 1)).append(float(value))
         for column in columns.values():
             column += [math.nan] * (rows - len(column))
@@ -227,8 +228,8 @@ def play(
     Parameters
     ----------
     env
-        A banditlab environment, with or without wrappers, which is reset with `seed`. It is played step by step inside
-        a wrapper that `gymnasium.make` does not add, because the wrapper may change contexts or rewards. Mistakes are
+        A banditlab environment, with or without wrappers; it is reset with `seed`. With a wrapper other than those of
+        `gymnasium.make`, rounds are run one by one, because the wrapper may change contexts or rewards. Mistakes are
         counted by label or bits.
     player
         An agent (observes the bit), or a label agent or forecaster (observes the label after the round), before any
@@ -238,30 +239,29 @@ def play(
     rounds
         Number of rounds, by default the environment's horizon.
     checkpoints
-        Increasing rounds at which results are stored; the last round always is one.
+        Increasing rounds at which results are stored. The last round is always included.
     path
         "blocks": compiled kernels over blocks. "steps": the Gymnasium loop. "auto": blocks if environment and player
         allow them (`engine.blocks`). A plug-in's own `play_block` or `forecast_block` is never called.
     keep_trace
-        Whether to store every round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the
+        Whether to store each round's action, correctness, :math:`p_t(y_t)` and exploration (memory grows with the
         rounds).
     blocks
-        The stream of this environment and seed, if the caller already has it.
+        The blocks of this environment and seed, if already computed.
     feedback
         When the bits of an agent arrive, whether they arrive, and which are wrong: the keys `delay`, `batch`,
-        `answered`, `timeout` and `flip` of a spec's `[feedback]`. A compiled agent is played in blocks, any other agent
-        step by step. Mistakes are counted in the round in which they occur.
-        they happen.
+        `answered`, `timeout` and `flip` of a spec's `[feedback]`. A compiled agent runs in blocks, any other agent in
+        the Gymnasium loop. Mistakes are counted in the round in which they occur.
 
     Raises
     ------
     UsageError
         rounds or checkpoints are out of range, `feedback` is not allowed, or `path="blocks"` is combined with an
-        adaptive environment, an environment in a wrapper that may change it, or a player that is played step by step.
+        adaptive environment, a wrapper that may change the environment, or a player without a block loop.
     PlayerError
-        An action is out of range, probabilities are not a distribution, or logits are not finite.
+        An action is out of range, probabilities are not a distribution, or a logit is not finite.
     IncompatibleError
-        Sparse contexts have more than `MOST_DENSE` features (`numerics.sparse_rows`) and the player's kernels take
+        Sparse contexts have more than `MOST_DENSE` features (`numerics.sparse_rows`) and the player's kernels accept
         dense contexts only; or a player that observes labels is combined with an environment without labels, or with
         `feedback`.
     """
@@ -281,8 +281,8 @@ def play(
     loop = loop if steps_equal_blocks(env, rounds) else None
     if path == "blocks" and loop is None:
         raise UsageError(
-            "path='blocks' needs an oblivious environment without a wrapper that may change it, and a player with a "
-            "block loop of this package"
+            "path='blocks' requires an oblivious environment without a wrapper that may change it, and a player with "
+            "a block loop of this package"
         )
     if path == "steps" or loop is None:
         return _play_steps(env, player, seed, stops, keep_trace, schedule)
@@ -318,9 +318,9 @@ def refuse_feedback(player: Player, feedback: Mapping[str, Any]) -> None:
 
 
 def refuse_contexts(player: Player, env: Any) -> None:
-    """Raise an IncompatibleError if the environment's contexts are sparse and too long for a player that plays blocks.
+    """Raise an IncompatibleError if sparse contexts are too long for a player with a dense block loop.
 
-    Other players receive them one at a time, as dense vectors, in the Gymnasium loop.
+    Other players receive contexts as dense vectors, one at a time, in the Gymnasium loop.
     """
     base = env.unwrapped
     if getattr(base, "sparse", False) and not player.sparse and block_loop(player) is not None:
@@ -342,16 +342,16 @@ def _play_piece(loop: Loop, piece: Piece, score: _Score) -> None:
 def checked_blocks(
     blocks: Blocks, problem: Problem, rounds: int, *, several: bool = False
 ) -> Iterator[tuple[Contexts, Truth]]:
-    """Yield blocks in the form that kernels take, `rounds` rounds in all; the loops do not check them again.
+    """Check the first `rounds` rounds of a stream and yield them in blocks in the form that kernels require.
 
-    Sparse contexts stay sparse: the player makes a block dense if its kernels need that. Blocks have bits if `several`
-    actions may be right.
+    Sparse contexts stay sparse; they are converted later for kernels that require dense ones. Blocks have bits if
+    `several` actions may be right.
 
     Raises
     ------
     UsageError
-        A block has another shape, a context is not finite or has a norm beyond R, a label is out of range, or the
-        stream is too short.
+        A block has another shape, a context is not finite or has a norm above R, a label is out of range, or the stream
+        is too short.
     """
     left = rounds
     for X, y in blocks:
@@ -368,7 +368,7 @@ def checked_blocks(
 
 
 def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
-    """Yield (X, y, is_checkpoint) in pieces that end at block boundaries and at the checkpoints."""
+    """Yield (X, y, is_checkpoint) in blocks that are also cut at the checkpoints."""
     done, ahead = 0, iter(stops)
     stop = next(ahead)
     for X, y in blocks:
@@ -382,14 +382,14 @@ def cut_at(blocks: Blocks, stops: list[int]) -> Iterator[Piece]:
 
 
 class _LateSteps:
-    """An agent whose rounds are run one by one, with a queue of its rounds, ordered by arrival and then by round."""
+    """An agent whose rounds are run one by one, with a queue of pending bits ordered by arrival, then by round."""
 
     def __init__(self, agent: Any, schedule: Schedule) -> None:
         self.agent, self.schedule = agent, schedule
         self.waiting: defaultdict[int, list[tuple[Floats, Decision, bool]]] = defaultdict(list)
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
-        """Schedule the bit of a round, and update the agent with the bits that arrive at its end."""
+        """Schedule the bit of a round, and update the agent with the bits that arrive at the round's end."""
         schedule, now = self.schedule, self.schedule.done
         asked = (schedule.rules, schedule.draws(1), 0, now, correct, decision.action, schedule.too_late)
         arrives, bit = arrival(*asked)
@@ -405,7 +405,7 @@ def _play_steps(
     context, _ = env.reset(seed=seed)
     score = _Score(player, env.unwrapped, stops[-1], keep_trace, schedule)
     learner = player if schedule is None else _LateSteps(player, schedule)
-    kind = score.played.kind  # decided once: a plug-in may change its class
+    kind = score.played.kind  # fixed here, because a plug-in may change its class
     for t in range(1, stops[-1] + 1):
         if not np.isfinite(context).all():
             raise UsageError("the environment returned a context that is not finite")
@@ -430,7 +430,7 @@ def _shown(context: Any) -> Floats:
 
 
 def _finished_round(env: Any) -> Truth | None:
-    """Return label or bits of the round just finished, as in a block of one round, or None if neither is known."""
+    """Return the label or bits of the round just finished, as in a block of one round, or None if unknown."""
     base = env.unwrapped
     if getattr(base, "several_right", False):
         return np.asarray(base.right()[None])
@@ -454,7 +454,7 @@ def _agent_step(env: Any, agent: Any, learner: Any, context: Floats, full: bool)
 def _forecast_step(env: Any, forecaster: Any, context: Floats) -> tuple[tuple[Trace, float], Floats]:
     logits = np.array(
         forecaster.predict(context), dtype=np.float64
-    )  # a copy: `update` may write to the forecaster's own
+    )  # a copy, because `update` may overwrite the forecaster's array
     K = forecaster.problem.n_classes
     if logits.shape != (K,):
         raise PlayerError(

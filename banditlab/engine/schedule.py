@@ -1,8 +1,7 @@
 """The order of a sweep's tasks: missing runs and comparators, in tasks of about two seconds.
 
-How long a kind of run takes is known after the first run of that kind. The first run of each kind is therefore a
-separate task, so that workers compile different players in parallel. Tasks become shorter towards the end, so that
-workers finish together.
+The first run of each kind is a separate task, which measures the time of that kind and lets workers compile different
+players in parallel. Tasks become shorter towards the end, so workers finish at about the same time.
 """
 
 from __future__ import annotations
@@ -15,10 +14,10 @@ from banditlab.engine.work import Task
 from banditlab.registry import registry
 from banditlab.results.schema import COMPARATOR
 
-TASK_SECONDS = 2.0  # target for one task: long compared with the 6 ms it costs to send, short compared with a sweep
-LEAST_SECONDS = 0.05  # least target, at the end of a sweep
+TASK_SECONDS = 2.0  # target for one task: long compared with the 6 ms for sending it, short compared with a sweep
+LEAST_SECONDS = 0.05  # the least target, at the end of a sweep
 SHARES = 4  # tasks per process into which the remaining work is divided
-MANY = 200  # processes from which on tasks get longer in proportion: a scheduler spends 10 ms on each
+MANY = 200  # with more processes tasks are longer in proportion, because a scheduler spends 10 ms on each
 FOREIGN_SECONDS = 3600.0  # `run_timeout` of runs with code of a lab or a plug-in
 ROUND_SECONDS = 1e-4  # prior estimate of a round
 COMPARATOR_SECONDS = 1.0  # prior estimate of a stream's comparators
@@ -27,22 +26,20 @@ FIXED_SECONDS = 1e-3  # a run's overhead
 
 @dataclass
 class Kind:
-    """Runs that take about the same time: of one player on one environment, or comparators of one environment's
-    streams.
-    """
+    """A group of runs that take about the same time: a player's on an environment, or an environment's comparators."""
 
     label: str
-    """The player's, "" for comparators."""
+    """The player's label; "" for comparators."""
     guess: float
-    """Prior estimate of one, in seconds."""
+    """Prior estimate of the time of one run, in seconds."""
     runs: int = 0
     done: int = 0
     seconds: float = 0.0
-    """Core-seconds of the finished ones."""
+    """Core-seconds of the finished runs."""
 
     @property
     def mean(self) -> float:
-        """Core-seconds of one run: the mean of the finished ones, or before the first the prior estimate."""
+        """Core-seconds of one run: the mean of the finished runs, or the prior estimate if there are none."""
         return FIXED_SECONDS + self.seconds / self.done if self.done else self.guess
 
 
@@ -64,7 +61,7 @@ class Schedule:
         Longest time of a run in seconds; None: no limit, but `FOREIGN_SECONDS` for runs with code of a lab or a
         plug-in.
     missing
-        The runs to play.
+        The missing runs.
     streams
         A run of each stream whose comparators are missing.
     """
@@ -74,7 +71,7 @@ class Schedule:
     ) -> None:
         self.kinds: dict[str, Kind] = {}
         self._queues: dict[tuple[bool, bool], _Queue] = {}
-        """By whether the code is foreign (those runs come last, in separate processes) and whether they are comparators."""
+        """Queues by (foreign code, comparators); runs of foreign code come last and use separate processes."""
         foreign = foreign_kinds(missing + streams)
         own, own_limit = registry().labs(), limit or 0.0
         for apart in (False, True):
@@ -91,12 +88,12 @@ class Schedule:
         for apart in (False, True):
             queues = [self._queues[apart, comparators] for comparators in (False, True)]
             seconds = self._task_seconds(queues, jobs)
-            if limit := queues[0].task.limit:  # it holds for a task as a whole
+            if limit := queues[0].task.limit:  # it applies to a whole task
                 seconds = min(seconds, limit / 2)
             for queue in queues:
                 if runs := queue.first_of_a_kind():
                     return queue.taken(runs)
-            for queue in reversed(queues):  # comparators take long and come in few tasks
+            for queue in reversed(queues):  # comparators take long and form few tasks
                 if runs := queue.portion(seconds):
                     return queue.taken(runs)
             for queue in queues:
@@ -115,7 +112,7 @@ class Schedule:
 
 
 class _Queue:
-    """Waiting runs with common properties: all foreign or none, and all for the runs or all for their comparators."""
+    """Waiting runs, all with foreign code or none, to be executed or to have their comparators computed."""
 
     def __init__(self, task: Task, kinds: dict[str, Kind]) -> None:
         self.task, self.kinds = task, kinds
@@ -138,7 +135,7 @@ class _Queue:
         return kind_of(run, self.task.comparators), "" if run.adaptive else run.stream_id
 
     def taken(self, runs: list[Run]) -> Task:
-        """Remove runs from the queue and return their task."""
+        """Remove runs from the queue and return them as a task."""
         for run in runs:
             kind, stream = self._places(run)
             self.begun.add(kind)
@@ -153,13 +150,13 @@ class _Queue:
         return sum(len(runs) * self.kinds[kind].mean for kind, runs in self.by_kind.items())
 
     def first_of_a_kind(self) -> list[Run]:
-        """Return one run of a kind of which no run has begun, or None."""
+        """Return one run of a kind of which no run has begun, or an empty list."""
         return next(([next(iter(runs.values()))] for kind, runs in self.by_kind.items() if kind not in self.begun), [])
 
     def portion(self, seconds: float) -> list[Run]:
-        """Return runs of about `seconds` in total, with runs of one stream together; one run alone if it takes longer.
+        """Return runs of about `seconds` in total, with runs of one stream together.
 
-        Only runs of kinds with a measured time are returned; the longest come first.
+        A single run is returned if it takes longer. Only runs of kinds with a measured time are returned.
         """
         longest = max(self.by_kind, key=self._known, default="")
         if longest and self._known(longest) >= seconds:
@@ -181,7 +178,7 @@ class _Queue:
         return (run for runs in self.by_stream.values() for run in runs.values())
 
     def any(self) -> list[Run]:
-        """Return one run of any kind."""
+        """Return one run of any kind, or an empty list."""
         return next(([run] for run in self._in_order()), [])
 
 

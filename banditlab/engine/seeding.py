@@ -1,6 +1,6 @@
 """Seeds as hashes of names, so they do not depend on the order of the runs.
 
-An additional player changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
+Adding a player therefore changes no other run, and serial, parallel and resumed sweeps draw the same numbers.
 """
 
 from __future__ import annotations
@@ -28,5 +28,5 @@ def seed_for(base_seed: int, role: str, *names: Any) -> int:
 
 
 def generator_for(base_seed: int, role: str, *names: Any) -> np.random.Generator:
-    """Return the generator whose seed is `seed_for` of the same names."""
+    """Return a generator seeded with `seed_for` of these names."""
     return np.random.Generator(np.random.PCG64(np.random.SeedSequence(seed_for(base_seed, role, *names))))

@@ -1,4 +1,4 @@
-"""The sweep as data: the keys of a spec file, read with tomllib and validated by pydantic."""
+"""The keys of a spec file, which is read with tomllib and validated by pydantic."""
 
 from __future__ import annotations
 
@@ -64,13 +64,13 @@ class Spec(BaseModel):
     the comparators. `horizon_known = false` hides the number of rounds from the players, so "theory" settings that
     need it are skipped with the reason.
 
-    `run_timeout` is the number of seconds after which a run is ended as a failure, 0 for none. The default is an hour
-    for players and environments of labs and plug-ins, and none for others. Compilation of the package's own kernels
-    does not count, and `run_timeout` is not part of a run's identity. `feedback` determines when the agents' bits
-    arrive, whether they arrive, and which are wrong (`engine.feedback`). `change` determines how labels change during
-    an episode (`envs.change`). `passes` ends the runs over a data set after this number of passes over its rows, if
-    that is before `rounds`. `families` are data sets that count as one in a mean over data sets: a name, and patterns
-    such as "fri-*.csv" for the short names of its data sets.
+    `run_timeout` is the number of seconds after which a run is ended as a failure, or 0 for no limit. The default is an
+    hour for players and environments of labs (project folders) and plug-ins, and no limit for others. Compilation of
+    the package's own kernels does not count, and `run_timeout` is not part of a run's identity. `feedback` determines
+    when the agents' bits arrive, whether they arrive, and which are wrong (`engine.feedback`). `change` determines how
+    labels change during an episode (`envs.change`). `passes` limits runs over a data set to this number of passes over
+    its rows. `families` are groups of data sets that count as one in a mean over data sets, each with a name and
+    patterns such as "fri-*.csv" for the short names of its data sets.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)
@@ -106,7 +106,7 @@ class Spec(BaseModel):
         return self
 
     def checkpoint_rounds(self, rounds: int | None = None) -> list[int]:
-        """Return the rounds at which a row is stored, increasing and including the last one, for runs of this length."""
+        """Return the increasing rounds at which a run of this length stores a row, including the last round."""
         rounds = self.rounds if rounds is None else rounds
         if self.checkpoints == "log":
             scale = [m * 10**e for e in range(len(str(rounds))) for m in (1, 2, 5)]
@@ -115,14 +115,12 @@ class Spec(BaseModel):
         return sorted({r for r in scale if r < rounds} | {rounds})
 
     def size(self) -> int:
-        """Return how many runs the sweep has, counting every point of its grids."""
+        """Return the number of runs of the sweep, counting every point of its grids."""
         environments = sum(block.points() for block in self.environment) * self.feedback.points() * self.change.points()
         return environments * sum(block.points() for _, block in self.players()) * self.repetitions
 
     def players(self) -> list[tuple[str, Block]]:
-        """Return ("agents", "forecasters" or "boosters", block) for every player block, kind by kind, in the file's
-        order.
-        """
+        """Return ("agents", "forecasters" or "boosters", block) for every player block, by kind, then in the file's order."""
         kinds = {"agents": self.agent, "forecasters": self.forecaster, "boosters": self.booster}
         return [(kind, block) for kind, blocks in kinds.items() for block in blocks]
 
@@ -153,7 +151,7 @@ def read_spec(path: str | Path, overrides: list[str] | None = None) -> Spec:
         raise UsageError(f"{path}: cannot be read ({error.strerror})") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path}: not TOML: {error}") from None
-    for written_by_a_run in ("store", "versions"):  # so that a results folder's spec.toml can be run
+    for written_by_a_run in ("store", "versions"):  # allows running the spec.toml of a results folder
         data.pop(written_by_a_run, None)
     for override in overrides or []:
         _override(data, override)
@@ -191,7 +189,7 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
 
 
 def _first_error(failure: ValidationError) -> str:
-    error = min(failure.errors(), key=lambda e: e["type"] != "extra_forbidden")  # a misspelt key before a missing one
+    error = min(failure.errors(), key=lambda e: e["type"] != "extra_forbidden")  # misspelt keys before missing ones
     key = ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal[", "list[")))
     if error["type"] == "extra_forbidden":
         return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"
@@ -227,7 +225,7 @@ def _override(data: dict[str, Any], text: str) -> None:
 
 
 def settings_of(written: Iterable[str], option: str = "--set") -> dict[str, Any]:
-    """Return the settings of an option, each written key=value, where a value is TOML or else a string."""
+    """Return the settings of an option from strings key=value. A value that is not TOML is a string."""
     found: dict[str, Any] = {}
     for text in written:
         key, equals, value = text.partition("=")

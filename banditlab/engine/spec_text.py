@@ -1,4 +1,4 @@
-"""The resolved spec as TOML text, which is stored in a results folder and can be run again."""
+"""The resolved spec as TOML, which is stored in a results folder and can be run again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The sweep: it executes missing runs in parallel, stores each as it finishes, and collects all at the end."""
+"""The sweep: execute missing runs in parallel, store each when it finishes, and collect all at the end."""
 
 from __future__ import annotations
 
@@ -30,33 +30,33 @@ if TYPE_CHECKING:
 
 Watcher = Callable[[Progress], None]
 PATIENCE = 120.0
-"""Seconds without progress of a cluster after which a sweep ends."""
+"""Seconds without progress on a cluster after which a sweep ends."""
 IN_FLIGHT = 2
-"""Tasks per process that are waiting or being played."""
+"""Tasks per process that are waiting or being executed."""
 
 
 @dataclass
 class Result:
-    """The result of a sweep: how many runs existed already, were executed now, and failed (with their records)."""
+    """The result of a sweep, with the numbers of runs and the records of failed ones."""
 
     folder: Path
     """The results folder."""
     plan: Plan
-    """All runs, played or not."""
+    """All runs of the sweep."""
     present: int
-    """Runs that existed already."""
+    """Number of runs that existed before."""
     played: int
-    """Runs that this call played."""
+    """Number of runs that this call executed."""
     redone: list[str]
-    """Ids of runs that were played again because their files were damaged."""
+    """Ids of runs that were executed again because their files were damaged."""
     failures: list[dict[str, Any]]
     """The record of each run that failed."""
     seconds: float
-    """From the call to its end."""
+    """The duration of the call."""
     kept: Path | None = None
-    """Where another spec's report in the folder was moved, None where there was none."""
+    """Where the report of another spec in the folder was moved; None if there was none."""
     notices: list[str] = field(default_factory=list)
-    """A line for each damaged file: where it was moved, and what happens with its content."""
+    """A line for each damaged file, with its new location and the consequences for its content."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +64,9 @@ class Estimate:
     """Seconds of one run of an (environment, player) pair, measured over a short run after compilation."""
 
     environment: str
-    """Its label in the table of results."""
+    """The environment's label in the table of results."""
     label: str
-    """The player's."""
+    """The player's label."""
     runs: int
     """Number of runs of the pair."""
     seconds_per_run: float
@@ -74,7 +74,7 @@ class Estimate:
 
 
 class Sweep:
-    """A sweep from Python, with the same models, runs and store as a spec file.
+    """A sweep in Python, which validates, executes and stores runs as for a spec file.
 
     Parameters
     ----------
@@ -106,16 +106,17 @@ class Sweep:
         Parameters
         ----------
         jobs
-            Number of worker processes; 1: this process.
+            Number of worker processes; 1 for this process.
         watch
             Function that is called with the progress after every task.
         cluster
-            A cluster to play on: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
-            `distributed.Client`. Workers need this package but no shared disk. It needs the extra `cluster`.
+            The cluster to use: the address of a Dask scheduler (tcp://, tls://), a scheduler file, "local:N", or a
+            `distributed.Client`. Workers need this package but no shared disk. Requires the extra `cluster`.
         patience
-            Seconds without a response of the scheduler, or without a worker that plays, after which the call ends.
+            Seconds without a response from the scheduler, or without a worker that runs tasks, after which the call
+            ends.
         shard
-            (i, n): plays only the i-th of n parts, counted from 1, each with whole streams; `merge` combines the parts'
+            (i, n): execute only part i = 1, ..., n of n parts, each with whole streams; `merge` combines the parts'
             folders.
 
         Raises
@@ -123,8 +124,8 @@ class Sweep:
         UsageError
             The folder cannot be written or has another store format, or the address or the shard is invalid.
         ClusterError
-            The cluster cannot be reached, the scheduler is lost, no worker plays for `patience` seconds, or a worker
-            has other versions than this machine. Finished runs are stored.
+            The cluster cannot be reached, the scheduler is lost, no worker runs tasks for `patience` seconds, or a
+            worker's versions differ from those on this machine. Finished runs are stored.
         """
         begin = time.perf_counter()
         plan = self.plan if shard is None else self.plan.part(*shard)
@@ -154,9 +155,9 @@ class Sweep:
         return Result(Path(folder), plan, present, done_now, redone, failures, seconds, kept, store.notices)
 
     def estimate(self) -> list[Estimate]:
-        """Return measured costs: each (environment, player) plays for a short time after its kernels are compiled.
+        """Estimate the time of each (environment, player) pair from a short measurement after its kernels are compiled.
 
-        A run shorter than about 0.15 s is executed completely. The overhead of a run is measured as well.
+        A run shorter than about 0.15 s is executed completely. The overhead of a run is also measured.
         """
         pairs: dict[tuple[str, str], list[Run]] = {}
         for run in self.plan.runs:
@@ -164,7 +165,7 @@ class Sweep:
         found, overhead = list[Estimate](), dict[str, float]()
         for (place, label), runs in pairs.items():
             seconds = ROUND_SECONDS * runs[0].rounds
-            with suppress(Exception, SystemExit):  # what fails here fails in its run, where it is recorded
+            with suppress(Exception, SystemExit):  # its run will fail and is then recorded
                 seconds = ask("seconds", runs[0]) if runs[0].foreign else seconds_of_rounds(runs[0])
                 if not runs[0].foreign and place not in overhead:
                     overhead[place] = overhead_seconds(runs, seconds)
@@ -182,7 +183,9 @@ class Sweep:
         return sum(seconds_of_comparators(run, self.balls) * n for run, n in some)
 
     def _streams_to_compare(self, plan: Plan, store: Store, missing: set[str]) -> list[Run]:
-        """Return one run of each stream without comparators; a missing run of an adaptive environment computes its own."""
+        """Return one run of each stream whose comparators are missing, except missing runs of adaptive environments,
+        which compute their own.
+        """
         if not self.balls:
             return []
         available = [run for run in plan.streams().values() if not (run.adaptive and run.run_id in missing)]
@@ -205,7 +208,7 @@ class _Round:
     def __init__(self, schedule: Schedule, executor: Local | Cluster, progress: Progress, notify: Watcher) -> None:
         self.schedule, self.executor, self.progress, self.notify = schedule, executor, progress, notify
         self.submitted: dict[str, Task] = {}
-        """The task of each run, or stream, that was submitted and has no outcome yet."""
+        """The task of each run or stream that was submitted and has no outcome so far."""
 
     def play(self) -> None:
         """Run all tasks."""
@@ -243,8 +246,8 @@ class _Round:
 
 
 def _record_lost(store: Store, missing: list[Run]) -> None:
-    """Record as failed the runs that were executed but are not in the folder, so that they do not count as done."""
+    """Record executed runs that are not in the folder as failed, so they do not count as done."""
     finished, failed = finished_runs(store.folder), store.failed()
     for run in missing:
         if run.run_id not in finished and run.run_id not in failed:
-            store_failure(store, run, False, "it was played, but its rows are not in the folder", "")
+            store_failure(store, run, False, "it was executed, but its rows are not in the folder", "")

@@ -1,5 +1,6 @@
-"""The work of a worker: build environments and players from descriptions, execute runs, store results; a failure is
-recorded and does not end the sweep.
+"""The work of a worker: build environments and players from descriptions, execute runs, and store results.
+
+A failure is recorded and does not end the sweep.
 """
 
 from __future__ import annotations
@@ -30,13 +31,15 @@ from banditlab.results.store import Store
 
 T = TypeVar("T")
 STORE_SECONDS = 1.0
-"""Finished runs wait at most about this long to be stored in one file with others."""
+"""Finished runs wait about this long at most before they are stored, in one file with others."""
 LONGEST_ERROR = 2000
-"""Characters of an exception's text that are stored."""
+"""The largest number of characters of an exception's text that are stored."""
 COMPILE_SECONDS = 600.0
-"""Longest time for compiling the kernels of a run, or for waiting for another process that compiles them, beside its limit."""
+"""Time limit for compiling a run's kernels, or waiting for a process that compiles them, in addition to the run's own
+limit.
+"""
 STREAM_BYTES = 128 * 2**20
-"""A stream up to this size stays in memory for the players of a task; a longer one is drawn again for each."""
+"""A stream of up to this size stays in memory for the players of a task; a larger one is drawn again for each."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +52,7 @@ class Task:
     balls: tuple[float, ...] = ()
     comparators: bool = False
     foreign: bool = False
-    """Whether code of a lab or a plug-in takes part, which is run in a separate process."""
+    """Whether the runs use code of a lab or a plug-in, which needs a separate process."""
     limit: float = 0.0
     """Longest time of a run in seconds, 0 for no limit."""
 
@@ -97,8 +100,7 @@ def open_labs(labs: Sequence[str]) -> None:
 
 
 def tried(call: Callable[[], T], by_user: Callable[[], bool]) -> tuple[T | None, BaseException | None]:
-    """Call a plug-in's code, and return (its result, None) or (None, its exception), in this process and working
-    folder.
+    """Call code that may be a plug-in's; return (result, None) or (None, exception), and restore the working folder.
 
     All exceptions are caught, except the user's interrupt and a full disk of the results folder. A child process that
     the code forked ends here, so only this process stores results.
@@ -130,19 +132,19 @@ def _working_folder() -> str | None:
 class _Buffer:
     """Finished runs that are not stored yet.
 
-    A file costs as much time as ten thousand rounds, so short runs share one. A crash may lose the runs of the
-    last STORE_SECONDS.
+    Writing a file takes as long as ten thousand rounds, so short runs share a file. A crash may lose the runs of the
+    last `STORE_SECONDS`.
     """
 
     def __init__(self, store: Store) -> None:
         self.store = store
         self.outcomes: list[Outcome] = []
-        """Those of runs that are stored or recorded as failed."""
+        """The outcomes of runs that are stored or recorded as failed."""
         self._waiting: list[tuple[Run, Finished, float]] = []
         self._since = time.perf_counter()
 
     def add(self, run: Run, rows: Rows, seconds: float) -> None:
-        """Add a finished run, and store all runs after STORE_SECONDS."""
+        """Add a finished run; store all waiting runs if the first has waited for `STORE_SECONDS`."""
         if not self._waiting:
             self._since = time.perf_counter() - seconds
         self._waiting.append((run, Finished(run.run_id, rows, run.description | {"facts": facts()}), seconds))
@@ -154,7 +156,9 @@ class _Buffer:
         self.outcomes.append(_failed(self.store, run, False, error, seconds))
 
     def store_all(self) -> None:
-        """Store the waiting runs and add their outcomes; a run that cannot be stored even alone has failed."""
+        """Store the waiting runs together, or else one by one, and add their outcomes; a run that cannot be stored has
+        failed.
+        """
         outcomes: list[Outcome] = []
         try:
             if self._waiting:
@@ -162,9 +166,9 @@ class _Buffer:
                 outcomes = [Outcome(run.run_id, run.rounds, seconds) for run, _, seconds in self._waiting]
         except NoRoomError:
             raise
-        except Exception:  # invalid rows of one run must not lose the others
+        except Exception:  # the invalid rows of a run must not affect the others
             outcomes = [self._store_one(*each) for each in self._waiting]
-        self._waiting = []  # not before they are stored: an interrupt comes at any time
+        self._waiting = []  # only after storing, because an interrupt may occur at any time
         self.outcomes += outcomes
 
     def _store_one(self, run: Run, finished: Finished, seconds: float) -> Outcome:
@@ -184,9 +188,7 @@ def prepare(task: Task) -> None:
     with one_thread():
         open_labs(task.labs)
         for run in [] if task.comparators else task.runs:
-            tried(
-                partial(_load_kernels, run, None), lambda: True
-            )  # what fails here fails in its run, where it is recorded
+            tried(partial(_load_kernels, run, None), lambda: True)  # its run will fail and is then recorded
 
 
 def _play_all(buffer: _Buffer, task: Task, by_user: Callable[[], bool]) -> None:
@@ -195,7 +197,7 @@ def _play_all(buffer: _Buffer, task: Task, by_user: Callable[[], bool]) -> None:
         recorded: list[_Recorder] = []  # the stream of an adaptive environment, for the run's own comparators
         begin = time.perf_counter()
         played, error = tried(partial(_play_one, run, streams, recorded), by_user)
-        if played is None:  # a plug-in may raise anything: it is recorded, the other runs continue
+        if played is None:  # any exception of a plug-in is recorded, and the other runs continue
             buffer.fail(run, error or RuntimeError("no rows"), time.perf_counter() - begin)
         else:
             buffer.add(run, *played)
@@ -228,7 +230,7 @@ def error_text(error: BaseException) -> str:
     try:
         text = str(error)
     except BaseException as another:
-        text = f"(its text cannot be had: {type(another).__name__})"
+        text = f"(its text is not available: {type(another).__name__})"
     return f"{type(error).__name__}: {text[:LONGEST_ERROR]}"
 
 
@@ -236,7 +238,7 @@ def _failed(store: Store, run: Run, comparator: bool, error: BaseException, seco
     try:
         trace = "".join(traceback.format_exception(error))
     except BaseException:  # a plug-in's exception class may raise here
-        trace = "the exception gives no traceback"
+        trace = "the exception has no traceback"
     return store_failure(store, run, comparator, error_text(error), trace[-20 * LONGEST_ERROR :], seconds)
 
 
@@ -258,7 +260,7 @@ def store_failure(store: Store, run: Run, comparator: bool, error: str, trace: s
 
 
 def _play_one(run: Run, streams: dict[str, tuple[Any, Blocks | None]], recorded: list[_Recorder]) -> tuple[Rows, float]:
-    """Execute a run on its stream and return rows and seconds. Successive runs on a stream draw it once."""
+    """Execute a run on its stream and return rows and seconds. Successive runs on the same stream draw it only once."""
     begin = time.perf_counter()
     if run.stream_id not in streams:
         streams.clear()
@@ -287,14 +289,14 @@ _loaded: set[str] = set()
 
 
 def _load_kernels(run: Run, env: Any) -> float:
-    """Run two rounds of a kind of player once per process, on `env` or a new environment; return the seconds it took.
+    """Load a player's kernels, once per process, by two rounds on `env` or a new environment; return the seconds taken.
 
     The compilation or loading of kernels is not part of a run's time.
     """
     key, begin = f"{run.label}|{run.adaptive}|{bool(run.feedback)}", time.perf_counter()
     if key not in _loaded:
         env = run.build_environment() if env is None else env
-        with one_compiler(key):  # other processes on this machine wait and load them
+        with one_compiler(key):  # other processes on this machine wait, then load them
             rounds, seed = min(2, run.rounds), run.environment_seed()
             play(env, run.build_player(env), seed=seed, rounds=rounds, feedback=run.feedback)
         _loaded.add(key)

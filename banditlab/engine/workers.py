@@ -1,7 +1,7 @@
-"""A sweep's tasks in processes with one task each, so a run that kills or hangs its process can be identified.
+"""Run a sweep's tasks in processes with one task at a time, so a run that kills or hangs its process can be identified.
 
-If a task of several runs is lost, its stored runs count, and each of the others is run again as a separate task.
-Only a run that was alone in its process is recorded as failed.
+If a process with a task of several runs is lost, its stored runs count, and the others are repeated in separate tasks.
+A run is recorded as failed only if its task had no other runs.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from banditlab.errors import UsageError
 from banditlab.results.reading import finished_runs
 from banditlab.results.store import Store
 
-ATTEMPTS = 2  # attempts, alone, of a run that ends its process
-STARTS = 5  # processes in a row that may end before they have started
+ATTEMPTS = 2  # attempts at a run that ends its process, in a task of its own
+STARTS = 5  # consecutive processes that may end during their start
 TICK = 0.2  # seconds between two checks of the time limits
-INTERRUPT_SECONDS = 5.0  # time of an interrupted process for storing finished runs
+INTERRUPT_SECONDS = 5.0  # time limit for an interrupted process to store finished runs
 
 Result = tuple[list[Outcome], Task]
 
@@ -33,13 +33,12 @@ def dispatch(
 ) -> Iterator[Result]:
     """Run tasks in `jobs` processes; yield outcomes, with their task, as they arrive.
 
-    A deque is used directly and may grow during the call. Once `stopped` returns True, the workers store finished runs
-    and end.
+    Tasks may be added to a deque during the call. When `stopped` returns True, the workers store finished runs and end.
 
     Raises
     ------
     UsageError
-        Several processes in a row ended while they started, or a lab (a user's project folder) cannot be opened.
+        Several consecutive processes ended during their start, or a lab (a user's project folder) cannot be opened.
     """
     queue = tasks if isinstance(tasks, deque) else deque(tasks)
     before, tries, starts = store.failed(), Counter[str](), 0
@@ -94,11 +93,10 @@ def _end(workers: list[Worker]) -> None:
 def _lost(
     worker: Worker, late: bool, how: str, store: Store, before: set[str], queue: deque[Task], tries: Counter[str]
 ) -> Iterator[Result]:
-    """Yield the stored outcomes of a task whose process ended; queue its other runs singly, or record a run that was
-    alone.
+    """Yield the stored outcomes of a task whose process ended; repeat its other runs singly, or record a single run as failed.
 
-    Its comparators are computed again. `before` has ids that had failed before the sweep began: these are tried again,
-    so their records do not count.
+    Comparators are computed again. `before` has the ids of runs that failed before the sweep began; their records do
+    not count, because they are tried again.
     """
     task = worker.task
     assert task is not None
@@ -111,7 +109,7 @@ def _lost(
         if id_ in finished or id_ in failed:
             yield [Outcome(id_, run.rounds, 0.0, "" if id_ in finished else "recorded as failed")], single
         elif alone and (late or tries[id_] >= ATTEMPTS):
-            why = f"its worker died each time it was tried, alone ({how})"
+            why = f"its worker process died in each attempt at this run alone ({how})"
             if late:
                 limit = f"{COMPILE_SECONDS:g} s to compile" if worker.preparing else f"run_timeout = {task.limit:g} s"
                 why = f"it took longer than {limit}"
@@ -122,7 +120,7 @@ def _lost(
 
 
 def _assign(worker: Worker, task: Task) -> None:
-    """Start a task; if it has a time limit, the package's kernels are compiled first, outside the limit."""
+    """Start a task. If it has a time limit, kernels are compiled first, and this time does not count."""
     worker.task, worker.preparing = task, bool(task.limit) and not task.foreign
     if worker.preparing:
         worker.call(COMPILE_SECONDS, prepare, task)

@@ -38,7 +38,7 @@ BUILT_IN = {
         "Table": ("banditlab/Table-v0", "banditlab.envs.table"),
     },
 }
-"""By kind, for each class its id and where it stands: the registry and the listings read this, too."""
+"""For each kind, the ids of its classes and the modules that define them."""
 _OTHERS = {
     "banditlab.envs._adaptive": ("AdaptiveEnv",),
     "banditlab.envs._base": ("BanditEnv", "Streams"),
@@ -47,7 +47,7 @@ _OTHERS = {
     "banditlab.problem": ("Problem",),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)
 
 

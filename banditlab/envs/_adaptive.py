@@ -11,12 +11,12 @@ from banditlab.envs._base import BanditEnv, Floats
 class AdaptiveEnv(BanditEnv):
     """Base of environments whose context and label at t may depend on the actions before t, never on the action at t.
 
-    They are played step by step, and each run has its own stream and comparator. Bounds of theorems that assume a
-    comparator fixed in advance are not recorded (`Player.bound_adversary`). A subclass implements `_begin`, `_next` and
-    `_played`:
+    Runs call `step` each round, and each run has its own stream and comparator. Bounds that assume a comparator fixed
+    in advance are not recorded (`Player.bound_adversary`). A subclass implements `_begin`, `_next` and `_played`:
 
-    * `_begin` discards the last episode and draws what is planted, all from its `streams`.
-    * `_next` returns the context, a new array, and the label of the next round, fixed before the action is known.
+    * `_begin` discards the last episode and draws the planted parameters from `streams`.
+    * `_next` returns the next round's context, as a new array, and its label, which does not depend on that round's
+      action.
     * `_played` records the action.
     """
 
@@ -24,4 +24,4 @@ class AdaptiveEnv(BanditEnv):
 
     @abstractmethod
     def _played(self, context: Floats, action: int, label: int) -> None:
-        """Record the action that was played on this context."""
+        """Record the action chosen at this context."""

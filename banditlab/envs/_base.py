@@ -18,11 +18,11 @@ from banditlab.validation import keyword_only
 Floats = NDArray[np.float64]
 Labels = NDArray[np.int64]
 Truth = Labels | NDArray[np.bool_]
-"""What makes an action right in n rounds: labels (n,), or the bit of every action (n, K)."""
+"""Which actions are right in n rounds: labels (n,), or a bit per action, (n, K)."""
 
 
 class Streams(NamedTuple):
-    """The child generators of one episode, one per use, so a change of one use does not change other draws."""
+    """The child generators of one episode, one per purpose, so changing the draws of one does not change the others."""
 
     contexts: np.random.Generator
     """The contexts, or the order of a data set's rows."""
@@ -31,14 +31,14 @@ class Streams(NamedTuple):
     noise: np.random.Generator
     """Label noise."""
     model: np.random.Generator
-    """What is planted once per episode: weights, prototypes, cluster centres."""
+    """Parameters drawn once per episode: weights, prototypes, cluster centres."""
 
 
 class BanditEnv(gymnasium.Env[Floats, int], ABC):
-    """Base of environments, which return a context, hide the label, and reward an action with 1.0 if right, else 0.0.
+    """Base of environments, which return a context, hide the label, and return reward 1.0 for a right action, else 0.0.
 
-    Do not derive from this class but from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv`
-    (they may depend on earlier actions). Constructors have keyword-only settings that can be written as JSON, and
+    Derive from `StreamEnv` (contexts and labels do not depend on actions) or `AdaptiveEnv` (they may depend on earlier
+    actions), not from this class. A constructor's arguments are keyword-only and convertible to JSON. One of them is
     `horizon`, the number of rounds of an episode. Each resolved setting is an attribute of the same name. (The
     attribute of a setting called `label` is `label_column`, because `label` is a method.) `params()` returns them all.
 
@@ -53,26 +53,26 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     reference: ClassVar[str] = ""
     """Authors, title, venue, year."""
     version: ClassVar[int] = 1
-    """Raised whenever the numbers this environment produces change."""
+    """Increased whenever the contexts or labels of this environment change."""
     oblivious: ClassVar[bool]
     """Whether contexts and labels are independent of the actions."""
     path_settings: ClassVar[tuple[str, ...]] = ()
-    """Names of the settings that are paths of files it reads: a cluster's workers are sent what lies there."""
+    """Names of the settings that are paths of input files, which are sent to the workers of a cluster."""
     labelled: bool = True
-    """Whether every round has a label, hidden from agents. Without labels mistakes are counted by the bit, and no more is."""
+    """Whether every round has a label, hidden from agents. Without labels, only mistakes are measured, by the bit."""
     several_right: bool = False
-    """Whether any number of actions may be right in a round: blocks then carry bits, (n, K) bool, and no round has a label."""
+    """Whether any number of actions may be right in a round: blocks then have bits, (n, K) bool, instead of labels."""
     foreign: ClassVar[bool] = False
-    """Whether it runs code that is not this package's: a sweep then plays it in processes of their own."""
+    """Whether it runs code from outside this package; a sweep then runs it in separate processes."""
     sparse: bool = False
-    """Whether `blocks` yields contexts in CSR form; `step` shows every context as a dense vector all the same."""
+    """Whether `blocks` yields contexts in CSR form; `step` always returns a dense vector."""
 
     metadata: dict[str, Any] = {"render_modes": []}
 
     problem: Problem
     """d, K, R and the horizon."""
     classes: list[Any] | None = None
-    r"""The classes' own names, in the order :math:`0, \dots, K-1`, where they have names (data sets)."""
+    r"""The names of the classes :math:`0, \dots, K-1`, or None if they have no names."""
 
     def __init__(self, problem: Problem) -> None:
         if problem.horizon is None:
@@ -85,7 +85,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         self._entropy: int | None = None
         self._round = 0  # rounds finished
         self.labelled = self.labelled and not self.several_right
-        self._pending: tuple[Floats, Any] | None = None  # the round that waits for its action
+        self._pending: tuple[Floats, Any] | None = None  # the round whose action is pending
         self._labels: Any = np.zeros(0, dtype=np.int64)
 
     @classmethod
@@ -99,12 +99,12 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @property
     def row_bytes(self) -> int:
-        """Bytes of a round's context in a block, which determine whether a stream is stored."""
+        """The memory of one round's context in a block, in bytes, which determines whether a stream is stored."""
         return 8 * self.problem.n_features
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings that enter a run's identity: by default all of them.
+        """Return the settings that are part of a run's identity, by default all of them.
 
         Override it for a setting that is a location. `Table` replaces its path by the file's content hash, so an
         edited file is another environment and a moved file is the same one. The result must be convertible to JSON.
@@ -117,7 +117,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
 
     @abstractmethod
     def _next(self) -> tuple[Floats, Any]:
-        """Return the next round's context (d,), which must not be modified later, and its label or bits."""
+        """Return the next round's context (d,), an array that is not modified later, and its label or bits."""
 
     def _played(self, context: Floats, action: int, label: int) -> None:
         """Record a finished round (adaptive environments)."""
@@ -145,7 +145,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         """
         context, label = self._waiting(action)
         reward = 1.0 if (label[action] if self.several_right else action == label) else 0.0
-        if self._round == 0:  # not in reset: an episode that is read as blocks keeps no labels, however long it is
+        if self._round == 0:  # not in reset, because an episode that is read as blocks stores no labels
             self._labels = np.empty(
                 (self.horizon, *np.shape(label)), dtype=np.bool_ if self.several_right else np.int64
             )
@@ -167,7 +167,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
         return self._pending
 
     def _take(self) -> tuple[Floats, Any]:
-        """Return the next round after a check of its label; an invalid label would make every action a mistake."""
+        """Return the next round after checking its label; with an invalid label every action would be a mistake."""
         context, label = self._next()
         if not self.several_right and not 0 <= label < self.problem.n_classes:
             self._refuse_label(label)
@@ -209,7 +209,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     def _refuse_several(self, method: str) -> None:
         if self.several_right:
             raise UsageError(
-                f"{type(self).__name__}.{method}: several actions may be right, so that there are no labels; use right"
+                f"{type(self).__name__}.{method}: several actions may be right, so there are no labels; use right"
             )
 
     def labels(self) -> Labels:

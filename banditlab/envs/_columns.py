@@ -25,9 +25,9 @@ if TYPE_CHECKING:
 TableScaling = Literal[Scaling, "running"]
 Role = Literal["numeric", "nominal", "time", "drop"]
 MALFORMED_SHARE = 0.1
-"""A text column of which at most this share of the values is no number counts as a numeric column with slips."""
+"""A text column is treated as a numeric column with errors if at most this fraction of its values are not numbers."""
 MOST_SLIPS = 5
-"""So many rows with slips are told one by one; where there are more, the column is."""
+"""Up to this many rows with errors are reported one by one; with more, the column is reported."""
 ISO = re.compile(r"\d{4}-\d{2}-\d{2}")
 NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?", re.ASCII)
 DAY = 86_400.0
@@ -43,30 +43,29 @@ class Recipe:
     scaling
         "none": numeric columns as given. "minmax": each column scaled to [0, 1], constant columns to 0. "auto":
         "minmax" if the ranges of two columns that vary differ by more than 10 times (one-hot columns count with range
-        1), else "none". Before that, "auto" maps each column with outliers to [0, 1]. An outlier is a number whose
-        distance from the median exceeds 10 times the median distance of the numbers that differ from the median. If at
-        most 1 % of the known entries are outliers, the least and the largest other number become 0 and 1, and so do
-        outliers beyond them. Otherwise 33 quantiles become equidistant, with linear interpolation. If
-        `missing = "zero"`, gaps of such a column are 0 after that. "standard": mean 0, standard deviation 1. "maxabs":
-        divided by the largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's
-        StandardScaler, MaxAbsScaler and RobustScaler, fitted to the known entries of the whole table, whichever rows
-        are played; a constant column gets 0.) One-hot columns stay 0 and 1. "rowwise": each number x becomes
-        :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is
-        divided by its own norm. No row's context depends on the numbers of another row, past or future. (The lists of
-        categories are those of the whole table, and so are means if `missing = "mean"`.)
+        1), else "none". Before that, "auto" maps each column with outliers to [0, 1]. Let s be the median distance from
+        the median, over the numbers that differ from the median. Numbers farther than 10 s from the median are
+        outliers. If at most 1 % of the known entries are outliers, the other numbers are scaled to [0, 1] and outliers
+        become 0 or 1. Otherwise the map is piecewise linear and makes 33 quantiles equidistant. If `missing = "zero"`,
+        gaps of such a column are 0 after that. "standard": mean 0, standard deviation 1. "maxabs": divided by the
+        largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's StandardScaler, MaxAbsScaler
+        and RobustScaler, fitted to the known entries of the whole table; a constant column becomes 0.) One-hot columns
+        stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is about
+        :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is divided by its own norm. No row's context
+        depends on the numbers of another row, past or future. (Categories, and means for `missing = "mean"`, are
+        computed from the whole table.)
     missing
         Rule for missing, NaN and infinite entries. "error": reject the table with an error that names row and column.
-        "mean": use the mean of the known entries (for a nominal column that is the frequency of each category). "zero":
-        use 0 (for a nominal column, no category). "indicator": use the mean, and add a 0/1 column per column that has
-        gaps (for a nominal column, a separate category). "drop_rows": leave those rows out.
+        "mean": use the mean of the known entries (for a nominal column, the relative frequency of each category).
+        "zero": use 0 (for a nominal column, no category). "indicator": use the mean, and add a 0/1 column per column
+        that has gaps (for a nominal column, a separate category). "drop_rows": leave those rows out.
     normalize
         Divide by the largest row norm. With "rowwise" rows always have norm 1.
     intercept
-        Append a constant column as large as the largest row norm; then divide the whole row by :math:`\sqrt{2}`. With
-        one of scikit-learn's scalers the constant is 1, in the units of the scaled columns, and counts in the rows'
-        norms.
+        Append a constant column equal to the largest row norm, then divide every row by :math:`\sqrt{2}`. With one of
+        scikit-learn's scalers, the constant is 1 and is appended before norms are computed.
     in_order
-        Whether rows are played in the order of the table. Scaling "auto" is then a running one (see `_running_scale`).
+        Whether rows appear in the order of the table. Scaling "auto" then uses past rows only (see `_running_scale`).
     na_values
         Entries that count as missing, in the table and in later rows.
     """
@@ -92,11 +91,11 @@ class Column(NamedTuple):
     n_categories: int = 0
     """0 for a numeric column."""
     categories: tuple[str, ...] = ()
-    """The names of codes 0, 1, ...; by default "0", "1", ..."""
+    """The names of the codes 0, 1, ...; by default "0", "1", ..."""
     role: Literal["numeric", "time", "nominal"] = "numeric"
-    """"numeric", or "time": days since 1970-01-01. Nominal columns are told by their categories."""
+    """"numeric" or "time" (days since 1970-01-01). A nominal column is one with categories."""
     knots: tuple[float, ...] = ()
-    """Of the map to [0, 1] that made its values, where some were far out: see `_outliers.mapped`."""
+    """The knots of the map to [0, 1] that was applied to a column with outliers; see `_outliers.mapped`."""
 
     @property
     def gaps(self) -> np.ndarray:
@@ -113,15 +112,16 @@ class Column(NamedTuple):
 
 
 def column_of(series: pd.Series, max_categories: int, source: str, role: str = "") -> Column:
-    """Return a feature column: numbers and booleans as floats, text and categories as codes, times as days since 1970.
+    """Convert a feature column: numbers and booleans to floats, text and categories to codes, times to days since 1970.
 
-    Without a role the type of the column decides. Row numbers in errors are those of the series' index.
+    Without a role, the type of the column determines the conversion. Row numbers in errors are those of the series'
+    index.
 
     Raises
     ------
     UsageError
         The column has dates without a role, is an identifier, is numeric except for a few entries, or has too many
-        categories; or numbers or times are requested for entries that are none.
+        categories; or an entry does not fit the role "numeric" or "time".
     """
     import pandas as pd
 
@@ -152,14 +152,14 @@ def column_of(series: pd.Series, max_categories: int, source: str, role: str = "
     text = series.map(category_text, na_action="ignore").astype("str") if numbers else series.astype("str")
     codes, names = pd.factorize(text, sort=True)
     check_nominal(text, len(names), int((codes >= 0).sum()), max_categories, source, asked=role == "nominal")
-    # A column without any entry has no category; one that never occurs keeps it nominal.
+    # A placeholder category keeps a column without entries nominal.
     return Column(name, codes.astype(np.int64), max(len(names), 1), tuple(map(str, names)) or ("",))
 
 
 def check_nominal(
     text: pd.Series, n_names: int, n_known: int, max_categories: int, source: str, *, asked: bool = False
 ) -> None:
-    """Reject a numeric column with typing errors, and an identifier, which would become thousands of one-hot columns."""
+    """Reject text columns that are numeric except for a few entries, contain dates, or have too many categories."""
     import pandas as pd
 
     known, name = text.dropna(), str(text.name)
@@ -184,7 +184,7 @@ def check_nominal(
         )
     if different:
         raise FaultError(
-            f"{source} is text that is different in every row, such as an identifier; leave it out with drop_columns "
+            f"{source} is text with a different value in every row, such as an identifier; leave it out with drop_columns "
             "(--drop-column), or read its words with text (--text)",
             *drop,
         )
@@ -207,9 +207,7 @@ def are_dates(known: pd.Series) -> bool:
 
 
 def _numbers(series: pd.Series, source: str) -> np.ndarray:
-    """Return a column of strings or objects as numbers (N,), or raise an error for the first entry that is not a
-    number.
-    """
+    """Return a column of strings or objects as numbers (N,), or raise an error for the first entry that is not a number."""
     import pandas as pd
 
     numbers = pd.to_numeric(series.astype("str"), errors="coerce")
@@ -307,14 +305,14 @@ def category_text(value: object) -> str:
 
 
 def spellings(key: str, value: object) -> tuple[str, ...]:
-    """Return the possible spellings of a value among a column's categories, the most likely one first.
+    """Return the strings by which a column's categories may represent a value, the most likely one first.
 
-    A text may be in either normal form of Unicode. A truth value may be 1 or 0, and the reverse.
+    A text is tried in both normal forms of Unicode. A truth value is also tried as 1 or 0, and 1 and 0 as truth values.
 
     Raises
     ------
     UsageError
-        The value is neither text, a number nor a truth value.
+        The value is not text, a number or a truth value.
     """
     if isinstance(value, str):
         return (

@@ -1,4 +1,4 @@
-"""Environments over the rows of a data set: seeded permutations of the rows, one after another."""
+"""Environments over the rows of a data set, with a new seeded permutation in each pass."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from banditlab.problem import Problem
 
 
 class DataSetEnv(StreamEnv):
-    r"""Base of environments that show the rows of a table in a new seeded order per pass, for as many passes as needed.
+    r"""Base of environments that present the rows of a table in repeated passes, each in a new seeded order.
 
-    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` has their names, or those of the actions.
+    A subclass implements `_load`. Labels are :math:`0, \dots, K-1`; `classes` has the names of the labels or actions.
     """
 
     in_order: bool = False
-    """Whether each pass shows the rows as they stand in the table."""
+    """Whether each pass presents the rows in the order of the table."""
     row_units: Labels | None
-    """The unit of each row, (N,) in 0 ... U-1: rows of one unit are shown together; None where each is its own."""
+    """The group of each row, (N,) in 0 ... U-1; rows of a group are presented together. None if there are no groups."""
 
     def __init__(self, horizon: int) -> None:
         self._table = self._load()
@@ -37,7 +37,7 @@ class DataSetEnv(StreamEnv):
 
     @abstractmethod
     def _load(self) -> Rows:
-        """Return the prepared rows; the result is cached if reading is slow."""
+        """Return the prepared rows; a subclass caches them if reading is slow."""
 
     @property
     def encoder(self) -> Encoder | None:
@@ -51,11 +51,11 @@ class DataSetEnv(StreamEnv):
 
     @property
     def rows_per_pass(self) -> int:
-        """N: rounds 1 ... N show each row once, and so does every later pass."""
+        """N, the number of rounds of a pass, which presents each row once."""
         return self.n_rows
 
     def row_order(self, rounds: int) -> Labels:
-        """Return the row (0 ... N-1) shown in each of the episode's first rounds, (rounds,).
+        """Return the row (0 ... N-1) of each of the episode's first rounds, (rounds,).
 
         Raises
         ------
@@ -66,8 +66,10 @@ class DataSetEnv(StreamEnv):
         return np.concatenate([self._pass(orders) for _ in range(passes)])[:rounds]
 
     def _pass(self, orders: np.random.Generator) -> Labels:
-        """Return the order of the rows in one pass, (N,): the order of the table, a random permutation of the rows, or
-        a random permutation of the groups of dependent rows and of the rows in each.
+        """Return the order of the rows in one pass, (N,).
+
+        It is the order of the table, a random permutation of the rows, or a random permutation of the groups and of the
+        rows within each group.
         """
         if self.in_order:
             return np.arange(self.n_rows)
@@ -79,12 +81,12 @@ class DataSetEnv(StreamEnv):
 
     @property
     def class_shares(self) -> NDArray[np.float64]:
-        """The share of rows in which each class is right, (K,), for reports; no player observes it."""
+        """The fraction of rows in which each class is right, (K,), for reports; no player observes it."""
         return np.array([*self.class_counts.values()]) / self.n_rows
 
     @property
     def class_counts(self) -> dict[Any, int]:
-        """The number of rows in which each class is right."""
+        """The number of rows in which each class is right, (K,)."""
         y = self._table.y
         counts = y.sum(axis=0) if y.ndim == 2 else np.bincount(y, minlength=self.problem.n_classes)
         return dict(zip(self._table.classes, counts.tolist(), strict=True))
@@ -96,13 +98,13 @@ class DataSetEnv(StreamEnv):
 
     @property
     def ranked_rows(self) -> Rows:
-        """The first row of each unit, which the ranking uses, for references in hindsight. Players do not observe them."""
+        """The first row of each group, which the ranking uses, for baselines in hindsight. Players do not observe them."""
         (X, y), costs = self._table.alone(), self._table.costs
         return self._table._replace(X=X, y=y, costs=None if costs is None else costs[self._table.first])
 
     @property
     def row_bytes(self) -> int:
-        """Bytes per round in a block: the context, plus a byte per action if several may be right."""
+        """The memory of one round in a block, in bytes: the context, plus a byte per action if several may be right."""
         X, bits = self._table.X, self.problem.n_classes if self.several_right else 0
         return bits + (12 * -(-X.nnz // X.shape[0]) + 8 if self.sparse else super().row_bytes)
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 MAX_FRACTIONS = 20
-"""More different labels than this that are not all whole numbers, or more than a third of the rows, are a measurement."""
+"""Labels that are not all whole numbers are a measurement if they have more different values than this, or than N/3."""
 SHOWN_COLUMNS = 30
 
 
@@ -59,7 +59,7 @@ class Arms(NamedTuple):
             )
 
     def read(self, frame: pd.DataFrame, source: str, drop_missing: bool) -> tuple[Bits, Floats | None, Bits]:
-        """Return bits (N, K), costs (N, K) or None, and the complete rows (N,)."""
+        """Return bits (N, K), costs (N, K) or None, and whether each row is complete (N,)."""
         any_number = self.right_above is not None
         allowed = "a finite number" if any_number else "0 or 1; for scores give right_above"
         scores = numbers_of(
@@ -96,8 +96,9 @@ def table_rows(
     Raises
     ------
     UsageError
-        `label` or a dropped column does not exist (the message suggests the nearest name); labels are missing, of one
-        class, or too many to be classes; a text column is an identifier or a numeric column with errors; see `prepare`.
+        `label` or a dropped column does not exist (the message suggests the nearest name); labels are missing, have one
+        class only, or have too many different values; a text column is an identifier or a numeric column with errors;
+        or `prepare` raises an error.
     """
     import pandas as pd
 
@@ -125,7 +126,7 @@ def table_rows(
 
 
 def refuse_columns(drop_columns: list[str], names: list[str], source: str) -> None:
-    """Raise a UsageError for the first of the columns to drop that does not exist."""
+    """Raise a UsageError for the first column to drop that does not exist."""
     for name in drop_columns:
         refuse_column("drop_columns (--drop-column)", name, names, source)
 
@@ -214,12 +215,12 @@ def is_cost(numbers: Floats) -> Any:
 
 
 def _label_values(known: pd.Series) -> tuple[np.ndarray, bool]:
-    """Return label values for sorting (numbers as numbers, others as text), and whether all numbers are integers."""
+    """Return label values in a form that can be sorted (numbers, or else text), and whether all numbers are integers."""
     import pandas as pd
 
     if pd.api.types.is_bool_dtype(known):
         return known.to_numpy(dtype=bool), True
-    # Categories and text that are all numbers are numbers: "10" comes after "9".
+    # If all strings are numbers, sort them as numbers: "10" comes after "9".
     text = known.astype("str")
     parsed = pd.to_numeric(text, errors="coerce").astype(np.float64)
     numbers = parsed.to_numpy(dtype=np.float64)

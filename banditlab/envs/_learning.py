@@ -1,4 +1,4 @@
-"""Estimates that an encoder takes from a table's columns: values for gaps, scikit-learn's statistics, category shares."""
+"""Estimates from a table's columns for an encoder: values for gaps, scikit-learn's statistics, category frequencies."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ STATISTICS: dict[str, tuple[Any, str, str]] = {
     "robust": (RobustScaler, "center_", "scale_"),
     "minmax": (MinMaxScaler, "data_min_", "data_range_"),
 }
-"""Where a fitted scaler has what is subtracted from a column, and what the rest is divided by."""
+"""The attributes of a fitted scaler with the value that it subtracts from a column and the value that it divides by."""
 
 
 def known_mean(known: np.ndarray) -> float:
-    """Return the mean of a column's known entries, or 0 if there is none; the sum of large entries may overflow."""
+    """Return the mean of a column's known entries, or 0 if there are none. The sum of large entries may overflow."""
     if not len(known):
         return 0.0
     e = exponent(np.abs(known).max())
@@ -28,10 +28,9 @@ def known_mean(known: np.ndarray) -> float:
 
 
 def learnt(steps: list[Step], columns: list[np.ndarray], scaling: str, missing: str) -> list[Step]:
-    """Return the steps with their estimates from columns (n,): numbers with NaN for gaps, or category codes with -1.
+    """Return the steps with their estimates from columns (n,), which are numbers (NaN for gaps) or category codes (-1).
 
-    A scaler is fitted to the known entries. The scaler of "minmax" is fitted to imputed entries, too, so they lie
-    in [0, 1].
+    A scaler is fitted to the known entries. For "minmax" it is fitted to imputed entries, too, so they lie in [0, 1].
     """
     found = list(steps)
     for i, (step, codes) in enumerate(zip(steps, columns, strict=True)):

@@ -13,7 +13,7 @@ from itertools import islice
 from banditlab.errors import FaultError, UsageError
 
 SEPARATORS = ("\t", ";", "|", ",")
-"""In the order in which they are believed: a comma may also be a decimal sign, a tab hardly anything else."""
+"""In decreasing order of preference: a comma may be a decimal separator, a tab is rarely anything else."""
 SNIFFED = 2**16
 
 
@@ -54,7 +54,7 @@ def records(path: str, data: bytes, separator: str) -> Iterator[tuple[list[str],
 
 
 def refuse_odd_lines(path: str, data: bytes, separator: str) -> None:
-    """Raise an error for a line with too many fields, or one that begins with # and has an unusual number of fields.
+    """Raise an error for a line with too many fields, or one that begins with # and has a different number of fields.
 
     A line must not have more fields than the first line. In a line with fewer fields the last entries are missing.
     """

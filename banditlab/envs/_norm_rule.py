@@ -1,4 +1,4 @@
-"""The last step of the encoder: rows of norm at most R, with a constant column."""
+"""The last step of the encoder: append a constant column and bound the norm of rows by R."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from banditlab.validation import positive
 
 Floats = NDArray[np.float64]
 FARTHEST = 1e100
-"""Entries beyond so many times the fit's largest are cut to it: their squares can be summed."""
+"""Entries are clipped to this many times the fit's largest entry, so the sum of their squares does not overflow."""
 
 
 class NormRule(NamedTuple):
-    """The rule for norms: divide by the largest norm of the fit, shorten longer rows and append the constant.
+    """The rule for norms: divide rows by the largest norm of the fit, shorten longer rows, and append the constant.
 
     With "rowwise" each row is divided by its own norm instead.
     """
@@ -30,11 +30,11 @@ class NormRule(NamedTuple):
     exponent: Exponent
     r"""Rows are divided by :math:`2^{\text{exponent}}` before they are squared; it is 0 except for extreme tables."""
     reach: Positive
-    """The largest norm of the fit's rows, constant left out, in that unit."""
+    """The largest norm of the fit's rows without the constant, divided by :math:`2^{\text{exponent}}`."""
     divisor: Positive
-    """What rows are divided by in that unit: the largest norm, with the constant where it is one of the scaled columns."""
+    """The divisor of rows in the same unit: `reach`, or with scikit-learn's scalers the largest norm with the constant."""
     one: Annotated[float, Field(allow_inf_nan=False, ge=0.0)]
-    """The constant in that unit, where it is one of the scaled columns; else 0."""
+    """With scikit-learn's scalers the constant in the same unit, otherwise 0."""
     radius: Positive
     normalize: bool
     intercept: bool
@@ -46,7 +46,7 @@ class NormRule(NamedTuple):
         Y = divided(raw, e)
         largest = reach = float(np.sqrt((Y * Y).sum(axis=1).max()))
         if largest == 0.0:
-            raise UsageError(f"{source}: every feature is zero in every row, so that all rows are equal")
+            raise UsageError(f"{source}: every feature is zero in every row, so all rows are equal")
         if recipe.scaling == "rowwise":
             return cls(True, 0, reach, 1.0, 0.0, 1.0, True, recipe.intercept)
         one = 0.0

@@ -10,22 +10,21 @@ from banditlab.envs._base import Floats
 from banditlab.envs._columns import Column
 
 FAR, MANY = 10.0, 0.01
-"""Numbers farther from the median than so many spreads are far out; a column with a larger share of them has heavy tails."""
+"""Numbers more than `FAR` spreads from the median are outliers; a column has heavy tails if their fraction exceeds `MANY`."""
 LEVELS = {m: np.linspace(0.0, 1.0, m) for m in range(2, 34)}
 """The map's values at its m knots, at most 33."""
 EXTREME = 1e300
-"""No knot is beyond it, and none nearer to the next than its reciprocal: slopes and differences stay numbers."""
+"""The largest magnitude of a knot. Its reciprocal is the least distance of knots, so slopes and differences stay finite."""
 
 
 def bounds(numbers: Floats) -> tuple[float, float]:
-    """Return the limits beyond which numbers (n,) are outliers: the median minus and plus `FAR` spreads. NaN is
-    ignored.
+    """Return the limits beyond which numbers (n,) are outliers: the median minus and plus `FAR` spreads, ignoring NaN.
 
-    The spread is the median distance from the median of the numbers that differ from it. It is positive for counts and
-    0/1 columns, too, and infinite if all numbers are equal.
+    The spread is the median distance from the median, over the numbers that differ from it. It is positive for counts
+    and 0/1 columns, and infinite if all numbers are equal.
     """
     known = numbers[np.isfinite(numbers)]
-    middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0  # the mean of two may be beyond floats
+    middle = np.quantile(known, 0.5, method="lower") if len(known) else 0.0  # the mean of two numbers may overflow
     with np.errstate(over="ignore"):
         apart = np.abs(known[known != middle] - middle)
         spread = float(np.quantile(apart, 0.5, method="lower")) if len(apart) else np.inf
@@ -33,11 +32,11 @@ def bounds(numbers: Floats) -> tuple[float, float]:
 
 
 def mapped(column: Column, *, ranks: bool = True) -> Column:
-    """Return a column mapped to [0, 1] with the knots of the map, or the column itself if it has no outliers.
+    """Map a column with outliers to [0, 1] and store the knots of the map; return a column without outliers unchanged.
 
-    With few outliers the map's knots are the least and the largest of the other numbers, and the map is linear between
-    them. With more outliers, and `ranks`, the knots are the different quantiles, so the map is the rank except for
-    ties. Beyond the knots it is 0 or 1.
+    With few outliers, the knots are the least and the largest of the other numbers. With many outliers and `ranks`, the
+    knots are the distinct quantiles, so the map approximates the rank. The map is linear between knots, and 0 or 1
+    beyond them.
     """
     known = column.values[~column.gaps]
     low, high = bounds(known)

@@ -8,7 +8,7 @@ from banditlab.envs._base import Floats, Labels
 from banditlab.losses import softmax
 
 JUST_BELOW_ONE = 1.0 - 1e-12
-"""Contexts of norm R are made this much shorter, so that no order of summation finds a norm above R."""
+"""Contexts of norm R are shortened by this factor, so no order of summation gives a norm above R."""
 
 
 def directions(rng: np.random.Generator, n: int, d: int) -> Floats:

@@ -20,15 +20,15 @@ MISSING = [
     "", "?", "#N/A", "#N/A N/A", "#NA", "-1.#IND", "-1.#QNAN", "1.#IND", "1.#QNAN", "<NA>", "NULL", "null", "nan", "NaN",
     "-nan", "-NaN",
 ]  # fmt: skip
-"""Missing in every column."""
+"""Entries that are missing in every column."""
 WORDS = ("NA", "N/A", "n/a", "None")
-"""Missing among numbers. In a label or a text column they may be values: no account, North America."""
+"""Entries that are missing in a numeric column. In a label or a text column they may be values (no account, North America)."""
 WHOLE, CODE = r"[+-]?\d+", r"[+-]?0\d+"
 """Whole numbers, and those with a leading zero."""
 EXACT = 2.0**53
-"""Above it floats do not tell all whole numbers apart."""
+"""Above it, floats cannot represent every whole number."""
 NUMERIC = 0.9
-"""The least share of numbers in a column of numbers with slips."""
+"""The least fraction of numbers in a numeric column with errors."""
 
 
 class Reading(NamedTuple):
@@ -39,8 +39,9 @@ class Reading(NamedTuple):
     na_values: tuple[str, ...] = ()
 
     def plain(self, text: pd.Series) -> pd.Series:
-        """Rewrite strings with a decimal point and no thousands separators; NaN if separators do not group three
-        digits.
+        """Rewrite number strings with a decimal point and without thousands separators.
+
+        Return NaN where the separators do not delimit groups of three digits.
         """
         if self.thousands:
             sign, point, text = re.escape(self.thousands), re.escape(self.decimal), text.str.strip()
@@ -70,9 +71,9 @@ def numbers_in(text: pd.Series) -> pd.Series:
 
 
 def with_numbers(frame: pd.DataFrame, label: str, reading: Reading, path: str) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return a table of strings with its numeric columns as floats, and a fault for each column in another notation.
+    """Convert the numeric columns of a table of strings to floats, and return a fault for each column in another notation.
 
-    Columns with a fault are parsed in the notation that they have.
+    Columns with a fault are parsed in their own notation.
     """
     import pandas as pd
 
@@ -121,9 +122,7 @@ def _converted(text: pd.Series, bare: pd.Series, reading: Reading) -> pd.Series:
 
 
 def exact(text: pd.Series, numbers: pd.Series) -> bool:
-    """Return whether numbers (n,) represent their strings: no leading zero is lost, and no two large numbers become
-    equal.
-    """
+    """Return whether numbers (n,) represent their strings: no leading zero is lost, and no two large numbers become equal."""
     is_code = text.str.fullmatch(WHOLE).all() and text.str.fullmatch(CODE).any()
     large = numbers.abs().between(EXACT, np.finfo(float).max)
     return not is_code and numbers[large].nunique() == text[large].nunique()

@@ -1,8 +1,8 @@
 """The encoding of a table as contexts of norm at most 1, shared by Digits, OpenML and Table.
 
-Nominal columns become one-hot columns. Missing values follow a named rule. Numeric columns are unchanged, scaled to [0,
-1] or scaled by one of scikit-learn's scalers. Then all features are divided by the largest row norm, and an intercept
-is appended.
+Nominal columns become one-hot columns. A named rule applies to missing values. Numeric columns are unchanged, scaled to
+[0, 1] or scaled by one of scikit-learn's scalers. Then all features are divided by the largest row norm, and an
+intercept is appended.
 """
 
 from __future__ import annotations
@@ -22,29 +22,29 @@ from banditlab.errors import UsageError
 
 
 class Rows(NamedTuple):
-    """A prepared data set. The arrays are read-only, and many environments may share them."""
+    """A prepared data set. Its arrays are read-only, so environments can share them."""
 
     X: Any
-    """(N, d), every row of norm at most `radius`: an array, or in CSR form."""
+    """(N, d), a dense array or in CSR form; every row has norm at most `radius`."""
     y: Truth
-    r"""(N,) in :math:`0, \dots, K-1`, or (N, K) bool: whether each of the actions is right."""
+    r"""Labels (N,) in :math:`0, \dots, K-1`, or whether each action is right, (N, K) bool."""
     classes: list[Any]
-    """The K classes' own names, or the actions'."""
+    """The names of the K classes or actions."""
     radius: float
     scaling: Any
-    """What was done to numeric columns: "auto" is resolved to "minmax" or "none", or "running" where rows are in order."""
+    """The resolved scaling of numeric columns; "auto" becomes "minmax", "none" or, if rows are in order, "running"."""
     encoder: Encoder | None = None
-    """What made the contexts, for rows that come later; None where rows are sparse."""
+    """The encoder of the contexts, for later rows; None if rows are sparse."""
     numbers: Labels | None = None
-    """(N,), the number of each row in the table it was made of; None where rows are sparse."""
+    """(N,), the number of each row in the original table; None if rows are sparse."""
     units: Labels | None = None
-    """(N,) in 0 ... U-1: rows that belong together have one number; None where each is a separate unit."""
+    """(N,) in 0 ... U-1, the group of each row; None if there are no groups."""
     costs: NDArray[np.float64] | None = None
-    """(N, K), what each action costs; None where it is not known."""
+    """(N, K), the cost of each action; None if costs are unknown."""
 
     @property
     def first(self) -> Any:
-        """The positions of the first row of each group of dependent rows (unit)."""
+        """The positions of the first row of each group."""
         return slice(None) if self.units is None else np.unique(self.units, return_index=True)[1]
 
     def alone(self) -> tuple[Any, Truth]:
@@ -62,15 +62,15 @@ def prepare(
     *,
     bare: bool = False,
 ) -> Rows:
-    """Return the rows that the recipe makes of a table's columns.
+    """Return the rows that result from applying the recipe to a table's columns.
 
-    `source` names the table in errors, and `row_numbers` (N,) its rows (default 0 ... N-1); `bare` allows an empty
-    table.
+    Errors call the table `source` and its rows `row_numbers` (N,), by default 0 ... N-1. `bare` allows a table without
+    columns.
 
     Raises
     ------
     UsageError
-        Entries are missing or infinite without a rule, no row or no column is left, or only one class is left.
+        An entry is missing or infinite and `missing` is "error", no row or column is left, or only one class is left.
     """
     if not columns and not bare:
         raise UsageError(f"{source}: no feature column is left")
@@ -99,7 +99,7 @@ def prepare(
 
 
 def _drop_gaps(columns: list[Column], y: Truth, classes: list[Any], keep: Any) -> tuple[list[Column], Truth, Any]:
-    """Drop rows with gaps, and classes that lose all their rows; action columns remain."""
+    """Drop rows with gaps, and classes without remaining rows; keep all actions."""
     columns = [column._replace(values=column.values[keep]) for column in columns]
     if y.ndim == 2:
         return columns, y[keep], classes

@@ -20,13 +20,13 @@ from banditlab.numerics.entry import entry
 
 Floats = NDArray[np.float64]
 NUMBERS = frozenset((float, int, bool, np.float64, np.int64))
-"""Types of which `struct` makes the number that `float` makes; other ones (texts, decimals, dates) are looked at one by one."""
+"""Types that `struct` converts to the same number as `float`; values of other types are converted one by one."""
 NONE = np.frombuffer(bytes(8))[:0]
-"""No number, in an array as read-only as the others."""
+"""An empty read-only array."""
 
 
 MARGIN = 1e-9
-"""Rows so near to the fit's longest, or beyond it, are left to who sums their squares in the order of the fit."""
+"""If a row's norm exceeds the fit's largest less this fraction, its squares are summed in the order of the fit."""
 
 
 class RowArrays:
@@ -90,7 +90,7 @@ class RowArrays:
     def features(self, columns: list[NDArray[Any]], rows: int) -> Floats:
         """Return the features (rows, d') of columns.
 
-        Columns are numbers with NaN for gaps, or category codes with -1 for gaps and -2 for unknown names.
+        A column has numbers (NaN for gaps), or category codes (-1 for gaps, -2 for unknown names).
         """
         X, given = np.zeros((rows, self.size)), zip(self.roles, columns, strict=True)
         numbers = [column for role, column in given if role != "nominal"]
@@ -113,7 +113,7 @@ class RowArrays:
     def quick(self, row: Mapping[str, object]) -> Floats | None:
         """Return the context (d,) of a row of finite numbers and known categories, or None for other rows.
 
-        Each entry is computed by the operations of `scaled` and `NormRule.rows`, in the same order.
+        It performs the operations of `scaled` and `NormRule.rows` in the same order, so results are equal.
         """
         if not self._compiled or type(row) is not dict:
             return None

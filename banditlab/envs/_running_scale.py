@@ -18,19 +18,20 @@ from banditlab.envs._outliers import bounds, mapped
 from banditlab.envs.encoding import Encoder
 
 FIRST = 64
-"""Rows before which no number is far out."""
+"""The number of rows before which no number is an outlier."""
 SMALL = 2.0**-30
-"""A power of two, which changes no digit, that numbers are multiplied by before they are summed up: sums stay finite."""
+"""Numbers are multiplied by this power of two before they are summed, so sums stay finite. It changes no digit."""
 
 
 def looking_back(columns: list[Column], recipe: Recipe, source: str) -> tuple[Encoder, Floats]:
-    r"""Return the encoder for later rows, and the contexts (N, d) of the table's rows in their order.
+    r"""Return the encoder for later rows, and the contexts (N, d) of the table's rows.
 
     A number becomes :math:`(x - l_t) / (h_t - l_t)`, where :math:`l_t` and :math:`h_t` are the least and the largest
-    number of its column so far, or 0 if they are equal. Gaps are filled with the mean or the shares so far. Outliers
-    are determined by the first 64, 128, 256, ... rows, the largest such number of past rows. They are left out of these
-    statistics and become 0 or 1. Rows are divided by the root of the number of columns, which no row's norm exceeds.
-    The encoder for later rows scales by the ranges and the means of the whole table.
+    number of its column so far, or 0 if they are equal. Gaps are filled with the mean or the category frequencies so
+    far. The limits of outliers are computed from the first 64, 128, 256, ... rows, always the largest such number of
+    past rows. Outliers are left out of these statistics and become 0 or 1. Rows are divided by the square root of the
+    number of columns, which bounds their norms. The encoder for later rows uses the ranges and means of the whole
+    table.
     """
     parts, flags = [], recipe.missing == "indicator"
     for column in columns:

@@ -1,4 +1,4 @@
-"""Read a saved encoder: JSON, with every entry checked before use and a one-line error for any fault."""
+"""Read a saved encoder from JSON: check every entry before use, and report any fault in a one-line error."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from banditlab.validation import FEATURES, UNPACKED, refuse_beyond
 
 FORMAT = "banditlab encoder"
 VERSION = 3
-"""With text columns; without, files are of the version before."""
+"""The version of files with text columns; other files have the version before it."""
 
 
 class _Part(BaseModel):
@@ -96,13 +96,13 @@ def _contradiction(steps: list[Step], recipe: Recipe, norm: NormRule) -> str:
     for s in steps:
         nominal = s.role == "nominal"
         if nominal != bool(s.categories) or len(set(s.categories)) < len(s.categories):
-            return f"the categories of column {s.name[:60]!r} do not fit its role, or one is there twice"
+            return f"the categories of column {s.name[:60]!r} do not fit its role, or one occurs twice"
         if nominal and (s.constant or s.shift or s.fill or s.center or s.scale != 1.0):
             return f"column {s.name[:60]!r} is nominal and has numbers"
         if len(s.shares) != (len(s.categories) if nominal and recipe.missing == "mean" else 0):
-            return f"the shares of column {s.name[:60]!r} do not fit its categories"
+            return f"the frequencies of column {s.name[:60]!r} do not fit its categories"
         if len(s.knots) == 1 or not (np.diff(s.knots) >= 1.0 / EXTREME).all() or (s.knots and (nominal or s.shift)):
-            return f"the knots of column {s.name[:60]!r} are too near, or not those of a numeric column"
+            return f"the knots of column {s.name[:60]!r} are too close, or the column is not numeric"
         if s.constant and recipe.scaling in ("none", "rowwise"):
             return f"column {s.name[:60]!r} is constant without a scaling"
     if (norm.rowwise, norm.normalize, norm.intercept) != (

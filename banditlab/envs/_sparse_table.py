@@ -21,9 +21,9 @@ if TYPE_CHECKING:
     import pandas as pd
 
 LARGE = 2**23
-"""Entries, zeros counted, from which rows stay sparse: 64 MiB if they were dense. Smaller tables are quicker so."""
+"""Rows with fewer entries, zeros included, become dense (less than 64 MiB), which is faster."""
 SHARE = 0.25
-"""The most of them that may differ from 0."""
+"""The largest fraction of entries that differ from 0 in rows that stay sparse."""
 
 
 def stays_sparse(X: Any) -> bool:
@@ -33,15 +33,15 @@ def stays_sparse(X: Any) -> bool:
 
 
 def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[str], source: str) -> Rows | None:
-    """Return the rows (N, d) that the recipe makes of a sparse table, in CSR form, or None if they would become dense.
+    """Apply the recipe to a sparse table. Return the rows (N, d) in CSR form, or None if they would become dense.
 
     Rows become dense if entries are missing or infinite, or if scaling would change the zeros of a column. Otherwise
-    the rows are those of `banditlab.envs._frame.table_rows` up to the rounding of the largest norm.
+    the rows equal those of `table_rows` up to rounding of the largest norm.
 
     Raises
     ------
     UsageError
-        A dropped column does not exist, labels are missing or of one class, or nothing is left; see `table_rows`.
+        A dropped column does not exist, labels are missing or have one class only, or no row or column is left.
     """
     y, classes = classes_of(labels, f"{source}: label column {labels.name!r}", recipe.missing == "drop_rows")
     X, y = X[y >= 0], y[y >= 0]
@@ -75,7 +75,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
     norms = np.sqrt(X.power(2).sum(axis=1))
     largest = float(norms.max())
     if largest == 0.0:
-        raise UsageError(f"{source}: every feature is zero in every row, so that all rows are equal")
+        raise UsageError(f"{source}: every feature is zero in every row, so all rows are equal")
     if recipe.intercept and scaling in SCALERS:
         one = float(divided(1.0, e))
         X, largest = _with_column(X, one), float(np.hypot(largest, one))
@@ -94,7 +94,7 @@ def sparse_rows(X: Any, labels: pd.Series, recipe: Recipe, drop_columns: list[st
 def with_texts(rows: Rows, frame: pd.DataFrame, names: list[str], written: str, source: str) -> Rows:
     r"""Return rows with the features of text columns appended, :math:`(x, t_1, \dots, t_m) / \sqrt{1 + m}`.
 
-    The frame has the text columns with these names. If rows are in order, the words are those of the first eighth of
+    The frame has the text columns with these names. If rows are in order, the vocabulary is that of the first eighth of
     the rows, whose own text features are 0.
     """
     from scipy.sparse import csr_array, hstack

@@ -14,29 +14,29 @@ Exponent = Annotated[int, Field(ge=-1074, le=1024)]
 Share = Annotated[float, Field(ge=0.0, le=1.0)]
 Knot = Annotated[float, Field(ge=-EXTREME, le=EXTREME)]
 LISTED = Field(strict=False)
-"""Of a tuple, which is saved as a list."""
+"""The field type of a tuple, which is saved as a list."""
 
 
 class Step(NamedTuple):
-    """The step of a fitted encoder for one column, as plain data; the types define which values a saved step may have."""
+    """The step of a fitted encoder for one column. The types define which values a saved step may have."""
 
     name: str
     role: Literal["numeric", "time", "nominal"]
     categories: Annotated[tuple[str, ...], LISTED] = ()
     gaps: bool = False
-    """Whether entries were missing when it was fitted."""
+    """Whether the column had missing entries in the fit."""
     constant: bool = False
-    """A numeric column that a scaling makes 0."""
+    """Whether the column is constant and scaled to 0."""
     fill: Finite = 0.0
-    """What is put for a missing number."""
+    """The number that replaces a missing one."""
     shares: Annotated[tuple[Share, ...], LISTED] = ()
-    """(n_categories,), what is put for a missing category where `missing = "mean"`."""
+    """(n_categories,), the features of a missing category if `missing = "mean"`."""
     shift: Exponent = 0
-    """The exponent of the power of 2 by which numbers are divided first: 0 unless their squares are beyond floats."""
+    """The exponent of the power of 2 by which numbers are divided first; 0 if their squares are floats."""
     center: Finite = 0.0
     scale: Positive = 1.0
     knots: Annotated[tuple[Knot, ...], Field(strict=False, max_length=max(LEVELS))] = ()
-    """Of the map to [0, 1] by which a numeric column's entries go first: see `_outliers.mapped`; none for no map."""
+    """The knots of the map of `_outliers.mapped`, applied before scaling; empty if there is no map."""
 
 
 def feature_names(steps: list[Step], missing: str, intercept: bool) -> list[str]:

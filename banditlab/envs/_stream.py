@@ -1,4 +1,4 @@
-"""Oblivious environments: contexts and labels are a stream that is the same for any block size."""
+"""Oblivious environments, whose stream of contexts and labels is the same for any block size."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.numerics.sparse_rows import SparseRows, is_sparse
 
 CHUNK = 1024
-"""Rounds that `_draw` yields at a time. A constant: drawing in other portions could draw other streams."""
+"""The number of rounds that `_draw` yields at a time, a constant because other portions could give another stream."""
 
 
 class StreamEnv(BanditEnv):
     """Base of environments whose contexts and labels do not depend on the actions.
 
     A subclass calls `super().__init__(problem)` with a `Problem` that has d, K, R and the horizon, and implements
-    `_draw`. Then `reset`, `step`, `label`, `labels` and `blocks` all read the same stream. It is the same for any block
-    size, and for any number of rounds as far as the rounds go: `_draw` always yields portions of `CHUNK` rounds, which
-    are then cut.
+    `_draw`. Then `reset`, `step`, `label`, `labels` and `blocks` all read the same stream. It does not depend on the
+    block size, and a shorter stream is a prefix of a longer one, because `_draw` always yields portions of `CHUNK`
+    rounds.
     """
 
     oblivious: ClassVar[bool] = True
     change: Change | None = None
-    """How labels change during an episode: a sweep's `[change]`."""
+    """How labels change during an episode, as set by `[change]` in a spec."""
 
     @abstractmethod
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Any, Truth]]:
@@ -38,31 +38,30 @@ class StreamEnv(BanditEnv):
         A class with `sparse = True` yields X as a scipy.sparse CSR array with increasing columns in each row. A class
         with `several_right = True` yields the bit of every action, (size, K) bool, instead of y.
 
-        All randomness comes from `streams` (contexts, labels, noise, model) in their initial states. What is planted
-        once per episode is drawn before the first `yield`. An array that was yielded is not modified later.
+        All randomness comes from `streams` (contexts, labels, noise, model) in their initial states. Parameters of the
+        episode are drawn before the first `yield`. A yielded array is not modified later.
         """
 
     @property
     def rows_per_pass(self) -> int | None:
-        """N, if each pass over a table shows each of its N rows once, the first pass in rounds 1 ... N; otherwise None.
+        """N if each pass presents the N rows of a table once, the first pass in rounds 1 ... N; otherwise None.
 
-        Together with `row_order` the engine uses it to separate the first pass from repeats. It reveals nothing about
-        labels.
+        The engine uses it and `row_order` to separate the first pass from later ones. Neither depends on the labels.
         """
         return None
 
     def row_order(self, rounds: int) -> Labels | None:
-        """Return the row (0 ... N-1) shown in each of the episode's first rounds, (rounds,), or None without a table."""
+        """Return the row (0 ... N-1) of each of the episode's first rounds, (rounds,), or None if there is no table."""
         return None
 
     def blocks(self, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:
-        r"""Yield (X (n, d), y (n,)) of the current episode from its first round on, n = `size`, the last block shorter.
+        r"""Yield blocks (X (n, d), y (n,)) of the current episode; n is `size`, or less in the last block.
 
-        X is a dense array, or a scipy.sparse CSR array if the class is `sparse`. If `several_right`, y is (n, K) bool
-        and says whether each action is right.
+        X is a dense array, or a scipy.sparse CSR array if `sparse`. If `several_right`, y (n, K) is True for right
+        actions.
 
-        Each call starts again at the beginning and does not affect `step`. `rounds` may exceed the horizon: streams of
-        environments with the same settings and seed are prefixes of each other.
+        Each call starts with the first round and does not affect `step`. `rounds` may exceed the horizon. For equal
+        settings and seeds, a shorter stream is a prefix of a longer one.
 
         Raises
         ------
@@ -78,7 +77,7 @@ class StreamEnv(BanditEnv):
     def _cut(self, streams: Streams, rounds: int, size: int) -> Iterator[tuple[Any, Truth]]:
         source = self._portions(streams)
         X, y = next(source)
-        at = 0  # rounds of the current portion that are used up
+        at = 0  # rounds of the current portion that were already returned
         for start in range(0, rounds, size):
             left, parts = min(size, rounds - start), []
             while left > 0:
@@ -94,13 +93,13 @@ class StreamEnv(BanditEnv):
         if self.change is None:
             yield from self._checked_portions(streams)
             return
-        # a stream of its own: what `_draw` draws stays as it is without the change
+        # a separate generator, so `_draw` returns the same values as without the change
         rng = self._child(len(Streams._fields))
         for i, (X, y) in enumerate(self._checked_portions(streams)):
             yield X, self.change.applied(y, i * CHUNK, self.problem.n_classes, rng)
 
     def _checked_portions(self, streams: Streams) -> Iterator[tuple[Any, Truth]]:
-        """Yield the output of `_draw` after a check of the labels, which compiled kernels do not check."""
+        """Check and yield the output of `_draw`; compiled kernels do not check labels."""
         d, K = self.problem.n_features, self.problem.n_classes
         wanted = "CSR" if self.sparse else "in C order"
         source = self._draw(streams, CHUNK)
@@ -118,7 +117,7 @@ class StreamEnv(BanditEnv):
             if not self.several_right and (y.min() < 0 or y.max() >= K):
                 self._refuse_label(int(y[(y < 0) | (y >= K)][0]))
             yield X, y
-        self._refuse_draw("ended; it must yield for ever")
+        self._refuse_draw("ended; it must yield without end")
 
     def _refuse_draw(self, what: str) -> NoReturn:
         raise EnvironmentContractError(f"{type(self).__name__}._draw {what}")

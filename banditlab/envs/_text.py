@@ -11,9 +11,9 @@ from banditlab.validation import UNPACKED, refuse_beyond
 MARKS = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 """Byte order marks; the first begins with the third."""
 UNDEFINED = frozenset(b"\x81\x8d\x8f\x90\x9d")
-"""Bytes that are no letter in cp1252."""
+"""Bytes that are undefined in cp1252."""
 LOOKED_AT = 4096
-"""Bytes of which it is found out whether every second one is 0."""
+"""The number of bytes examined for a zero in every second byte."""
 
 
 def as_utf8(path: str, data: bytes, encoding: str = "auto") -> bytes:
@@ -26,7 +26,7 @@ def as_utf8(path: str, data: bytes, encoding: str = "auto") -> bytes:
     data
         The file's content, unpacked.
     encoding
-        An encoding that Python supports; "auto" accepts UTF-8, and UTF-16 or UTF-32 with a byte order mark.
+        An encoding that Python supports. "auto" accepts UTF-8, and UTF-16 or UTF-32 with a byte order mark.
 
     Raises
     ------
@@ -44,7 +44,7 @@ def as_utf8(path: str, data: bytes, encoding: str = "auto") -> bytes:
     except UnicodeError as error:
         at = f" (byte {error.start})" if isinstance(error, UnicodeDecodeError) else ""
         raise UsageError(f"{path}: not text in {encoding}{at}; give its encoding (--encoding)") from None
-    except (LookupError, ValueError):  # a name with a zero byte is the latter
+    except (LookupError, ValueError):  # ValueError for a name with a zero byte
         raise UsageError(
             f"encoding (--encoding) must be one that Python supports, for instance utf-16, cp1252 or latin-1, got {encoding!r}"
         ) from None
@@ -56,7 +56,7 @@ def _refuse_no_utf8(path: str, data: bytes) -> None:
     head = data[:LOOKED_AT]
     for first, name in ((1, "utf-16-le"), (0, "utf-16-be")):
         zeros = head[first::2]
-        if len(zeros) > 1 and zeros.count(0) > 0.8 * len(zeros):  # ASCII in two bytes each is UTF-8, too
+        if len(zeros) > 1 and zeros.count(0) > 0.8 * len(zeros):  # ASCII in UTF-16 is also valid UTF-8
             raise FaultError(
                 f"{path}: not UTF-8 text, but apparently UTF-16 without a byte order mark; give its encoding "
                 f"(--encoding {name})",

@@ -1,10 +1,10 @@
-"""Tests: are the rows in the order of time, and do labels depend on the features beyond the effect of time?
+"""Test whether rows are in the order of time, and whether labels depend on features beyond the effect of time.
 
-If both labels and features change slowly along a file, features reveal when a row was written. An agent that plays the
-rows in shuffled order then predicts labels from that time, without a rule that connects labels and features. The second
-test uses a statistic of dependence (Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence with
-Hilbert-Schmidt norms, ALT 2005). It is compared with the statistic for labels shifted in time (Chwialkowski, Gretton: A
-kernel independence test for random processes, ICML 2014).
+If both labels and features change slowly along a file, features reveal when a row was written. In shuffled rows, an
+agent can then predict labels from that time, even if labels do not depend on the features otherwise. The second test
+uses the Hilbert-Schmidt independence criterion (Gretton, Bousquet, Smola, Schoelkopf: Measuring statistical dependence
+with Hilbert-Schmidt norms, ALT 2005). It is compared with its value for labels shifted in time (Chwialkowski, Gretton:
+A kernel independence test for random processes, ICML 2014).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ import numpy as np
 from banditlab.envs._base import Floats, Truth
 
 ROWS = 1000
-"""The first rows, which are looked at."""
+"""The tests use this many first rows."""
 DRAWS = 199
 LEVEL = 0.02
 APART = 20
-"""Rows at most so far apart in time say nothing of a dependence."""
+"""Pairs of rows at most this far apart in time do not count in the statistic."""
 WINDOWS = (1, 4)
-"""In how many parts labels are shifted: in one against stationary labels, in several against trends."""
+"""The numbers of parts in which labels are shifted: one part for stationary labels, several for trends."""
 
 
 def follow_time(X: Floats, y: Truth) -> bool:
     """Return whether both labels y (N,), or bits (N, K), and contexts X (N, d) are autocorrelated along the rows.
 
-    Each of the two tests has a false alarm in 1 of 200 tables of independent rows. A file sorted by label, or two such
-    files in sequence, does not count.
+    Each of the two tests has a false-positive rate of 1 in 200 for independent rows. The result is False for a file
+    sorted by label, or two such files in sequence.
     """
     Y, rng = _indicators(y), np.random.default_rng(0)
     is_sorted = y.ndim == 1 and 1 + np.count_nonzero(np.diff(y[:ROWS])) <= 2 * len(np.unique(y))
@@ -40,7 +40,7 @@ def _indicators(y: Truth) -> Floats:
 
 
 def _is_ordered(Z: Floats, rng: np.random.Generator) -> bool:
-    """Return whether a column of Z (n, m) is more autocorrelated than every column in all permutations of the rows."""
+    """Return whether a column of Z (n, m) is more autocorrelated than all columns in 199 permutations of the rows."""
     orders = (rng.permutation(len(Z)) for _ in range(DRAWS))
     return _autocorrelation(Z) > max(_autocorrelation(Z[order]) for order in orders)
 
@@ -69,7 +69,7 @@ def depend_beyond_time(X: Floats, y: Truth) -> bool:
 
 
 def _p_value(alike: Floats, Y: Floats, windows: int) -> float:
-    """Return the share of circular shifts of the labels whose dependence on the contexts is as strong."""
+    """Return the fraction of circular shifts of the labels with at least the same dependence on the contexts."""
     rng, parts = np.random.default_rng(0), np.array_split(Y, windows)
     window = np.repeat(np.arange(windows), [len(part) for part in parts])
     alike = np.where(window[:, None] == window, alike, 0.0)

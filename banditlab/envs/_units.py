@@ -1,9 +1,9 @@
-"""Rows that belong together: rows of one group, copies, and near copies that a smooth distribution would not produce.
+"""Groups of dependent rows: copies, and near copies that a smooth distribution would not produce.
 
 Let r_1 <= r_2 <= ... be the distances of a row to its nearest neighbours. For rows drawn from a smooth density in m
-dimensions, j ln(r_{j+1} / r_j) is distributed approximately as an exponential variable of mean 1/m (Facco, d'Errico,
-Rodriguez, Laio: Estimating the intrinsic dimension of datasets by a minimal neighborhood information, Scientific
-Reports 7, 2017). Its median is at most ln 2. If rows occur in groups of j + 1 near copies, the value is far above.
+dimensions, j ln(r_{j+1} / r_j) is approximately exponential with mean 1/m (Facco, d'Errico, Rodriguez, Laio: Estimating
+the intrinsic dimension of datasets by a minimal neighborhood information, Scientific Reports 7, 2017). Its median is at
+most ln 2. If rows occur in groups of j + 1 near copies, the median is far above ln 2.
 """
 
 from __future__ import annotations
@@ -16,30 +16,28 @@ from numpy.typing import NDArray
 from banditlab.envs._base import Floats, Labels
 
 NEIGHBOURS = 31
-"""The most near copies of a row that are looked for."""
+"""The largest number of neighbours of a row that are examined."""
 LOOKED_AT, LARGEST = 1000, 20_000
-"""Rows whose neighbours are looked at, drawn once, and rows of the largest table whose near copies are then grouped."""
+"""Number of sampled rows whose neighbours are examined, and largest number of distinct rows for which this is done."""
 MEDIAN, SURE = 1.5, 5.0
-"""Groups are found where the median of j ln(r_{j+1} / r_j) is above the one at some j, or half of the rows have the other."""
+"""Groups exist if j ln(r_{j+1} / r_j) has a median above `MEDIAN` for some j, or is at least `SURE` in half of the rows."""
 FOUND, GROUPED = 1.45, 1.25
-"""Least r_{j+1} / r_j of a gap by which groups are found, above the sqrt(2) of grids, and by which rows are then grouped."""
+"""Least ratios r_{j+1} / r_j that count in detecting groups (above sqrt(2), the ratio in grids) and in forming them."""
 
 
 def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
-    """Return the unit of each row (N,), one for all copies and near copies.
+    """Return the group of each row (N,), the same for copies and near copies, or None.
 
-    Returns None if repeats are few or explained by chance.
-
-    Up to sqrt(N) repeated rows count as few: their effect is within the error of a mean.
+    The result is None if at most sqrt(N) rows are repeats, or if as many repeats are likely by chance.
 
     Parameters
     ----------
     X
         (N, d), the encoded rows.
     chance
-        (N, d), the encoded rows with each column of the table permuted, in which repeats occur by chance.
+        (N, d), the encoded rows after a random permutation of each column of the table, so repeats occur by chance.
     n_classes
-        K. Fewer than 2 K units are separate classes, not copies.
+        K. Fewer than 2 K groups are classes, not copies.
     """
     exact, first = _exact(X)
     _, by_chance = _exact(chance)
@@ -52,7 +50,7 @@ def rows_alike(X: Floats, chance: Floats, n_classes: int) -> Labels | None:
 
 
 def _exact(X: Floats) -> tuple[Labels, Labels]:
-    """Number the U distinct rows. Return the number of each row (N,), and where each distinct row first occurs (U,)."""
+    """Number the distinct rows 0 ... U-1; return each row's number (N,) and each distinct row's first index (U,)."""
     import pandas as pd
 
     distinct = pd.factorize(np.array([(row + 0.0).tobytes() for row in X], dtype=object))[0]

@@ -15,10 +15,10 @@ from banditlab.errors import UsageError
 
 Floats = NDArray[np.float64]
 WORDS = 1000
-"""Words that an SVD is of."""
+"""The number of words to which an SVD is applied."""
 MOST = {"words": 100_000, "svd": WORDS - 1}
 PART = 8
-"""Where rows are played in order, the first of so many parts fits the words, and its own text features are 0."""
+"""If rows are in order, the first of this many equal parts determines the words, and its own text features are 0."""
 
 
 def parsed(written: str) -> tuple[str, int]:
@@ -66,8 +66,8 @@ class TextFeatures:
         n = counted.shape[1]
         if n <= least:
             raise UsageError(
-                f"{source}: text (--text): column {name!r} has {n} words of two or more letters, and {written} needs more "
-                f"than {least}"
+                f"{source}: text (--text): column {name!r} has {n} words of two or more letters, but {written} "
+                f"requires more than {least}"
             )
         axes = TruncatedSVD(number, random_state=0).fit(counted).components_ if least else np.zeros((0, n))
         return cls(name, tuple(map(str, made.get_feature_names_out())), made.idf_, axes)
@@ -101,7 +101,7 @@ class TextFeatures:
         n = len(words)
         found = np.array(axes) if axes else np.zeros((0, n))
         if not words or len(set(words)) < n or len(idf) != n or found.shape != (len(axes), n):
-            raise ValueError(f"the words of column {name[:60]!r} and their numbers do not match")
+            raise ValueError(f"the words of column {name[:60]!r} do not match their frequencies")
         if not np.allclose(found @ found.T, np.eye(len(found)), rtol=0.0, atol=1e-9):
             raise ValueError(f"the axes of column {name[:60]!r} are not orthonormal")
         return cls(name, tuple(words), np.array(idf), found)

@@ -1,4 +1,4 @@
-"""An adaptive environment: in some rounds the label is the class that the agent has played least."""
+"""An adaptive environment: in some rounds the label is the class that the agent has chosen least often."""
 
 from __future__ import annotations
 
@@ -15,21 +15,20 @@ from banditlab.validation import at_least, positive, probability
 
 
 class Adversary(AdaptiveEnv):
-    r"""A planted logistic model, interrupted with probability :math:`\rho` by an adversary that observes the agent's
-    actions.
+    r"""A planted logistic model, interrupted with probability :math:`\rho` by an adversary that observes the agent's actions.
 
     Contexts are uniform on the sphere of radius R. The sphere is divided into cells: each context belongs to the
-    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has played least
-    in this context's cell so far (the first such class if there are several). In all other rounds it is drawn from
-    :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action and
+    nearest of `n_cells` planted centres. In an interrupted round the label is the class that the agent has chosen least
+    often in this context's cell so far (the first such class if there are several). In all other rounds it is drawn
+    from :math:`\mathrm{softmax}(W x)` with a planted W whose rows have norm B. The label is fixed before the action and
     depends on earlier actions only.
 
-    For an agent that plays one class per cell, every interrupted round is a mistake. An agent that plays uniformly at
-    random is right in :math:`1/K` of them.
+    An agent that always chooses the same class in a cell makes a mistake in every interrupted round. An agent that
+    chooses uniformly at random is right in :math:`1/K` of these rounds.
 
-    The comparator is the best model of the labels of the run. Bounds of forecasters, and of agents that observe every
-    label, hold for it. Bounds of agents that are updated by weighted or explored hits assume a comparator that is fixed
-    in advance, and do not hold here (docs/results/adaptive.md): a sweep shows "no theorem covers this stream".
+    The comparator is the best model in hindsight for the labels of the run. The bounds of forecasters, and of agents
+    that observe every label, hold for it. Bounds of agents with bandit feedback assume a comparator that is fixed in
+    advance and do not hold here (docs/results/adaptive.md): a sweep shows "no theorem covers this stream".
 
     Parameters
     ----------
@@ -53,7 +52,7 @@ class Adversary(AdaptiveEnv):
     """
 
     id: ClassVar[str] = "banditlab/Adversary-v0"
-    summary: ClassVar[str] = "adaptive: logistic model, sometimes the class the agent has played least around here"
+    summary: ClassVar[str] = "adaptive: logistic model, sometimes the class chosen least often for similar contexts"
     reference: ClassVar[str] = "made here"
     version: ClassVar[int] = 1
 
@@ -87,7 +86,8 @@ class Adversary(AdaptiveEnv):
 
     def _next(self) -> tuple[Floats, int]:
         x = directions(self._current.contexts, 1, self.n_features)[0] * (self.radius * JUST_BELOW_ONE)
-        # Both draws are made in every round: runs that differ in rho or in their actions share contexts and coins.
+        # Every round makes both draws, so runs that differ in rho or in their actions share contexts and random
+        # numbers.
         interrupted = self._current.noise.random() < self.rho
         u = self._current.labels.random()
         if interrupted:

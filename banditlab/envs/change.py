@@ -1,4 +1,4 @@
-"""`[change]`: permute the labels from given rounds on, at once, gradually or in turns."""
+"""`[change]`: permute the labels after given rounds, at once or gradually."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ class Change(NamedTuple):
     Parameters
     ----------
     labels
-        "rotate": class k becomes :math:`k + 1 \bmod K`; "swap": the classes 0 and 1 are exchanged.
+        "rotate": class k becomes :math:`(k + 1) \bmod K`; "swap": the classes 0 and 1 are exchanged.
     at
-        Numbers of rounds after which a change begins; every change applies to the labels that the earlier changes
-        produced. An empty list means no change.
+        Numbers of rounds after which a change begins. Each change applies to the labels after all earlier changes. An
+        empty list means no change.
     over
-        Number of rounds that a change takes: the share of changed labels rises evenly from 0 to 1. 0 means all at once.
+        Number of rounds over which the fraction of changed labels rises linearly from 0 to 1. 0 means all at once.
     back
         Whether every second change reverses the change before it.
     """
@@ -61,18 +61,18 @@ class Change(NamedTuple):
         return self._asdict() | {"at": list(self.at)}
 
     def applied(self, y: NDArray[Any], start: int, n_classes: int, rng: np.random.Generator) -> NDArray[Any]:
-        """Return labels (n,) or bits (n, K) of the rounds from `start` on after the changes.
+        """Return the labels (n,) or bits (n, K) of the rounds from `start` on with all changes applied.
 
-        One uniform per round and change is drawn.
+        Each round and change draws one uniform.
         """
         k = self._counts(start, len(y), rng)
         if y.ndim == 1:
             return self._moved(y, k, n_classes)
-        old = self._moved(np.arange(n_classes), -k[:, None], n_classes)  # the class whose bit a class takes over
+        old = self._moved(np.arange(n_classes), -k[:, None], n_classes)  # the class whose bit each class receives
         return np.take_along_axis(y, old, axis=1)
 
     def _moved(self, classes: NDArray[Any], k: NDArray[np.int64], n_classes: int) -> NDArray[Any]:
-        """Return the classes after k changes; for -k, before them."""
+        """Return the classes y after k changes, or for -k with k changes undone."""
         if self.labels == "rotate":
             return (classes + k) % n_classes
         return np.where((k % 2 == 1) & (classes < 2), 1 - classes, classes)

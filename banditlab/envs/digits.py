@@ -1,4 +1,4 @@
-"""Handwritten digits: 1797 images of 8 x 8 pixels from scikit-learn, without a download."""
+"""Handwritten digits: 1797 images of 8 x 8 pixels, which scikit-learn includes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The fitted encoder: it turns a table or one row into contexts, and is saved without pickle."""
+"""The fitted encoder, which encodes a table or a single row as contexts and is saved as JSON."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ Floats = NDArray[np.float64]
 EXTREME = 400
 """Binary exponents beyond which a column's squares may leave the floating-point range."""
 RANGE_RATIO = 10.0
-"""`scaling = "auto"` brings columns to [0, 1] when the ranges of two of them differ by more than this factor."""
+"""`scaling = "auto"` scales columns to [0, 1] if the ranges of two of them differ by more than this factor."""
 SCALERS = ("standard", "maxabs", "robust")
-"""Scikit-learn's scalers, which move a column's zero or unit: the intercept is then one more of the scaled columns."""
+"""Scikit-learn's scalers; with these the intercept is one of the scaled columns."""
 IMPUTING = ("mean", "zero", "indicator")
 ROLES = get_args(Role)
 NOTHING = object()
@@ -55,11 +55,11 @@ class EncodedColumn(NamedTuple):
     role: str
     """"numeric", "time" (a date, or text in ISO 8601), "nominal" or "text" (words)."""
     categories: tuple[str, ...]
-    """The values that a nominal column had; any other becomes all zeros."""
+    """The values of a nominal column in the fit; any other value is encoded as zeros."""
 
 
 class Encoder:
-    """A fitted encoder, which encodes new rows as contexts like those of the table that it was fitted to.
+    """A fitted encoder, which encodes new rows in the same way as the rows of the table that it was fitted to.
 
     It is created by `Encoder.fit`, by `Encoder.from_bytes`, or by a table environment (`Table(...).encoder`).
 
@@ -68,7 +68,7 @@ class Encoder:
     d
         Length of a context, including the intercept.
     radius
-        R: no context is longer. A row longer than every row of the fit is shortened to this length.
+        R, the largest norm of a context. Longer rows are scaled down to this norm.
     columns
         Name, role and categories of the columns of a row, in the table's order.
     feature_names
@@ -76,9 +76,9 @@ class Encoder:
     recipe
         The encoder's settings; scaling "auto" is resolved.
     steps
-        The step for each column.
+        The encoding step of each column.
     texts
-        The features of text columns, after all other features.
+        The features of text columns, which follow all other features.
     """
 
     def __init__(self, steps: list[Step], recipe: Recipe, norm: NormRule, texts: Sequence[TextFeatures] = ()) -> None:
@@ -90,13 +90,13 @@ class Encoder:
         self.d = len(self.feature_names)
         root = math.sqrt(1.0 + len(self.texts))
         self.share = root if norm.normalize else 1.0
-        """What contexts are divided by once text features are appended to them."""
+        """The divisor of a context with text features appended."""
         self.radius = norm.radius if norm.normalize else math.hypot(norm.radius, math.sqrt(len(self.texts)))
         self._row = RowArrays(steps, recipe, norm)
 
     @property
     def blocks(self) -> dict[str, list[int]]:
-        """The first and the last feature of the categories of each nominal column."""
+        """For each nominal column, the indices of the first and last feature of its categories."""
         return {name: [min(places.values()), max(places.values())] for name, places, *_ in self._row.nominal}
 
     # -------------------------------------------------------------------------------------------------------- fitting
@@ -123,14 +123,15 @@ class Encoder:
         scaling, missing, normalize, intercept, max_categories
             As for `Table`.
         roles
-            Role by column: "numeric", "nominal", "time" (days since 1970 of dates or ISO 8601 strings), "drop".
+            Role by column: "numeric", "nominal", "time" (dates or ISO 8601 strings, as days since 1970), "drop".
         source
             Name of the table in errors.
 
         Raises
         ------
         UsageError
-            A column does not exist or has no rule, missing entries have no rule, or nothing is left.
+            A column does not exist or cannot be encoded, an entry is missing and `missing` is "error", or no row or
+            column is left.
         """
         columns = columns_of(frame, dict(roles or {}), max_categories, source)
         recipe = Recipe(scaling, missing, normalize, intercept)
@@ -143,7 +144,7 @@ class Encoder:
 
     @classmethod
     def of_columns(cls, columns: list[Column], recipe: Recipe, source: str) -> tuple[Self, Floats]:
-        """Return an encoder fitted to columns without forbidden gaps, and their contexts (n, d)."""
+        """Return an encoder fitted to columns, and their contexts (n, d). Gaps must be allowed by the recipe."""
         from banditlab.envs._learning import learnt
 
         if not columns:
@@ -176,7 +177,8 @@ class Encoder:
         Raises
         ------
         UsageError
-            A column is missing, or an entry is missing or of a wrong type and the encoder has no rule for it.
+            A column is missing, an entry has a wrong type, or an entry is missing and `missing` is "error" or
+            "drop_rows".
         """
         frame = without(frame, self.recipe.na_values)
         given = {str(name): name for name in frame.columns}
@@ -193,9 +195,7 @@ class Encoder:
         return self._appended(X, [[self._words(text.name, v) for v in entries[text.name]] for text in self.texts])
 
     def _appended(self, X: Floats, texts: list[list[str]]) -> Floats:
-        """Return contexts (n, d): the features of the other columns, and those computed from each text column's entries
-        (n,).
-        """
+        """Return contexts (n, d) from the other columns' features and the entries of each text column (n,)."""
         if not self.texts:
             return X
         parts = [text.rows(values) for text, values in zip(self.texts, texts, strict=True)]
@@ -218,7 +218,7 @@ class Encoder:
         return self._appended(x[None], [[self._words(text.name, row.get(text.name))] for text in self.texts])[0]
 
     def _entries(self, step: Step, values: Any) -> NDArray[Any]:
-        """Return a column in the form that `RowArrays.features` takes, (n,): numbers, or category codes."""
+        """Return a column as `RowArrays.features` requires it, (n,): numbers, or category codes."""
         if step.role != "nominal":
             dtype = getattr(values, "dtype", None)
             if isinstance(dtype, np.dtype) and dtype.kind in "iufb" and step.role == "numeric":
@@ -236,15 +236,15 @@ class Encoder:
         return np.array([places.get(text, -2) for text in texts])
 
     def encode(self, row: Mapping[str, object]) -> Floats:
-        """Return the context (d,) of one row, equal to that of `transform`, in microseconds.
+        """Return the context (d,) of one row, equal to that of `transform`. It takes microseconds.
 
-        None, NaN and infinite numbers are missing, and so are keys that the row does not have. Keys that are not
-        columns are ignored. A category that the table did not have becomes all zeros.
+        None, NaN, infinite numbers and absent keys count as missing. Keys that are not columns are ignored. A category
+        that did not occur in the fit is encoded as zeros.
 
         Raises
         ------
         UsageError
-            A key is missing and the encoder has no rule for it, or a value is of a wrong type; the message names the
+            A value has a wrong type, or a key is missing and `missing` is "error" or "drop_rows"; the message names the
             key and what is allowed.
         """
         return self.encode_counted(row)[0]
@@ -278,7 +278,7 @@ class Encoder:
             text.rows([""])
 
     def _encoded(self, row: Mapping[str, object]) -> Floats:
-        """Return the context (d,) of any row, whatever its values are."""
+        """Return the context (d,) of a row, which may have gaps and unknown categories."""
         arrays = self._row
         x = np.zeros(arrays.size)
         numbers = self._numbers(row, x)
@@ -295,7 +295,7 @@ class Encoder:
         return np.asarray(self._norm.rows(x[None])[0])
 
     def _numbers(self, row: Mapping[str, object], x: Floats) -> Floats:
-        """Return the numeric columns' values (p,) with gaps filled; mark gaps in the features x if the encoder does so."""
+        """Return the numeric columns' values (p,) with gaps filled; for "indicator", mark gaps in the features x."""
         arrays = self._row
         numbers = arrays.fills.copy()
         for j, (name, role, knots) in enumerate(arrays.numeric):
@@ -309,7 +309,7 @@ class Encoder:
         return numbers
 
     def _category(self, row: Mapping[str, object], name: str, value: object, table: dict[str, int]) -> int | None:
-        """Return the feature of a value that is not a known text: -1 if it is unknown, None for a gap."""
+        """Return the feature of a value that is not a known string: -1 for an unknown category, None for a gap."""
         text = None if value is NOTHING else _text(name, value, table)
         if text is not None:
             return table.get(text, -1)
@@ -324,20 +324,20 @@ class Encoder:
 
     def _no_key(self, name: str, known: list[str]) -> UsageError:
         return UsageError(
-            f"key {name!r} is missing{nearest(name, [str(key)[:60] for key in known[:30]], keep_order=True)}; the recipe was "
-            f"fitted with missing = {self.recipe.missing!r}, which puts nothing in its place"
+            f"key {name!r} is missing{nearest(name, [str(key)[:60] for key in known[:30]], keep_order=True)}; the "
+            f"recipe was fitted with missing = {self.recipe.missing!r}, which does not replace missing values"
         )
 
     def _no_gap(self, name: str) -> UsageError:
         return UsageError(
-            f"key {name!r} must have a finite value: the recipe was fitted with missing = {self.recipe.missing!r}, which puts "
-            "no replacement for missing and infinite ones"
+            f"key {name!r} must have a finite value: the recipe was fitted with missing = {self.recipe.missing!r}, "
+            "which does not replace missing and infinite values"
         )
 
     # ----------------------------------------------------------------------------------------------------------- saving
 
     def to_bytes(self) -> bytes:
-        """Return the encoder as JSON text: settings, columns, and exact numbers, without code or pickle."""
+        """Return the encoder as JSON with its settings, columns and exact numbers."""
         from banditlab.envs._saved_encoder import FORMAT, VERSION
 
         columns = [
@@ -419,7 +419,7 @@ def refuse_gaps(columns: list[Column], source: str, row_numbers: np.ndarray) -> 
 
 
 def ranges_differ(columns: list[Column]) -> bool:
-    """Return whether two columns that vary have ranges more than 10 times apart."""
+    """Return whether the ranges of two columns that are not constant differ by more than 10 times."""
     ranges = [1.0] * any(column.n_categories for column in columns)
     for column in columns:
         known = column.values[~column.gaps]
@@ -429,13 +429,13 @@ def ranges_differ(columns: list[Column]) -> bool:
 
 
 def differ(ranges: Floats) -> bool:
-    """Return whether two ranges above 0 are more than 10 times apart."""
+    """Return whether two positive ranges differ by more than 10 times."""
     ranges = ranges[ranges > 0.0]
     return len(ranges) > 0 and bool(ranges.max() > RANGE_RATIO * ranges.min())
 
 
 def _step(column: Column, recipe: Recipe) -> Step:
-    """Return the properties of a column before the fit: role, categories, gaps, constancy, shift."""
+    """Return a column's step with the properties known before the fit: role, categories, gaps, constancy, shift."""
 
     gaps = column.gaps
     some = bool(gaps.any())
@@ -450,16 +450,16 @@ def _step(column: Column, recipe: Recipe) -> Step:
     if not constant and recipe.scaling == "minmax":
         shift = int(exponent(max(abs(low), abs(high))))  # else the range of large entries is infinite
     elif not constant and recipe.scaling in SCALERS:
-        # The square of 1e200 is no number, and that of 1e-200 is 0: such columns are brought to 1 by a power of 2, which
-        # changes no digit of what a scaler returns. Others are not: a robust scaler leaves those as they are whose
-        # quartiles are the same.
+        # The square of 1e200 overflows, and that of 1e-200 is 0. Such columns are scaled to the order of 1 by a power
+        # of 2, which changes no digit of a scaler's output. Others are not, because a robust scaler does not scale
+        # columns with equal quartiles.
         e = int(np.frexp(np.abs(known).max())[1])
         shift = e if abs(e) > EXTREME else 0
     return Step(column.name, column.role, gaps=some, constant=constant, shift=shift, knots=column.knots)
 
 
 def _text(key: str, value: object, known: Any) -> str | None:
-    """Return the known spelling of a category, its text if none is known, or None for a gap."""
+    """Return a value as a known category, as text if the category is unknown, or None for a gap."""
     if is_gap(value):
         return None
     texts = spellings(key, value)

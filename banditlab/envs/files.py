@@ -34,14 +34,14 @@ SUFFIXES = {
     ".arff": "arff",
 }
 TEXTS = ("csv", "arff")
-"""Formats whose files may be in any encoding."""
+"""Formats for which an encoding can be given."""
 SNIFFED, SNIFFED_LINES = 2**20, 200
-"""Bytes and lines of a CSV file that are looked at to find out whether it has a header."""
+"""Header detection reads at most this many bytes and lines of a CSV file."""
 LIBSVM_LABEL = "label"
 MOST_PACKED = 1040
-"""A byte of a gzip file stands for so many at most, by the format."""
+"""The largest compression ratio that the gzip format allows."""
 MAX_ENTRIES = 2 * 10**8
-"""Entries (1.6 GB) above which a sparse file is not made dense."""
+"""The largest number of entries (1.6 GB) for which a sparse file is made dense."""
 
 
 def read_bytes(path: str) -> bytes:
@@ -62,12 +62,12 @@ def _no_file(path: str) -> UsageError:
 
 
 def content_hash(data: bytes) -> str:
-    """Return the sha256 hash that represents a file in a run's identity."""
+    """Return the SHA-256 hash that represents a file in a run's identity."""
     return hashlib.sha256(data).hexdigest()
 
 
 def format_of(path: str, declared: Format) -> str:
-    """Return "csv", "parquet", "libsvm" or "arff", as declared or by the file's extension, without ".gz"."""
+    """Return "csv", "parquet", "libsvm" or "arff": the declared format, or that of the file's extension without ".gz"."""
     if declared != "auto":
         return declared
     name = Path(path.removesuffix(".gz"))
@@ -82,7 +82,7 @@ def format_of(path: str, declared: Format) -> str:
 
 
 def unpacked(path: str, data: bytes) -> bytes:
-    """Return the content, unpacked if its first bytes are those of gzip; a file named .gz must be gzipped."""
+    """Return the content, decompressed if it begins with the gzip signature; a file named .gz must be gzipped."""
     if data.startswith(b"PK\x03\x04"):
         raise UsageError(f"{path}: a zip archive or an Excel file; unpack it, or export the table as CSV or Parquet")
     if not data.startswith(b"\x1f\x8b"):
@@ -90,13 +90,13 @@ def unpacked(path: str, data: bytes) -> bytes:
             raise UsageError(f"{path}: not a gzip file")
         return data
     most = limit(UNPACKED)
-    told = int.from_bytes(data[-4:], "little")  # what the file says of its last member, which nothing has checked yet
-    if told <= MOST_PACKED * len(data):  # else the file is damaged, which unpacking finds out
+    told = int.from_bytes(data[-4:], "little")  # the length field of the last member, not yet verified
+    if told <= MOST_PACKED * len(data):  # otherwise the file is damaged, which decompression reports
         refuse_beyond(UNPACKED, told, f"{path}: {len(data):,} bytes unpack to {told:,}")
     try:
         with gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
             parts, size = [], 0
-            while size <= most and (part := packed.read(2**24)):  # no more is made of a bomb than the limit
+            while size <= most and (part := packed.read(2**24)):  # stop at the limit
                 parts.append(part)
                 size += len(part)
     except (OSError, EOFError, zlib.error) as error:
@@ -109,7 +109,7 @@ def unpacked(path: str, data: bytes) -> bytes:
 
 
 def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> bytes:
-    """Return the input of the readers below: unpacked, and as UTF-8 for a CSV or ARFF file (see `envs._text.as_utf8`)."""
+    """Return a file's content for the readers below: decompressed, and as UTF-8 for a CSV or ARFF file."""
     data = unpacked(path, data)
     if format_ in TEXTS:
         return as_utf8(path, data, encoding)
@@ -121,11 +121,10 @@ def content_of(path: str, data: bytes, format_: str, encoding: str = "auto") -> 
 def read_csv(
     path: str, data: bytes, separator: str, reading: Reading, drop_rows: list[int], header: bool = True, label: str = ""
 ) -> tuple[pd.DataFrame, list[FaultError]]:
-    """Return the table with numeric columns as floats and other columns as text, and faults (see
-    `_reading.with_numbers`).
+    """Return the table, with numeric columns as floats and other columns as text, and its faults (`_reading.with_numbers`).
 
-    All entries are first read as text, so a dropped malformed row does not determine a column's type. Without a
-    header columns are called "0", "1", ...
+    All entries are first read as text, so a dropped malformed row does not affect a column's type. Without a header,
+    columns are called "0", "1", ...
     """
     import pandas as pd
 
@@ -165,11 +164,12 @@ def refuse_table(path: str, rows: int, columns: int, at_least: str = "") -> None
 
 
 def has_header(data: bytes, separator: str) -> bool:
-    """Return whether the first line of a CSV file names its columns, by a comparison with the lines below it.
+    """Return whether the first line of a CSV file names its columns, judged by the lines below it.
 
-    A column votes for data if the first entry is a number within the range of the numbers below, or a text that occurs
-    below. It votes for a header if the first entry is a text over numbers, or does not occur among texts that repeat.
-    Data needs more than two thirds of the votes, and consecutive numbers (0, 1, 2, ...) are names.
+    A column votes against a header if its first entry is a number within the range of the numbers below it, or a text
+    that occurs below it. It votes for a header if its first entry is a text and the others are numbers, or if the
+    others are repeated texts and it is not one of them. There is no header if more than two thirds of the votes are
+    against it. Consecutive numbers (0, 1, 2, ...) are a header.
     """
     import pandas as pd
 
@@ -180,7 +180,7 @@ def has_header(data: bytes, separator: str) -> bool:
             nrows=SNIFFED_LINES,
         )  # fmt: skip
     except (pd.errors.ParserError, pd.errors.EmptyDataError, ValueError):
-        return True  # what is wrong with the file is said by `read_csv`
+        return True  # `read_csv` reports the fault
     if len(lines) < 3:
         return True
     first, below = lines.iloc[0], lines.iloc[1:]
@@ -233,7 +233,7 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
                 frame[field.name] = frame[field.name].astype(np.float64)
     except UsageError:
         raise
-    except Exception as error:  # what a damaged file says of its columns leads pandas anywhere
+    except Exception as error:  # for a damaged file pandas raises arbitrary exceptions
         raise UsageError(f"{path}: not a Parquet file ({' '.join(str(error).split())})") from None
     frame.columns = [str(name) for name in frame.columns]
     _refuse_duplicates(list(frame.columns), path)
@@ -241,7 +241,7 @@ def read_parquet(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
 
 
 def _check_parquet(path: str, data: bytes) -> None:
-    """Read the file in batches, with one copy of each repeated text; reject damaged and too large files."""
+    """Read the file in batches, with one copy of each repeated text, and reject a file that is damaged or too large."""
     import pyarrow as pa
     import pyarrow.compute
     import pyarrow.parquet
@@ -250,7 +250,7 @@ def _check_parquet(path: str, data: bytes) -> None:
     texts = [field.name for field in schema if pa.types.is_string(field.type) or pa.types.is_large_string(field.type)]
     size = 0
     for batch in pyarrow.parquet.ParquetFile(io.BytesIO(data), read_dictionary=texts).iter_batches():
-        batch.validate(full=True)  # pandas would find texts that are no UTF-8 late
+        batch.validate(full=True)  # pandas would report invalid UTF-8 only later
         for column in batch.columns:
             size += column.nbytes
             if pa.types.is_dictionary(column.type):
@@ -270,7 +270,7 @@ def read_arff(path: str, data: bytes, drop_rows: list[int]) -> pd.DataFrame:
     refuse_table(path, rows, max(1, len(attributes)), "up to ")
     try:
         table, about = arff.loadarff(io.StringIO(in_ascii(data.decode("utf-8-sig"))))
-    except Exception as error:  # what a damaged file says of its columns leads scipy's parser anywhere
+    except Exception as error:  # for a damaged file scipy's parser raises arbitrary exceptions
         raise UsageError(
             f"{path}: not an ARFF file that banditlab can read ({' '.join(from_ascii(str(error)).split())[:200]})"
         ) from None
@@ -293,7 +293,7 @@ def _of_arff(values: np.ndarray, kind: str) -> Any:
 
 
 def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.Series]:
-    """Return the rows (N, d) in CSR form, with features in the file's order, and their labels, called "label"."""
+    """Return the rows (N, d) in CSR form, with features in the file's order, and a series "label" of their labels."""
     import pandas as pd
     from scipy.sparse import csr_array
     from sklearn.datasets import load_svmlight_file
@@ -303,7 +303,7 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
         X, y = load_svmlight_file(io.BytesIO(data))
     except (ValueError, OverflowError) as error:
         raise UsageError(f"{path}: not a LIBSVM file ({' '.join(str(error).split())})") from None
-    refuse_beyond(FEATURES, X.shape[1], f"{path}: the largest index makes {X.shape[1]:,} features")
+    refuse_beyond(FEATURES, X.shape[1], f"{path}: the largest index implies {X.shape[1]:,} features")
     labels = dropped(pd.DataFrame({LIBSVM_LABEL: y}), drop_rows, path)[LIBSVM_LABEL]
     return csr_array(X)[labels.index.to_numpy()], labels
 
@@ -311,7 +311,7 @@ def read_libsvm(path: str, data: bytes, drop_rows: list[int]) -> tuple[Any, pd.S
 def made_dense(source: str, X: Any, names: list[str], labels: pd.Series, hint: str = "") -> pd.DataFrame:
     """Return sparse rows (n, d) and labels (n,) as a dense table.
 
-    A table above the limit raises a UsageError that ends with the hint.
+    If the table exceeds the limit, raise a UsageError that ends with the hint.
     """
     import pandas as pd
 
@@ -337,7 +337,7 @@ TABLE_FILE = "table.parquet"
 
 
 def stored_table(table: Any, folder: Path) -> Path:
-    """Write a table in memory to a results folder, as Parquet, and return the file; equal tables give equal bytes.
+    """Write an in-memory table as Parquet to a results folder and return the path; equal tables give equal bytes.
 
     Raises
     ------

@@ -23,32 +23,32 @@ from banditlab.errors import EnvironmentContractError, UsageError
 from banditlab.problem import Problem
 from banditlab.validation import at_least
 
-_GLOBAL: Any = np.random  # NumPy's stubs leave out how its global generator is exchanged
+_GLOBAL: Any = np.random  # NumPy's stubs lack the functions that replace its global generator
 UNBOUNDED = 1e30
-"""A bound of a Box at least this large bounds nothing: float32's largest number stands for infinity in many."""
+"""A bound of a Box at least this large counts as infinite; many environments use float32's largest number for infinity."""
 SLACK = 1e-6
-"""By how much an observation may lie outside its Box, relative to the bound: rounding to float32."""
+"""The tolerance for observations outside their Box, relative to the bound, for rounding to float32."""
 
 
 class GymnasiumEnv(AdaptiveEnv):
-    r"""Any environment registered with Gymnasium that has finitely many actions, with its reward read as one bit.
+    r"""Any environment registered with Gymnasium that has finitely many actions, with its reward converted to a bit.
 
     Problem: each step of the environment is a round. Its observation is the context, its actions are the classes, and
     the bit is the reward: 1 is right, 0 is wrong. Agents of this package learn which action is right in a context and
-    do not plan. An environment with late rewards is therefore played one step ahead only. When an episode of the
-    environment ends, the next one follows with a new seed, until T rounds are played.
+    do not plan, so they ignore effects of an action on later rewards. When an episode of the environment ends, the next
+    one starts with a new seed, until T rounds have passed.
 
     Labels: if `info` contains the right action after each step, `label_key` names that entry. An action is then right
-    if it equals the entry, whatever the reward is, and players that observe labels may play, too. Agents never see
-    `info`. Without `label_key` there is no label: mistakes are counted by the bit, log loss and the most frequent class
-    are not known, and there is no comparator (`norm_bounds = []`).
+    if it equals the entry, for any reward, and players that observe labels can also run. Agents never receive `info`.
+    Without `label_key` there is no label: mistakes are counted by the bit, log loss and the most frequent class are
+    unknown, and there is no comparator (`norm_bounds = []`).
 
     Contexts: the observation is flattened (Box unchanged, Discrete one-hot, Dict and Tuple concatenated). Each
     coordinate of a Box is divided by its largest bound, or mapped to :math:`x / (1 + |x|)` if it has none. A constant 1
     is appended, and the vector is divided by the largest norm that it can have: :math:`R = 1`.
 
-    Randomness: the environment is seeded. NumPy's and Python's global generators, if the environment uses them, follow
-    from the seed as well. The environment draws from its own states of them and does not change those of other code.
+    Randomness: the environment is seeded. If it uses NumPy's or Python's global generators, it draws from private
+    states of them, which are derived from the seed. Other code's draws do not change.
 
     Parameters
     ----------
@@ -57,20 +57,20 @@ class GymnasiumEnv(AdaptiveEnv):
     options
         Further arguments of `gymnasium.make`, by name.
     label_key
-        The entry of `info` with the label of the round just played; "" if there is none.
+        The entry of `info` with the label of the round just finished, or "".
     right_above
-        A reward above this number is right, any other reward is wrong; None if rewards are 0 and 1.
+        An action is right if its reward exceeds this number. None: rewards are 0 or 1.
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
     Raises
     ------
     UsageError
-        Gymnasium cannot create the environment; actions are not Discrete, or there is only one; or observations cannot
-        be flattened.
+        Gymnasium cannot create the environment, actions are not Discrete, there is only one action, or observations
+        cannot be flattened.
     EnvironmentContractError
-        During play: a reward is not a bit, an observation is outside its space or not finite, or a label is missing or
-        not an action.
+        During an episode: a reward is not a bit, an observation is outside its space or not finite, or a label is
+        missing or not an action.
 
     References
     ----------
@@ -103,18 +103,18 @@ class GymnasiumEnv(AdaptiveEnv):
 
     @classmethod
     def identity(cls, settings: dict[str, Any]) -> dict[str, Any]:
-        """Return the settings and the package version, because another version is another environment."""
+        """Return the settings and the version of the environment's package."""
         return dict(settings) | {"made_by": _made_by(str(settings["name"]))}
 
     def step(self, action: int) -> tuple[Floats, float, bool, bool, dict[str, Any]]:
-        r"""Play an action; return the next context, whether the action was right (1.0 or 0.0), and an empty info.
+        r"""Apply an action; return the context, the bit (1.0 or 0.0), the two end flags, and an empty info.
 
         Raises
         ------
         UsageError
             Before the first reset, after the last round, or for an action outside :math:`0, \dots, K-1`.
         EnvironmentContractError
-            The environment breaks its contract; the message says how.
+            The environment violates its contract; the message says how.
         """
         self._waiting(action)
         with self._draws:
@@ -141,8 +141,7 @@ class GymnasiumEnv(AdaptiveEnv):
     def peek(self, rounds: int, seed: int) -> list[tuple[int, float | None, dict[str, Any]]]:
         """Return (action, reward, info) of each step of the inner environment with uniform actions.
 
-        A reward that is not a finite number is None. Actions, and labels in `info`, count from 0. Only checks use this
-        method.
+        A reward that is not a finite number is None. Actions, and labels in `info`, count from 0. Used in checks only.
         """
         self.reset(seed=seed)
         rng, found = np.random.default_rng(seed), []
@@ -165,11 +164,11 @@ class GymnasiumEnv(AdaptiveEnv):
         self._seeds = streams.contexts
         self._draws = _GlobalDraws(int(streams.noise.integers(2**32)))
 
-    def _take(self) -> tuple[Floats, Any]:  # the label is known after the action only
+    def _take(self) -> tuple[Floats, Any]:  # the label is known only after the action
         return self._first_context(), None
 
     def _next(self) -> tuple[Floats, int]:
-        raise UsageError(f"{self.name}: play rounds with step, not in blocks")
+        raise UsageError(f"{self.name}: use step; blocks are not available")
 
     def _played(self, context: Floats, action: int, label: int) -> None:
         """Do nothing, because the inner environment has already received the action."""
@@ -184,7 +183,7 @@ class GymnasiumEnv(AdaptiveEnv):
         wanted = "step must return (observation, reward, terminated, truncated, info)"
         try:
             answer = self.inside.step(self._first_action + action)
-        except ValueError as error:  # Gymnasium's own wrappers unpack, too
+        except ValueError as error:  # Gymnasium's own wrappers also unpack the result
             if "unpack" not in str(error):
                 raise
             raise EnvironmentContractError(
@@ -264,10 +263,10 @@ class GymnasiumEnv(AdaptiveEnv):
 
 
 class _GlobalDraws:
-    """A context manager that swaps in the environment's own states of the global generators.
+    """A context manager that sets the global generators to states that belong to the environment, and restores them.
 
-    Without it an environment that calls `np.random.randint` could not be played again, and playing it would change the
-    draws of other code.
+    Without it, an environment that calls `np.random.randint` would not be reproducible and would change the draws of
+    other code.
     """
 
     def __init__(self, seed: int) -> None:
@@ -288,14 +287,14 @@ def _made(name: str, options: dict[str, Any]) -> gymnasium.Env[Any, Any]:
     """Return Gymnasium's environment of this name."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a later version exists, that it renders: not what is asked here
+            warnings.simplefilter("ignore")  # hide notices of later versions and of rendering
             return gymnasium.make(name, disable_env_checker=True, **options)
     except ModuleNotFoundError as error:
         missing = error.name or name.partition(":")[0]
-        raise UsageError(f"{name}: no module is called {missing!r}; install the package that has it") from error
+        raise UsageError(f"{name}: there is no module {missing!r}; install the package that contains it") from error
     except Exception as error:  # a foreign constructor may raise anything
         told = " ".join(f"{type(error).__name__}: {error}".split())
-        raise UsageError(f"{name}: Gymnasium cannot make it: {told}") from error
+        raise UsageError(f"{name}: Gymnasium cannot create it: {told}") from error
 
 
 def _actions(name: str, space: spaces.Space[Any]) -> tuple[int, int]:
@@ -322,9 +321,7 @@ def _scale(name: str, space: spaces.Space[Any]) -> NDArray[np.float64]:
 
 
 def _square_norm(space: spaces.Space[Any]) -> float:
-    """Return the largest squared norm of a flattened observation with coordinates in [-1, 1]; a one-hot part has norm
-    1.
-    """
+    """Return the largest squared norm of a flattened observation in [-1, 1]^n; a one-hot part has norm 1."""
     if isinstance(space, spaces.Discrete):
         return 1.0
     if isinstance(space, spaces.MultiDiscrete):
@@ -352,7 +349,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _made_by(name: str) -> str:
-    """Return "package version" for an environment's package, or the content hash of a module outside packages."""
+    """Return the name and version of an environment's package, or of a module outside packages its name and content hash."""
     module = name.partition(":")[0].partition(".")[0] if ":" in name else "gymnasium"
     for package in packages_distributions().get(module, []):
         try:

@@ -15,10 +15,10 @@ from banditlab.validation import at_least, one_of, positive, probability
 class Logistic(StreamEnv):
     r"""Labels drawn from :math:`\mathrm{softmax}(W x)` with a planted W (K, d), every row of norm exactly B.
 
-    Once per episode the K rows of W are drawn, B times independent uniform directions. They come from the child stream
-    "model", so every seed has its own W; `weights()` returns it. Each round draws x, then
-    :math:`y \sim \mathrm{softmax}(W x)`. With probability `noise` the label is then replaced by one of the :math:`K-1`
-    others, uniformly.
+    Each episode draws the K rows of W, which are B times independent uniform directions, from the child stream "model".
+    Every seed therefore has another W; `weights()` returns it. Each round draws x, then
+    :math:`y \sim \mathrm{softmax}(W x)`. With probability `noise` the label is then replaced by one of the other
+    :math:`K-1` classes, chosen uniformly.
 
     Parameters
     ----------
@@ -29,8 +29,8 @@ class Logistic(StreamEnv):
     norm_bound
         B, the norm of every row of W.
     contexts
-        "sphere": uniform on the sphere of radius R. "gaussian": :math:`N(0, (R^2/d) I)`, with longer contexts shortened
-        to R.
+        "sphere": uniform on the sphere of radius R. "gaussian": :math:`N(0, (R^2/d) I)`, with contexts longer than R
+        scaled down to norm R.
     radius
         R.
     noise
@@ -46,7 +46,7 @@ class Logistic(StreamEnv):
 
     id: ClassVar[str] = "banditlab/Logistic-v0"
     summary: ClassVar[str] = "planted multiclass logistic model, contexts on a sphere or Gaussian, optional label noise"
-    reference: ClassVar[str] = "the realisable model of online logistic regression; made here"
+    reference: ClassVar[str] = "the realisable model of online logistic regression; defined in this package"
     version: ClassVar[int] = 1
 
     def __init__(

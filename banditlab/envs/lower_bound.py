@@ -16,7 +16,7 @@ from banditlab.validation import at_least, positive
 
 
 class LowerBound(StreamEnv):
-    r"""The lower-bound data of Hazan, Koren and Levy in the form of AIOLI's paper.
+    r"""The lower-bound data of Hazan, Koren and Levy as used in the AIOLI paper.
 
     The problem has :math:`d = 1`, :math:`K = 2`, :math:`R = 1` and :math:`B = \ln n`.
 
@@ -36,11 +36,11 @@ class LowerBound(StreamEnv):
     ----------
     n
         The horizon that the data are designed for, at least 2; it determines :math:`B = \ln n`. It is not the number of
-        rounds played.
+        rounds of an episode.
     chi
         :math:`\chi`, the sign, -1 or 1.
     epsilon
-        :math:`\epsilon`, above 0, and so small that the probability and both contexts lie in [0, 1].
+        :math:`\epsilon`, above 0, so small that the probability and both contexts lie in [0, 1].
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
@@ -51,7 +51,7 @@ class LowerBound(StreamEnv):
     """
 
     id: ClassVar[str] = "banditlab/LowerBound-v0"
-    summary: ClassVar[str] = "one feature, two points: hard for proper online logistic regression at horizon n"
+    summary: ClassVar[str] = "one feature, two points: hard for proper online logistic regression with horizon n"
     reference: ClassVar[str] = (
         "Hazan, Koren, Levy: Logistic regression: tight bounds for stochastic and online optimization, COLT 2014; "
         "as in the experiments of the AIOLI paper"
@@ -71,8 +71,8 @@ class LowerBound(StreamEnv):
         self.points = (1.0 - root / (2 * B), root / B)
         """The contexts of class 0 and of class 1."""
         self.p_positive = root / (2 * B) + self.chi * self.epsilon / B
-        """Probability of class 0, the label +1."""
-        if not 0.0 <= self.p_positive <= 1.0:  # B >= ln 2: where it is a probability the points lie in [0, 1], too
+        """The probability of class 0 (label +1)."""
+        if not 0.0 <= self.p_positive <= 1.0:  # as B >= ln 2, the points lie in [0, 1] if this is a probability
             raise UsageError(
                 f"epsilon = {self.epsilon:g} is too large for n = {self.n}: probability {self.p_positive:g} and "
                 f"contexts {self.points[0]:g}, {self.points[1]:g} must all lie in [0, 1]"

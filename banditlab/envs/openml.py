@@ -1,4 +1,4 @@
-"""Data sets of openml.org, fetched once through scikit-learn and read from its cache afterwards."""
+"""Data sets of openml.org, downloaded once through scikit-learn and then read from its cache."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ DATA_HOME_VARIABLE = "BANDITLAB_DATA_HOME"
 
 
 class OpenML(DataSetEnv):
-    """A data set of openml.org, given by its number, with a new seeded order of its rows in each pass.
+    """A data set of openml.org, given by its id, with a new seeded order of the rows in each pass.
 
-    The first use downloads it into scikit-learn's cache; afterwards no network is needed. scikit-learn deletes a cached
-    file that it considers invalid. Copy a cache before use if others share it.
+    The first use downloads it to scikit-learn's cache; later uses need no network. scikit-learn deletes a cached file
+    that it considers invalid. If others use the same cache, make a copy of it first.
 
     Parameters
     ----------
@@ -40,9 +40,9 @@ class OpenML(DataSetEnv):
         A nominal column with more categories is rejected.
     scaling
         "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
-        more than 10 times; columns with outliers are first clipped, or replaced by ranks. "standard", "maxabs",
-        "robust": scikit-learn's scalers, fitted to the whole table. "rowwise": asinh of each number, then each row
-        divided by its own norm, without use of any other row, past or future.
+        more than 10 times; columns with outliers are first clipped, or replaced by ranks if there are many outliers.
+        "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole table. "rowwise": asinh of each
+        number, then each row divided by its own norm; no other row is used.
     missing
         Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
         that marks them) or "drop_rows".
@@ -51,8 +51,8 @@ class OpenML(DataSetEnv):
     intercept
         Append a constant column.
     data_home
-        Folder of the cache; "" for the environment variable BANDITLAB_DATA_HOME, or else scikit-learn's own folder. It
-        is not part of a run's identity.
+        Folder of the cache. "": the folder in the environment variable BANDITLAB_DATA_HOME, or else scikit-learn's
+        default. It is not part of a run's identity.
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it.
 
@@ -63,7 +63,7 @@ class OpenML(DataSetEnv):
     """
 
     id: ClassVar[str] = "banditlab/OpenML-v0"
-    summary: ClassVar[str] = "a data set of openml.org by its number, cached after the first use"
+    summary: ClassVar[str] = "a data set of openml.org by its id, cached after the first use"
     reference: ClassVar[str] = (
         "Vanschoren, van Rijn, Bischl, Torgo: OpenML: networked science in machine learning, SIGKDD Explorations, 2013"
     )
@@ -102,7 +102,7 @@ class OpenML(DataSetEnv):
     def _load(self) -> Rows:
         from sklearn.datasets import get_data_home
 
-        # Where nothing says otherwise scikit-learn decides (SCIKIT_LEARN_DATA, else a folder in the user's home).
+        # scikit-learn's default is SCIKIT_LEARN_DATA, or else a folder in the user's home.
         home = get_data_home(self.data_home or os.environ.get(DATA_HOME_VARIABLE) or None)
         recipe = Recipe(self.scaling, self.missing, self.normalize, self.intercept)
         return _rows(self.data_id, home, self.label_column, tuple(self.drop_columns), self.max_categories, recipe)
@@ -126,7 +126,7 @@ def _fetch(data_id: int, home: str, label: str, source: str) -> tuple[pd.DataFra
 
     try:
         with warnings.catch_warnings():
-            # Our own line below says it, once.
+            # The error below replaces this warning.
             warnings.filterwarnings("ignore", message="A network error occurred", category=UserWarning)
             bunch = fetch_openml(data_id=data_id, data_home=home, as_frame="auto", parser="auto", n_retries=1)
     except (URLError, TimeoutError, ConnectionError) as error:

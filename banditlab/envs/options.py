@@ -1,4 +1,4 @@
-"""The settings of a table as options of the command line. The module imports nothing that is slow."""
+"""The settings of a table as options of the command line, in a module that is fast to import."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ class Option(NamedTuple):
     word: str
     help: str
     kind: Any = str
-    """Of the value; list[...] and dict[...] are options that may be repeated, the latter as KEY=VALUE."""
+    """The type of the value. Options of type list[...] and dict[...] may be repeated, the latter as KEY=VALUE."""
 
 
 OPTIONS = {
-    "label": Option("--label", "Column of the right actions."),
+    "label": Option("--label", "Column with the right action of each row."),
     "arms": Option(
         "--arms", "Instead of --label: a column per action, such as gpt,llama, with 1 for right, 0 for wrong."
     ),
@@ -35,9 +35,10 @@ OPTIONS = {
         "--worth", "An action is right if score - WORTH * cost is at least --right-above. Default: 0.", float
     ),
     "per": Option(
-        "--per", "A text column: adds the best action per value (in hindsight) and beta-ts per value to the comparison."
+        "--per",
+        "A nominal column. Adds two baselines per value to the comparison: the best action in hindsight, and beta-ts.",
     ),
-    "text": Option("--text", "A column of texts whose words become features. May be repeated.", list[str]),
+    "text": Option("--text", "A text column whose words become features. May be repeated.", list[str]),
     "text_features": Option(
         "--text-features",
         "Features of text columns: words:N for the N most frequent words, or svd:N. Default: words:1000.",
@@ -46,15 +47,16 @@ OPTIONS = {
     "header": Option(
         "--header/--no-header", "Whether the first line of a CSV file has the column names. Default: detected.", bool
     ),
-    "format": Option("--format", "Format of the file. Default: by its ending.", Format),
+    "format": Option("--format", "Format of the file. Default: by the file's extension.", Format),
     "encoding": Option(
-        "--encoding", "Encoding of a CSV or ARFF file, such as cp1252. Default: UTF-8, or as the byte order mark says."
+        "--encoding",
+        "Encoding of a CSV or ARFF file, such as cp1252. Default: UTF-8, or the encoding of the byte order mark.",
     ),
     "separator": Option("--separator", "Column separator. Default: detected."),
-    "decimal": Option("--decimal", "Decimal separator, . or a comma. Default: a point."),
+    "decimal": Option("--decimal", "Decimal separator, . or a comma. Default: ."),
     "thousands": Option("--thousands", "Thousands separator of numbers, such as a comma. Default: none."),
     "comments": Option(
-        "--comment", "Leave out lines of a CSV file that begin with this, such as #. May be repeated.", list[str]
+        "--comment", "Leave out lines of a CSV file that begin with this mark, such as #. May be repeated.", list[str]
     ),
     "na_values": Option("--na-values", "Treat this entry as missing, such as 9999. May be repeated.", list[str]),
     "drop_rows": Option("--drop-row", "Leave out this row, counted from 0. May be repeated.", list[int]),
@@ -62,16 +64,17 @@ OPTIONS = {
     "max_categories": Option("--max-categories", "Largest number of categories of a text column. Default: 100.", int),
     "order": Option("--order", "Order of the rows: shuffle, file (as in the file) or time:COLUMN. Default: shuffle."),
     "group": Option(
-        "--group", "A column: rows with the same value belong together, and only the first of each group is ranked."
+        "--group",
+        "A column. Rows with the same value form a group, and only the first row of each group counts in the ranking.",
     ),
     "missing": Option("--missing", "What to do with missing entries. Default: error.", Missing),
     "scaling": Option("--scaling", "Scaling of numeric columns. Default: auto.", Scaling),
 }
-"""By setting, in the order of the help."""
+"""The options by setting, in the order of the help."""
 
 
 def words_of(settings: Mapping[str, Any]) -> Iterator[str]:
-    """Yield the words of a command line that has these settings."""
+    """Yield the command-line arguments that give these settings."""
     for name, value in settings.items():
         word = OPTIONS[name].word if name in OPTIONS else f"--{name}"
         if name == "header":
@@ -83,7 +86,7 @@ def words_of(settings: Mapping[str, Any]) -> Iterator[str]:
 
 
 def with_words(settings: Mapping[str, Any], words: Sequence[str]) -> dict[str, Any]:
-    """Return the settings updated by a list of options and values; options that may be repeated add their values."""
+    """Return the settings after a list of options and values; options that may be repeated append to the earlier values."""
     found, names = dict(settings), {option.word: name for name, option in OPTIONS.items()}
     for word, value in zip(words[::2], words[1::2], strict=True):
         name, kind = names[word], OPTIONS[names[word]].kind

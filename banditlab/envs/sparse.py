@@ -18,37 +18,37 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, nonnegative, positive, probability
 
 _COUNTS = 1.0 + np.log([min(8, 9 - byte.bit_length()) for byte in range(256)])
-r""":math:`1 + \ln(\text{count})` by a uniform byte, the count geometric with ratio 1/2: half of the bytes say once, a
-quarter twice.
+r""":math:`1 + \ln(\text{count})` for each byte; under uniform bytes the count is 1 with probability 1/2, 2 with
+probability 1/4, and so on.
 """
 _KINDS = 2**16
 
 
 class _Words(NamedTuple):
-    """The part that is planted once per episode: the column of each word and each column's weight, both (d,)."""
+    """The words of an episode: the column of each word, and the weight of each column, both (d,)."""
 
     column: NDArray[np.int32]
     weight: Floats
 
 
 class Sparse(StreamEnv):
-    r"""Synthetic documents with a few words of a large vocabulary each, as in text classification, in CSR form.
+    r"""Synthetic documents as in text classification, each with a few words of a large vocabulary, in CSR form.
 
     Words are ranked by frequency, with K words per rank, one for each class. The assignment of words to columns is a
-    random permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` ranks without
-    repetition. Rank :math:`r = 0, 1, \dots` has a frequency close to proportional to
-    :math:`1/(r + \text{nonzeros})^{\text{exponent}}`. The i-th rank is drawn from the i-th of `nonzeros` equal shares
-    of that distribution's mass, and a repeated rank is replaced by the next one. At each rank the word is, with
-    probability `topical`, that of the label's class, otherwise that of a uniform class. Entries are
+    random permutation (the child stream "model"). Each round draws a label uniformly, then `nonzeros` distinct ranks.
+    The frequency of rank :math:`r = 0, 1, \dots` is approximately proportional to
+    :math:`1/(r + \text{nonzeros})^{\text{exponent}}`. That distribution is divided into `nonzeros` intervals of equal
+    mass. The i-th rank is drawn from the i-th interval, and a repeated rank is replaced by the next one. At each rank
+    the word is, with probability `topical`, that of the label's class, otherwise that of a uniform class. Entries are
     :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})` with a geometric count, and every row is scaled to norm R.
     With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
-    The planted W gives class k the weight 1 on its own words. Its score exceeds the others by about
+    The planted W has weight 1 for each class on its own words. The label's class exceeds the other scores by about
     :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`, and a
     learner has to estimate the weight of each word. `word_classes()` returns the class of every column. A stream
     similar to Reuters4 has `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
 
-    `step` returns every context as a dense vector, which at that size takes longer than an update.
+    `step` returns dense vectors, which at that size takes longer than an update.
 
     Parameters
     ----------
@@ -78,7 +78,7 @@ class Sparse(StreamEnv):
 
     id: ClassVar[str] = "banditlab/Sparse-v0"
     summary: ClassVar[str] = "documents of power-law words with planted topics, contexts in CSR form, any d"
-    reference: ClassVar[str] = "made here, in the likeness of Reuters4 (Kakade, Shalev-Shwartz and Tewari, ICML 2008)"
+    reference: ClassVar[str] = "defined here, similar to Reuters4 (Kakade, Shalev-Shwartz and Tewari, ICML 2008)"
     version: ClassVar[int] = 1
     sparse = True
 
@@ -108,13 +108,11 @@ class Sparse(StreamEnv):
 
     @property
     def row_bytes(self) -> int:
-        """The memory of a row in CSR form."""
+        """The memory of a row in CSR form, in bytes."""
         return 12 * self.nonzeros + 8
 
     def word_classes(self) -> Labels:
-        """Return the class of each column's word (d,) in the current episode, -1 for columns of zeros; no player
-        observes it.
-        """
+        """Return the class of each column's word in the current episode (d,), or -1. No player observes it."""
         classes = np.full(self.n_features, -1, np.int64)
         column = self._words(self._streams()).column
         classes[column] = np.arange(len(column)) % self.n_classes
@@ -129,7 +127,7 @@ class Sparse(StreamEnv):
         return _Words(column, weight)
 
     def _share(self, rank: Floats) -> Floats:
-        r"""Return the share of the power law's mass before a rank.
+        r"""Return the fraction of the power law's mass before a rank.
 
         It is the normalised integral of :math:`(r + \text{nonzeros})^{-\text{exponent}}`.
         """
@@ -146,9 +144,9 @@ class Sparse(StreamEnv):
         return n * ((1.0 + share * ((ranks / n + 1.0) ** (1.0 - s) - 1.0)) ** (1.0 / (1.0 - s)) - 1.0)
 
     def _kinds(self) -> NDArray[np.int32]:
-        """Return the class of a word by the label and 16 uniform bits, of shape :math:`(K, 2^{16})`.
+        """Return the class of a word for each label and each value of 16 uniform bits, :math:`(K, 2^{16})`.
 
-        A share `topical` of the entries is the label's class.
+        A fraction `topical` of the entries is the label's class.
         """
         own, label = round(self.topical * _KINDS), np.arange(self.n_classes)[:, None]
         return np.where(np.arange(_KINDS) < own, label, np.arange(_KINDS) % self.n_classes).astype(np.int32)
@@ -159,7 +157,7 @@ class Sparse(StreamEnv):
         place, indptr = np.arange(n, dtype=np.int32), np.arange(0, size * n + 1, n, dtype=np.int32)
         while True:
             y = streams.labels.integers(K, size=size)
-            bits = streams.contexts.integers(2**64, size=(size, n), dtype=np.uint64)  # 40 for the rank, 16, 8
+            bits = streams.contexts.integers(2**64, size=(size, n), dtype=np.uint64)  # rank 40, class 16, count 8
             share = (bits >> np.uint64(24)).astype(np.float64) * (2.0**-40 / n)
             share += place / n
             rank = np.maximum.accumulate(self._rank(share).astype(np.int32) - place, axis=1)

@@ -1,4 +1,4 @@
-"""A survey of a table: the role of each column, columns that reveal the label, and all faults at once."""
+"""A survey of a table: the roles of its columns, columns that reveal the label, and all faults."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ LOGGED = {
         "logging_prob", "logging_probability",
     },
 }  # fmt: skip
-"""How columns of logged decisions are called; one letter counts only beside both others."""
+"""Usual names of columns in a log of decisions. A name of one letter counts only if both other columns are found."""
 GIVEN_AWAY = 0.995
-"""A column by which at least this share of rows it was not learnt from is told right is a probable leak."""
+"""A column that predicts at least this fraction of held-out labels is a probable leak."""
 LEAST_ROWS = 50
-"""Fewer rows are no evidence of a leak."""
+"""The least number of rows for evidence of a leak."""
 CODE_ROWS, CODE_APART, MOST_CODES = 3, 3.0, 3
-"""A value of so many rows, so many ranges of the others away from them, may be a code; more such values are none."""
+"""Least rows, and least distance in ranges of the other values, of a value that may be a code; largest number of codes."""
 LOOKED_AT, MOST_LOOKED = 4000, 2000
-"""Rows, drawn once, and columns in which leaks are looked for."""
+"""The numbers of sampled rows and of columns in which leaks are searched."""
 ID_NAME = re.compile(r"(^|[^a-z])(id|uuid|guid|key|nr|no|number|index|row)([^a-z]|$)|[a-z]Id$|ID$", re.IGNORECASE)
 TIME_NAME = re.compile(r"date|time|timestamp|(^|_)(day|month|year|ts|at)(_|$)", re.IGNORECASE)
 
@@ -52,7 +52,7 @@ class Note(NamedTuple):
     remark: str = ""
     option: str = ""
     gives_away: bool = False
-    """Whether the column alone tells nearly all labels."""
+    """Whether the column alone predicts nearly all labels."""
 
 
 class Survey(NamedTuple):
@@ -61,13 +61,13 @@ class Survey(NamedTuple):
     notes: list[Note]
     faults: list[FaultError]
     sentences: list[str]
-    """What is to be said of the whole table."""
+    """Remarks on the whole table."""
     columns: dict[str, str] = {}
-    """The role of each feature column, "" of one that is refused."""
+    """The role of each feature column, "" for a rejected one."""
     classes: Counter[Any] = Counter()
-    """The number of rows that each class has, those left out that have gaps where `missing` says so."""
+    """The number of rows of each class, without the rows that `missing` drops."""
     n_rows: int = 0
-    """The table's rows, those without a label counted."""
+    """The number of the table's rows, including those without a label."""
 
 
 def survey(
@@ -81,7 +81,7 @@ def survey(
     missing: str = "error",
     source: str = "table",
 ) -> Survey:
-    """Return the roles of a table's columns and all its faults, without raising. Settings are those of `Table`."""
+    """Return the roles of a table's columns and all its faults, without raising an error. Settings are those of `Table`."""
     roles, drop, texts = dict(roles or {}), list(drop_columns or ()), list(text or ())
     names = [str(name) for name in frame.columns]
     frame = frame.set_axis(names, axis=1)
@@ -97,7 +97,7 @@ def survey(
         _collect(faults, refuse_columns, [name], names, source)
     _collect(faults, check_roles, roles, names, source)
     meant = label if label in names else likeliest(label, names)
-    # Without a label any column may be it: what is wrong with one that is to be predicted is not what is wrong with a feature.
+    # Without a known label, any column may be the label, to which the faults of features do not apply.
     apart = {meant, *drop, *texts}
     left = [n for n in names if n not in apart and roles.get(n) != "drop"] if label else []
     rows = frame if y is None else frame[y >= 0]
@@ -119,9 +119,9 @@ def survey(
     if label and not left and not texts:
         faults.append(FaultError(f"{source}: no feature column is left"))
     if is_sorted:
-        sentences.append("the rows are sorted by label, which does no harm: each run draws its own order")
+        sentences.append("the rows are sorted by label; this has no effect, because each run draws its own order")
     if len(left) > MOST_LOOKED:
-        sentences.append(f"leaks were looked for in the first {MOST_LOOKED:,} columns")
+        sentences.append(f"leaks were searched in the first {MOST_LOOKED:,} columns only")
     counts = Counter() if known is None else Counter(classes[k] for k in known[whole].tolist())
     return Survey(notes, faults, sentences, columns, counts, len(frame))
 
@@ -140,7 +140,7 @@ def _labels(
 ) -> tuple[Labels | None, list[Any]]:
     r"""Return the labels and the classes.
 
-    Labels are (N,) in :math:`0, \dots, K-1`, with -1 for missing ones, or None if there are none.
+    Labels are (N,) in :math:`0, \dots, K-1` with -1 for missing ones, or None if the labels have a fault.
     """
     if label not in names:
         hint = nearest(label, names[:SHOWN_COLUMNS], keep_order=True)
@@ -155,7 +155,7 @@ def _labels(
         faults.append(FaultError(f"{source}: {said}{hint}", *(("--label", meant) if meant else ())))
         return None, []
     found = _collect(faults, classes_of, frame[label], f"{source}: label column {label!r}", missing != "error")
-    if found is None:  # missing labels are one fault, and what else is wrong is looked for in the other rows
+    if found is None:  # missing labels are one fault; other faults are searched in the other rows
         known = frame[label].notna().to_numpy()
         found = _collect([], classes_of, frame[label][known], source, False) if known.any() else None
         if found is None:
@@ -167,21 +167,21 @@ def _labels(
 
 
 def about_classes(counts: Mapping[Any, int]) -> list[str]:
-    """Return remarks on the classes of a table, given how many rows each class has."""
+    """Return remarks on the classes of a table, given the number of rows of each class."""
     said, alike = [], defaultdict(list)
     for name in counts:
         alike[" ".join(str(name).casefold().split())].append(repr(name))
     for names in alike.values():
         if len(names) > 1:
-            said.append(f"classes {', '.join(names)} differ in case and blanks only: one class?")
+            said.append(f"classes {', '.join(names)} differ only in case and blanks: one class?")
     joined = [name for name in counts if "|" in str(name)]
     if joined:
-        said.append(f"{len(joined)} classes are names joined by '|', such as {joined[0]!r}: each is a separate class")
+        said.append(f"{len(joined)} classes are names joined by '|', such as {joined[0]!r}: each counts as one class")
     single = [repr(name) for name, rows in counts.items() if rows == 1]
     if single:
-        said.append(f"{len(single)} of {len(counts)} classes have one row only: {', '.join(single[:10])}")
+        said.append(f"{len(single)} of {len(counts)} classes have only one row: {', '.join(single[:10])}")
     if len(counts) > sum(counts.values()) / 5:
-        said.append(f"{len(counts)} classes are more than one in five rows: is this a label?")
+        said.append(f"{len(counts)} classes are more than a fifth of the number of rows: is this a label?")
     words = [f"{name!r} is a class; --na-values {name} makes it missing" for name in WORDS if name in counts]
     return said + words
 
@@ -197,7 +197,7 @@ def likeliest(label: str, names: list[str]) -> str:
 
 
 def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
-    """Return the remark on a column whose rows have the labels y (n,); `asked` says that the user gave its role."""
+    """Return the remark on a column whose rows have labels y (n,). `asked`: whether the user gave its role."""
     import pandas as pd
 
     name = column.name
@@ -205,14 +205,14 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     drop = f"--drop-column {shlex.quote(name)}"
     known = column.values[~column.gaps]
     if len(known) == 0 or (known == known[0]).all():
-        return Note(name, "constant", "one value in all rows: says nothing", drop)
+        return Note(name, "constant", "the same value in all rows", drop)
     counts = role == "numeric" and _is_counter(known)
     if counts and is_sorted:
         return Note(name, "probable leak", "row number of a table sorted by label", drop)
     if y is not None and len(y) >= LEAST_ROWS:
         told = told_alone(column, y)
         if told >= GIVEN_AWAY and told > 1.0 - (1.0 - _most_frequent(y)) / 4.0:
-            return Note(name, "probable leak", f"alone tells {100 * told:.1f} % of labels", drop, gives_away=True)
+            return Note(name, "probable leak", f"alone predicts {100 * told:.1f} % of labels", drop, gives_away=True)
     if counts:
         return Note(name, "index-like", "counts the rows", drop)
     if role == "nominal" and not asked and are_dates(pd.Series(column.names[: 1 + len(column.names) // 2])):
@@ -225,7 +225,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
     if whole and not asked and len(np.unique(known)) == len(known) and (ID_NAME.search(name) or len(known) >= 200):
         return Note(name, "identifier-like", "a different whole number in each row", drop)
     if not asked and role == "numeric" and TIME_NAME.search(name) and _is_clock(known):
-        return Note(name, "time-like", "looks like a clock's seconds", drop)
+        return Note(name, "time-like", "probably seconds of a clock", drop)
     few, codes = range_of(known) if role == "numeric" else ("days since 1970", "")
     if whole and role == "numeric" and not asked and ID_NAME.search(name) and len(np.unique(known)) <= 100:
         return Note(name, role, f"{few}; codes?", f"--role {shlex.quote(name)}=nominal")
@@ -233,7 +233,7 @@ def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool
 
 
 def range_of(known: NDArray[Any]) -> tuple[str, str]:
-    """Return the range of numbers (n,), a few outliers, and the option that marks repeated outliers as missing."""
+    """Describe the range and a few outliers of numbers (n,). Return the text, and the option that marks codes as missing."""
     low, high = bounds(known)
     far = (known < low) | (known > high)
     least, largest = known[~far].min(), known[~far].max()
@@ -245,14 +245,14 @@ def range_of(known: NDArray[Any]) -> tuple[str, str]:
     if not 0 < shown.sum() <= MOST_CODES:
         return f"{known.min():.4g} to {known.max():.4g}", ""
     names, rows, times = [f"{v:.15g}" for v in values[shown]], counts[shown].sum(), float(f"{apart[shown].min():.2g}")
-    what = f"{rows:,} row{'s' if rows > 1 else ''} at {' and '.join(names)}, {times:,.10g} times the range of the others away"
+    what = f"{rows:,} row{'s' if rows > 1 else ''} at {' and '.join(names)}, {times:,.10g} times the others' range away"
     said = f"{least:.4g} to {largest:.4g}, and {what}"
     return (f"{said}: a code for missing?", " ".join(f"--na-values {n}" for n in names)) if codes.any() else (said, "")
 
 
 def _is_counter(known: NDArray[Any]) -> bool:
-    """Return whether a column numbers the rows: 0, 1, 2, ... or similar, in the order of the file."""
-    with np.errstate(over="ignore"):  # a step that overflows is not 1
+    """Return whether each number (n,) exceeds the one before it by 1, as row numbers do."""
+    with np.errstate(over="ignore"):  # an overflow is not 1
         return len(known) > 2 and bool((np.diff(known) == 1.0).all())
 
 
@@ -271,11 +271,11 @@ def _most_frequent(y: Labels) -> float:
 
 
 def told_alone(column: Column, y: Labels) -> float:
-    """Return the share of labels y (n,) that the column alone predicts, cross-fitted; NaN if too few rows have an
-    entry.
+    """Return the fraction of labels y (n,) that the column alone predicts, cross-fitted.
 
     A nominal column predicts the most frequent class of the category's other rows. For numbers, a small decision tree
-    is fitted to each half of the rows and predicts the other half. Large tables are sampled, always with the same seed.
+    is fitted to each half of the rows and predicts the other half. Large tables are sampled with a fixed seed. The
+    result is NaN if too few rows have an entry.
     """
     from sklearn.tree import DecisionTreeClassifier
 
@@ -291,9 +291,9 @@ def told_alone(column: Column, y: Labels) -> float:
         np.add.at(counts, (values, y), 1.0)
         others = counts[values]
         others[np.arange(len(y)), y] -= 1.0
-        others += np.bincount(y, minlength=K) * 1e-9  # a category of one row is told by the most frequent class
+        others += np.bincount(y, minlength=K) * 1e-9  # for a category of one row predict the most frequent class
         return float(np.mean(np.argmax(others, axis=1) == y))
-    if len(y) < 4 * K:  # hardly a row a class
+    if len(y) < 4 * K:  # too few rows per class
         return float("nan")
     right, half, feature = 0, len(y) // 2, _for_trees(values)
     for learn, ask in ((slice(None, half), slice(half, None)), (slice(half, None), slice(None, half))):
@@ -303,10 +303,10 @@ def told_alone(column: Column, y: Labels) -> float:
 
 
 def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
-    """Return numbers (n,) as a feature (n, 1) in 32 bits for decision trees, in units of their range or as ranks."""
+    """Return numbers (n,) as a float32 feature (n, 1) for decision trees, in units of their range or as ranks."""
     half = 0.5 * values
     scaled = ((half - half.min()) / max(float(half.max() - half.min()), np.finfo(float).tiny)).astype(np.float32)
-    if len(np.unique(scaled)) < 0.9 * len(np.unique(values)):  # a few far away leave nothing to tell the others by
+    if len(np.unique(scaled)) < 0.9 * len(np.unique(values)):  # a few extreme values would merge the others
         scaled = np.searchsorted(np.sort(values), values).astype(np.float32)
     return scaled[:, None]
 
@@ -315,7 +315,7 @@ def _for_trees(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
-    """Return the columns of action, reward and propensity, or nothing if the table is not a log of decisions."""
+    """Return the columns of action, reward and propensity; empty if the table is not a log of decisions."""
     found: dict[str, str] = {}
     for kind, known in LOGGED.items():
         usual = (str(name) for name in frame.columns if _plain(name) in known)
@@ -327,7 +327,7 @@ def logged_decisions(frame: pd.DataFrame) -> dict[str, str]:
 
 
 def logged_column(kind: str, names: Iterable[Any]) -> str:
-    """Return the first usual name of an action, reward or propensity column that the table has, or ""."""
+    """Return the table's first column with a usual name for action, reward or propensity, or ""."""
     plain = ((str(name), _plain(name)) for name in names if not re.search("[0-9]", str(name)))
     return next((name for name, text in plain if text in LOGGED[kind]), "")
 
@@ -348,6 +348,6 @@ def _are_probabilities(series: pd.Series) -> bool:
 def _logged_sentence(logged: dict[str, str]) -> str:
     columns = ", ".join(f"{kind} {name!r}" for kind, name in logged.items())
     return (
-        f"this looks like a log of decisions ({columns}); a comparison needs each row's label, the class that would have been "
-        "right, not the reward of the one action taken; `banditlab evaluate` says what a policy would have earned on a log"
+        f"this looks like a log of decisions ({columns}); a comparison needs the label of each row, the right action, "
+        "not only the reward of the chosen one; `banditlab evaluate` estimates the value of a policy from a log"
     )

@@ -18,7 +18,7 @@ from banditlab.validation import one_of, probability
 K, D = 9, 400
 """Classes and features."""
 TOPIC, LEAST_ON, MOST_ON = 120, 20, 40
-"""A class's words are 20 to 40 of the first 120 features."""
+"""A class has 20 to 40 of the first 120 features as its words."""
 OFF, EXTRA = 5, 20
 """Per example: 5 words of the class switched off, 20 of the last 280 features switched on."""
 
@@ -36,7 +36,7 @@ class SynBase(StreamEnv):
 
     @abstractmethod
     def _relabel(self, rng: np.random.Generator, y: Labels) -> Labels:
-        """Return the labels after the noise."""
+        """Return the labels with noise."""
 
     def prototypes(self) -> Floats:
         """Return the classes' bit vectors (9, 120) of the current episode, for tests and plots."""
@@ -44,7 +44,7 @@ class SynBase(StreamEnv):
 
     def _draw(self, streams: Streams, size: int) -> Iterator[tuple[Floats, Labels]]:
         bits = _prototypes(streams.model)
-        on = np.argsort(bits == 0.0, axis=1, kind="stable")[:, :MOST_ON]  # (K, 40), the on-bits first
+        on = np.argsort(bits == 0.0, axis=1, kind="stable")[:, :MOST_ON]  # (K, 40), the positions of ones first
         n_on = bits.sum(axis=1).astype(np.int64)
         while True:
             y = np.floor(streams.labels.random(size) * K).astype(np.int64)
@@ -56,12 +56,12 @@ class SynBase(StreamEnv):
 
 
 class SynSep(SynBase):
-    """Synthetic document topics with :math:`K = 9` and :math:`d = 400`, linearly separable in practice.
+    """Synthetic document topics with :math:`K = 9` and :math:`d = 400`, almost linearly separable.
 
-    A perceptron makes about 20 mistakes in a million rounds. Once per episode each class draws s uniformly from 20 ...
-    40 and switches on s random coordinates among the first 120. This is its prototype, from the child stream "model". A
-    round draws a class uniformly, copies its prototype, switches off 5 of its bits and switches on exactly 20 random
-    coordinates among the last 280.
+    A perceptron makes about 20 mistakes in a million rounds. In each episode every class draws a prototype from the
+    child stream "model": s random coordinates among the first 120 are 1, with s uniform in 20 ... 40. A round draws a
+    class uniformly and copies its prototype. It then sets 5 random ones to 0, and exactly 20 random coordinates among
+    the last 280 to 1.
 
     Parameters
     ----------
@@ -87,17 +87,17 @@ class SynSep(SynBase):
 
 
 class SynNonSep(SynBase):
-    """SynSep with label noise: the same contexts for the same seed, with 5 % of the labels replaced.
+    """SynSep with label noise: the same contexts for the same seed, by default with 5 % of the labels replaced.
 
-    Public copies of the generator differ in how they replace a label; the setting `noise` selects the rule.
+    Published implementations differ in how they replace a label; the setting `noise` selects the rule.
 
     Parameters
     ----------
     noise_rate
         Probability in [0, 1] that a label is replaced.
     noise
-        "other": by one of the other 8 classes, uniformly. "any": by any of the 9 classes, so the effective rate is
-        8/9 of it.
+        "other": by one of the other 8 classes, uniformly. "any": by any of the 9 classes, so a label changes with
+        probability 8/9 `noise_rate`.
     horizon
         T, the number of rounds of an episode. In a sweep, the sweep's `rounds` sets it. The paper's is 1,000,000.
 
@@ -133,7 +133,7 @@ def _prototypes(rng: np.random.Generator) -> Floats:
 
 
 def _switch_off(rng: np.random.Generator, X: Floats, on: Labels, n_on: Labels) -> None:
-    r"""Switch off a uniform 5-subset of each row's bits, on[i, :n_on[i]], by Floyd's sampling over all rows at once.
+    r"""Set a uniform 5-subset of each row's ones, at on[i, :n_on[i]], to 0 by Floyd's sampling, vectorised over rows.
 
     Floyd's sampling: for :math:`j = s-5, \dots, s-1` take a uniform index among :math:`0, \dots, j`, or j itself if
     that index is already taken.
@@ -148,7 +148,7 @@ def _switch_off(rng: np.random.Generator, X: Floats, on: Labels, n_on: Labels) -
 
 
 def _switch_on(rng: np.random.Generator, X: Floats) -> None:
-    """Switch on a uniform 20-subset of each row's last 280 features, by Floyd's sampling over all rows at once."""
+    """Set a uniform 20-subset of each row's last 280 features to 1 by Floyd's sampling, vectorised over rows."""
     rows = np.arange(len(X))
     u = rng.random((len(X), EXTRA))
     for i in range(EXTRA):

@@ -30,21 +30,21 @@ if TYPE_CHECKING:
     import pandas as pd
 
 _CACHE: OrderedDict[str, tuple[Rows, str, Header]] = OrderedDict()
-"""The last tables read in this process: a sweep builds the same environment for every run."""
+"""The last tables read in this process, because every run of a sweep creates the same environment."""
 _CACHED_TABLES = 4
 COPIES = "copies and near copies"
-"""The `group` of rows that are alike, for which there is no column."""
+"""The value of `group` for the detection of similar rows."""
 NEEDED = {"order": "a number or a date in ISO 8601 such as 2024-05-31T12:30:00", "group": "a value"}
 DEFAULTS = (
     *(("group", ""), ("order", "shuffle"), ("arms", None), ("right_above", None), ("costs", None), ("worth", 0.0)),
     *(("text", None), ("text_features", "words:1000")),
     *(("thousands", ""), ("comments", None), ("na_values", None)),
 )
-"""Settings that are no part of an identity, as they change nothing."""
+"""Settings with these default values are left out of an identity."""
 LISTS = ("drop_rows", "drop_columns", "roles", "arms", "costs", "text", "comments", "na_values")
 STAY_SPARSE = (
-    "; rows of which at most a quarter differs from 0 stay sparse where no entry is missing and scaling (--scaling) is "
-    "none"
+    "; rows stay sparse if at most a quarter of their entries differ from 0, no entry is missing and scaling "
+    "(--scaling) is none"
 )
 _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
@@ -52,39 +52,38 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 class Table(DataSetEnv):
     r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a new seeded order in each pass.
 
-    Columns of numbers (and booleans) are numeric; all others are nominal and one-hot encoded. The parameters below
-    describe the other steps of the encoding. Labels may be of any type; `classes` has their names in the order 0 ...
-    :math:`K-1`.
+    Columns of numbers and booleans are numeric; all others are nominal and one-hot encoded. The parameters below
+    describe the other steps of the encoding. Labels may be of any type; `classes` has the names of the classes
+    :math:`0, \dots, K-1`.
 
     A LIBSVM file stays sparse if at most a quarter of its entries differ from 0 and it would take more than 64 MiB as a
-    dense array. Blocks are then in CSR form, as for `Sparse`, with the memory of the nonzero entries. It becomes dense
-    if the encoding fills it: with missing entries, or with min-max scaling of a column that has negative entries.
+    dense array. Blocks are then in CSR form and need memory for nonzero entries only. The table becomes dense if
+    entries are missing, or if min-max scaling applies to a column with negative entries.
 
     Parameters
     ----------
     path
         The file. A run's identity contains its content (sha256), not its path.
     label
-        Name of the label column. Empty for a LIBSVM file, which has its own labels.
+        Name of the label column; "" for a LIBSVM file, whose format includes labels.
     arms
-        The columns of the actions, at least 2, instead of a label. 0 or 1 (or a truth value) says whether the action is
-        right in a row; none, several or all actions may be right. All other columns are features. A bit takes a byte of
-        memory.
+        The columns of the actions, at least 2, instead of a label. An entry is 1 (or true) if the action is right in
+        the row, else 0; none, several or all actions may be right. All other columns are features.
     right_above
-        Threshold if arms are scores: an action is right if its score is at least this number. None: arms are 0 and 1.
+        Threshold if arms are scores: an action is right if its score is at least this number. None: entries are 0 or 1.
     costs
-        The columns of the actions' costs, one per arm and in their order, numbers of at least 0. They are not features,
-        and no agent observes them. Results have the mean cost of the chosen actions.
+        The columns of the actions' costs, one per arm, in the order of `arms`, with numbers of at least 0. They are not
+        features, and no agent observes them. Results include the mean cost of the chosen actions.
     worth
-        The value of a unit of cost in units of the score. An action is right if its score minus `worth` times its cost
-        is at least `right_above`. With 0, costs do not count.
+        The score that equals one unit of cost. An action is right if its score minus `worth` times its cost is at least
+        `right_above`. With 0, costs are only reported.
     per
-        With arms, a nominal feature. Results then have the mistakes of the best action per value of this column, and
-        `per_features` its one-hot features, which the agent "beta-ts" takes as `per`. No round changes.
+        With arms, a nominal feature. Results then include the mistakes of the best action per value of this column.
+        `per_features` has its one-hot features, for the setting `per` of the agent "beta-ts". Rounds do not change.
     text
-        Columns of texts, whose words become features: scikit-learn's TF-IDF, of norm 1. It is fitted on the whole
-        table. With an order, it is fitted on the first eighth of the rows, whose own text features are 0. A missing
-        text has no words.
+        Text columns whose words become features: scikit-learn's TF-IDF, with norm 1. It is fitted to the whole table
+        or, unless `order` is "shuffle", to the first eighth of the rows, whose own text features are 0. A missing text
+        has no words.
     text_features
         "words:1000": the 1,000 most frequent words of each text column. "svd:64": a truncated SVD of the TF-IDF of its
         1,000 most frequent words.
@@ -106,34 +105,33 @@ class Table(DataSetEnv):
     comments
         Marks of comments, such as "#": lines of a CSV file that begin with one of them are left out.
     na_values
-        Entries that count as missing, as texts; a number counts in any spelling, such as 9999 and 9999.0.
+        Entries that count as missing, as strings; a number counts in any spelling, such as 9999 and 9999.0.
     drop_rows
-        Numbers of data rows to leave out, from 0, without the header; for instance malformed rows.
+        Data rows to leave out, for instance malformed ones, counted from 0 after the header.
     drop_columns
-        Names of columns to leave out, for instance identifiers, or columns that reveal the label. Those of a LIBSVM
-        file are called "0", "1", ...
+        Names of columns to leave out, for instance identifiers, or columns that reveal the label. A LIBSVM file has the
+        columns "0", "1", ...
     roles
-        Role by column, if it differs from that of its type: "numeric", "nominal" (numbers that are codes), "time"
-        (dates, or texts in ISO 8601, as days since 1970) or "drop".
+        Role by column, if its type does not imply it: "numeric", "nominal" (for instance numbers that are codes),
+        "time" (dates or ISO 8601 strings, as days since 1970) or "drop".
     max_categories
         A nominal column with more categories is rejected.
     order
         "shuffle": a new seeded order in each pass. "file": the order of the file. "time:COLUMN": the order of a column
-        of numbers or dates (ISO 8601), which is then not a feature; rows of equal time keep their order. With "file"
-        and "time:COLUMN", scaling "auto" is "running": each number is scaled to [0, 1] by the least and the largest
-        number of its column so far, outliers are clipped, and gaps are filled with the mean so far. The values of later
-        rows do not change a context. The columns, their categories, and which of them have gaps are known in advance.
-        No other scaling is allowed.
+        of numbers or dates (ISO 8601), which is then not a feature; rows of equal time stay in the order of the file.
+        With "file" and "time:COLUMN", scaling "auto" is "running": each number is scaled to [0, 1] by the least and the
+        largest number of its column so far, outliers are clipped, and gaps are filled with the mean so far. Values in
+        later rows do not affect a context, but the columns, their categories, and which columns have gaps are known in
+        advance. No other scaling is allowed.
     group
-        A column, which is then not a feature. Rows with the same value are shown together, and only the first row of
-        each group counts in a ranking, because an agent that stores it has seen the others. "copies and near copies"
-        detects groups of rows whose features are more alike than by chance. "": each row is a separate group.
+        A column, which is then not a feature. Rows with the same value are presented together, and only the first row
+        of each group counts in a ranking, because it may reveal the labels of the others. "copies and near copies"
+        detects groups of rows whose features are more similar than by chance. "": each row is a separate group.
     scaling
         "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by
         more than 10 times; columns with outliers are first clipped, or replaced by ranks if there are many outliers
         (not in a file that stays sparse). "standard", "maxabs", "robust": scikit-learn's scalers, fitted to the whole
-        table. "rowwise": asinh of each number, then each row divided by its own norm, without use of any other row,
-        past or future.
+        table. "rowwise": asinh of each number, then each row divided by its own norm; no other row is used.
     missing
         Rule for missing, NaN and infinite entries: "error", "mean", "zero", "indicator" (the mean, and a 0/1 column
         that marks them) or "drop_rows". An empty field, "?", "nan", "NULL" and the like are missing. "NA", "N/A", "n/a"
@@ -252,7 +250,7 @@ class Table(DataSetEnv):
 
     def _load(self) -> Rows:
         data = files.read_bytes(self.path)
-        self.content = files.content_hash(data)  # of what is used, which a run's identity is compared with
+        self.content = files.content_hash(data)  # of the data used, which is compared with a run's identity
         key = repr({**self.params(), "path": self.content})
         if key not in _CACHE:
             _CACHE[key] = self._read(data)
@@ -285,7 +283,7 @@ class Table(DataSetEnv):
         for name in self.text:
             refuse_column("text (--text)", name, list(given.columns), self.path)
             if not pd.api.types.is_string_dtype(given[name].dropna()):
-                raise UsageError(f"{self.path}: text (--text): column {name!r} has no texts")
+                raise UsageError(f"{self.path}: text (--text): column {name!r} is not text")
             if self.missing == "error":
                 refuse_gaps_of(given[name], f"{self.path}: text column {name!r}")
         if "order" in columns:
@@ -312,7 +310,7 @@ class Table(DataSetEnv):
 
     @cached_property
     def follows_time(self) -> bool:
-        """Whether neighbouring rows are similar and labels do not depend on features beyond the effect of time."""
+        """Whether neighbouring rows are similar, and labels do not depend on features beyond the effect of time."""
         return self.looks_ordered and not depend_beyond_time(*self._table.alone())
 
     def _frame(self, content: bytes) -> ReadFrame:
@@ -320,7 +318,7 @@ class Table(DataSetEnv):
         return read_frame(self.path, content, *written, self.comments, self.drop_rows, self.label_column).checked()
 
     def _per_features(self) -> list[int]:
-        """Return the first and the last feature of the column `per`, or raise a UsageError."""
+        """Return the indices of the first and last feature of the column `per`, or raise a UsageError."""
         nominal = {} if self.encoder is None or not self.several_right else self.encoder.blocks
         if self.per not in nominal:
             raise UsageError(
@@ -382,7 +380,7 @@ class Table(DataSetEnv):
 
 
 class ReadFrame(NamedTuple):
-    """A file's table, and what was detected from the file."""
+    """A file's table and the properties detected in the file."""
 
     frame: pd.DataFrame
     separator: str

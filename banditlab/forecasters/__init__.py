@@ -1,4 +1,4 @@
-"""Forecasters: full-information learners, which observe the label. Classes are imported on first use."""
+"""Forecasters: full-information learners, which observe the label after each round. Classes are imported on first use."""
 
 from __future__ import annotations
 
@@ -47,11 +47,11 @@ BUILT_IN = {
         "KernelGAF": ("kernel-gaf", "banditlab.forecasters.kernel_gaf"),
     },
 }
-"""By kind, for each class its id and module; also read by the registry and the listings."""
+"""For each kind, the ids of its classes and the modules that define them."""
 _OTHERS = {
     "banditlab.players.forecaster": ("Forecaster", "KernelForecaster"),
     "banditlab.problem": ("Problem",),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _OTHERS, BUILT_IN)

@@ -28,14 +28,14 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, number, one_of, positive
 
 RESOLVED = 1e-6
-"""Relative error of the quadrature at the horizon below which it counts as exact."""
+"""The quadrature counts as exact if its relative error at the horizon is below this."""
 
 
 class Net(NamedTuple):
     """The members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
 
-    slope (N, K, d) has the gradients of the members' summed losses. rounds (1,) is the number of updates; smoothed (1,)
-    is the cost of smoothing so far. Z (N, K) is a work array.
+    `slope` (N, K, d) has the gradients of the members' summed losses. `rounds` (1,) is the number of updates, and
+    `smoothed` (1,) is the cost of smoothing so far. Z (N, K) is a work array.
     """
 
     M: NDArray[np.float64]
@@ -53,7 +53,7 @@ class Net(NamedTuple):
 
 @njit
 def forecast(net, x, mu, z):
-    """Write ln of the smoothed mixture at x (d,) into z (K,), and the members' log softmax into net.Z."""
+    """Write the logarithm of the smoothed mixture at x (d,) into z (K,), and the members' log softmax into `net.Z`."""
     mix_linear(net.M, net.w, x, net.Z, z)
     smooth(z, mu)  # q = (1 - mu) E softmax(W x) + mu/K
 
@@ -64,7 +64,7 @@ def learn(net, x, y, mu, z):
     mix_linear(net.M, net.w, x, net.Z, z)
     mixed = z[y]
     smooth(z, mu)
-    # What smoothing costs this round: the loss of q less that of the mixture.
+    # The cost of smoothing in this round: the loss of q minus that of the mixture.
     net.smoothed[0] += mixed - z[y]
     net.rounds[0] += 1
     N, K = net.Z.shape
@@ -86,7 +86,7 @@ def learn_block(net, X, y, mu, logits):
 
 
 class Aggregating(Forecaster):
-    r"""Mix all logistic models of the row ball, each weighted by the probability it gave to the labels so far.
+    r"""Mix all logistic models of the row ball, each weighted by its likelihood for the labels so far.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -96,20 +96,20 @@ class Aggregating(Forecaster):
     :math:`\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)` equals the mix loss
     :math:`-\ln \mathbb{E}_{P_t}\, \mathrm{softmax}(W x_t)_{y_t}`. `sampler` selects the representation of :math:`P_t`:
 
-    * "quadrature", for :math:`d = 1` and :math:`K = 2`: only :math:`\theta = W_0 - W_1` matters. Its prior is uniform
-      on :math:`[-2 B, 2 B]` (AIOLI's `margin_bound`; two independent uniform rows would make it triangular) and is
-      integrated by Gauss-Legendre nodes.
-    * "net": N matrices are drawn once from :math:`P_1`, and their weights are exact from then on.
-    * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection; approximate.
-      `diagnostics()` returns acceptance and effective sample size.
+    * "quadrature", for :math:`d = 1` and :math:`K = 2`: forecasts depend on :math:`\theta = W_0 - W_1` only. Its prior
+      is uniform on :math:`[-2 B, 2 B]` (AIOLI's `margin_bound`; for two independent uniform rows it would be
+      triangular) and is integrated with Gauss-Legendre nodes.
+    * "net": N matrices are drawn once from :math:`P_1`. Their posterior weights are exact.
+    * "mala": persistent Langevin chains on the exact posterior, restricted to the ball by rejection. The forecast is
+      approximate; `diagnostics()` returns acceptance rate and effective sample size.
 
     Guarantee: with exact integrals the regret is at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
     with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` returns it if the nodes
     provably integrate every posterior up to the horizon to 1e-6. Otherwise `bound` is :math:`-\ln(h - 2 w) + 4 B R T h`
-    at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus the least
-    value that convexity allows between nodes, given their losses and slopes. The net's regret is at most :math:`\ln N`
-    against the best of its members (`regret_to_net`). That does not extend to the ball, so the net has no bound
-    and no certificate; "mala" has none either.
+    at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus a lower
+    bound on the least loss in the ball, which follows from the losses and slopes at the nodes by convexity. The net's
+    regret is at most :math:`\ln N` against its best member (`regret_to_net`). This does not extend to the ball, so the
+    net has no bound and no certificate. "mala" has neither.
 
     Cost of "quadrature" and "net": :math:`O(N K d)` per round, and :math:`2 N K d` numbers. Cost of "mala", with m
     distinct contexts so far: :math:`O(\text{chains}\,\text{steps}\, m K d)` per update,
@@ -125,20 +125,20 @@ class Aggregating(Forecaster):
         :math:`\mu` in [0, 1/2]; "theory" is :math:`1/T`, which needs the horizon. It costs at most :math:`2 \mu` nats
         per round.
     nodes
-        Number of nodes of the quadrature, or "theory", which needs the horizon: as many as the bound needs to count
-        them as exact, of order :math:`B R \sqrt{T}`, at least 801. (801 nodes are exact in practice while
+        Number of nodes of the quadrature. "theory", which needs the horizon, is the number for which the bound counts
+        them as exact, of order :math:`B R \sqrt{T}` and at least 801. (801 nodes are exact in practice if
         :math:`B R \sqrt{T}` is below 200.)
     members
         N, the number of matrices of the net.
     chains, steps
-        Number of Langevin chains, and of their steps after each round; all chains x steps positions are averaged.
+        Number of Langevin chains, and number of steps of each chain per round. Forecasts average over all positions.
 
     Raises
     ------
     IncompatibleError
         "quadrature" without :math:`d = 1` and :math:`K = 2`, or "mala" with :math:`K d > 60`.
     HorizonRequiredError
-        `smoothing = "theory"` or `nodes = "theory"`, and the horizon is unknown.
+        `smoothing` or `nodes` is "theory", and the horizon is unknown.
     UsageError
         A setting is outside its range, or "net" or "mala" has no generator.
 
@@ -150,7 +150,7 @@ class Aggregating(Forecaster):
 
     id = "aggregating"
     group = "theory"
-    summary = "all models of the ball mixed by their likelihood: quadrature, a random net, or Langevin chains"
+    summary = "mixes all models of a ball by their likelihood, with quadrature, a random net, or Langevin chains"
     reference = "Foster, Kale, Luo, Mohri and Sridharan, COLT 2018, Algorithm 1"
     bound_unit = "nats"
     bound_adversary = "adaptive"
@@ -176,7 +176,7 @@ class Aggregating(Forecaster):
         self.members = at_least("members", members, 1)
         self.chains, self.steps = at_least("chains", chains, 1), at_least("steps", steps, 1)
         self._refuse()
-        self.plays_blocks = sampler != "mala"  # whose chains draw in every round
+        self.plays_blocks = sampler != "mala"  # its chains draw in every round
         self._stream = rng.spawn(1)[0] if rng is not None and sampler != "quadrature" else None
         self._past = Distinct(problem.n_features, problem.n_classes)
         self._round = 0
@@ -239,12 +239,12 @@ class Aggregating(Forecaster):
     # ---------------------------------------------------------------------------------------------------- predict, update
 
     def predict(self, context: Floats) -> Floats:
-        """Return ln of the smoothed mixture's probabilities (K,) at `context` (d,)."""
+        """Return the logarithms of the smoothed mixture's probabilities (K,) at `context` (d,)."""
         x, z = as_context(context, self.problem), np.empty(self.problem.n_classes)
         if self.sampler != "mala":
             forecast(self.state, x, self.smoothing, z)
             return z
-        # ln of the mean of softmax(W x) over all positions of the last round.
+        # The logarithm of the mean of softmax(W x) over all positions in the last round.
         Z = self.state.samples @ x
         Z = Z.reshape(-1, len(z))
         top = Z.max(axis=1, keepdims=True)
@@ -260,7 +260,7 @@ class Aggregating(Forecaster):
         if self.sampler != "mala":
             learn(self.state, x, y, self.smoothing, np.empty(self.problem.n_classes))
             return
-        # The posterior with this round, S steps of every chain.
+        # Include this round in the posterior, then make S steps of every chain.
         self._round += 1
         self._past.count(x, y)
         assert self._stream is not None
@@ -280,17 +280,18 @@ class Aggregating(Forecaster):
     def regret_to_net(self) -> float:
         """Return the loss so far minus that of the best net member or node; NaN for "mala".
 
-        Without smoothing, the regret to a member is at most -ln of its prior weight: ln N for the net.
+        Without smoothing, the regret to a member is at most the negative logarithm of its prior weight, ln N for the
+        net.
         """
         if self.sampler == "mala":
             return math.nan
         return float(np.max(self.state.w - self.state.w0) + self.state.smoothed[0])
 
     def diagnostics(self) -> dict[str, float]:
-        """Return acceptance (all rounds), step size and effective sample size (the last round's worst coordinate).
+        """Return the acceptance rate over all rounds, the step size, and the effective sample size in the last round.
 
-        Coordinates are those of W minus its mean row, which alone matters. The result is empty for "quadrature" and
-        "net".
+        The effective sample size is the least over the coordinates of W minus its mean row, on which forecasts depend.
+        The result is empty for "quadrature" and "net".
         """
         if self.sampler != "mala":
             return {}
@@ -314,18 +315,19 @@ class Aggregating(Forecaster):
             return math.nan
         net: Net = self.state
         theta = net.M[:, 0, 0] - net.M[:, 1, 0]
-        # The least loss over theta in [-2 B, 2 B]: at a node, beyond the first or last, or between two.
-        regret = net.w - net.w0  # the mixture's loss less each node's
+        # The least loss over theta in [-2 B, 2 B] is at a node, outside the nodes, or between two nodes.
+        regret = net.w - net.w0  # the mixture's loss minus each node's
         slope = net.slope[:, 0, 0]
         ends = 2.0 * self.norm_bound * np.array([-1.0, 1.0])
         beyond = regret[[0, -1]] - slope[[0, -1]] * (ends - theta[[0, -1]])
         gap, rise = np.diff(theta), np.diff(slope)
-        # Between two nodes a convex function lies above both tangents: least where they cross, or at a node.
+        # Between two nodes a convex function lies above both tangents, whose maximum is least where they cross, or at a
+        # node.
         cross = np.divide(np.diff(regret) + slope[1:] * gap, rise, out=np.zeros_like(gap), where=rise > 0.0)
         inner = regret[:-1] - slope[:-1] * np.clip(cross, 0.0, gap)
         possible = float(max(regret.max(), beyond.max(), inner.max(initial=-math.inf)) + net.smoothed[0])
         bound = self.bound(int(net.rounds[0]))
-        return possible if bound is None else min(possible, bound)  # both hold; few nodes' tangents may allow more
+        return possible if bound is None else min(possible, bound)  # both are valid
 
     # ------------------------------------------------------------------------------------------------------------- state
 
@@ -335,7 +337,7 @@ class Aggregating(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: members, nodes or the chains' positions, each (K, d)."""
+        """Return a lower bound on the bytes of the state: members, nodes or positions of the chains, each (K, d)."""
         given = cls.completed(settings)
         if given["sampler"] == "mala":
             count = given["steps"] * given["chains"]

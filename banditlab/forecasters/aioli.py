@@ -22,19 +22,18 @@ from banditlab.problem import Problem
 from banditlab.validation import nonnegative, positive, resolve
 
 ROOT_FROM = 1e7
-r""":math:`R^2/\lambda` above which C, :math:`A^{-1} = C C'`, is stored instead of :math:`A^{-1}`, which has lost all
-but 1e-10 of a margin there.
+r""":math:`R^2/\lambda` above which C with :math:`A^{-1} = C C'` is stored instead of :math:`A^{-1}`, because margins
+computed from :math:`A^{-1}` have errors above 1e-10 there.
 """
 ROOT_TO = 1e14
-r""":math:`R^2/\lambda` above which C has lost too much, too, for a certificate."""
+r""":math:`R^2/\lambda` above which rounding errors are too large for a certificate even with C."""
 
 
 class State(NamedTuple):
-    """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature and
-    `virtual_weight`.
+    """:math:`P = A^{-1}` (d, d), or C with :math:`A^{-1} = C C'`; :math:`h = A^{-1} b` (d,); curvature and `virtual_weight`.
 
-    `curvature` is c and `virtual_weight` is w. spent (1,) is the sum of the certificate. Work arrays of shape (d,):
-    :math:`u = C'x`, :math:`v = A^{-1} x`, and nonzero, the positions of the context's nonzero entries.
+    `curvature` is c and `virtual_weight` is w. `spent` (1,) is the sum of the certificate. Work arrays (d,) are
+    :math:`u = C'x`, :math:`v = A^{-1} x` and `nonzero`, the positions of the context's nonzero entries.
     """
 
     P: NDArray[np.float64]
@@ -69,7 +68,7 @@ def predict_kernel(state, x, z):
 
 @inline
 def surrogate(t, y, c):
-    r"""Return :math:`(\kappa, \gamma, \beta)` of a round whose forecast margin was t.
+    r"""Return :math:`(\kappa, \gamma, \beta)` of a round with forecast margin t.
 
     They determine :math:`A \mathrel{+}= \kappa x x'`, :math:`g = \gamma x` and :math:`b \mathrel{+}= \beta x`.
     """
@@ -131,7 +130,8 @@ def update_by_root(state, x, y, z):
         v[j] = dot(C[j], u)  # v = C u = A^{-1} x
     q = dot(u, u)
     kappa, _ = learn(state, dot(x, state.h), q, z[0], y)
-    # C -= a v u' with (I - a u u')^2 = I - kappa u u' / (1 + kappa q): Potter's square root, nothing is subtracted in a.
+    # C -= a v u' with (I - a u u')^2 = I - kappa u u' / (1 + kappa q): Potter's square root, computed without a
+    # subtraction in a.
     root = math.sqrt(1.0 + kappa * q)
     a = kappa / (root * (1.0 + root))
     for j in range(v.shape[0]):
@@ -143,7 +143,7 @@ ROOT_KERNELS = Kernels(predict_by_root, update_by_root, None, "AIOLI, by a root"
 
 
 class AIOLI(KernelForecaster):
-    r"""Follow the regularised leader on quadratic surrogates, plus one virtual label of each sign at the next context.
+    r"""Follow the regularised leader on quadratic surrogates and on one virtual label of each sign at the next context.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the forecast logits are :math:`(z, 0)`.
@@ -165,29 +165,29 @@ class AIOLI(KernelForecaster):
 
         \lambda B_{\theta}^2 + (1/4) \sum_t [(w \tanh(z/2) - \gamma)^2 q_t - w^2 \tanh(z/2)^2 q_{t-1}],
 
-    with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`. It is the expression in the proof
-    before any bound is applied, and is valid for any w.
+    with :math:`g_t = \gamma x_t` and :math:`q_t = q / (1 + (\eta/2) \gamma^2 q)`. It is the exact expression in the
+    proof, before further bounds, and is valid for any w.
 
     Rounding: up to :math:`R^2 / \lambda = 10^{7}`, :math:`A^{-1}` itself is stored. Beyond it C with
-    :math:`A^{-1} = C C'` is stored (Potter's update), which loses half as many digits. Margins have an error of about
-    1e-9 up to :math:`R^2 / \lambda = 10^{12}` (docs/results/conformance.md).
+    :math:`A^{-1} = C C'` is stored (Potter's update), which loses half as many digits. Up to
+    :math:`R^2 / \lambda = 10^{12}`, margins have an error of about 1e-9 (docs/results/conformance.md).
 
-    Cost: :math:`2 d^2` multiplications per round, where the forecast's half is needed only for nonzero entries of the
-    context. Memory: :math:`d^2` numbers. With C both are half as large again.
+    Cost: :math:`2 d^2` multiplications per round, of which the forecast's half is needed only for nonzero entries of
+    the context. Memory: :math:`d^2` numbers. With C, cost and memory are 1.5 times as large.
 
     Parameters
     ----------
     norm_bound
-        B, the largest norm of a row of a two-row W. The paper's own B bounds :math:`\theta = W_0 - W_1`. It is
-        :math:`2 B`, the attribute `margin_bound`.
+        B, the largest norm of a row of a two-row W. In the paper, B denotes the bound on :math:`\theta = W_0 - W_1`,
+        which is :math:`2 B` here (attribute `margin_bound`).
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     virtual_weight
-        w, the weight of the two virtual labels. It is 1 in the paper, and the bound holds for 1 only.
+        w, the weight of the two virtual labels. It is 1 in the paper, and the bound holds only for 1.
     curvature
         c in :math:`\eta_t = 2 c e^{y z}`: "simple" is :math:`1/(2 (1 + B_{\theta} R))`, the paper's; "tight" is
-        :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = B_{\theta} R`, the best closed form; or a number. Above
-        "tight" nothing is proved, and there is no bound and no certificate.
+        :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = B_{\theta} R`, which is larger; or a number. Above "tight"
+        there is no bound and no certificate.
 
     Raises
     ------
@@ -249,11 +249,10 @@ class AIOLI(KernelForecaster):
         return 2.0 * self.norm_bound
 
     def update_soft(self, context: Any, label: Any) -> None:
-        """Update with the distribution `label` (2,) at `context` (d,); a one-hot label gives the bits of an update with
-        the class.
+        """Update with the distribution `label` (2,) at `context` (d,).
 
-        The curvature of a surrogate does not depend on the label, and its gradient is linear in it. The certificate
-        holds.
+        The curvature of a surrogate does not depend on the label, and its gradient is linear in the label, so the
+        certificate holds. A one-hot label gives the same state, to the last bit, as `update`.
         """
         y, state = as_distribution(label, 2), self.state
         hard, spent = int(np.argmax(y)), float(state.spent[0])
@@ -271,9 +270,7 @@ class AIOLI(KernelForecaster):
         state.spent[0] = spent + 0.25 * q * ((virtual - gam) ** 2 * shrink - virtual**2)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 1's regret after `rounds` rounds, in nats, or None if it does not cover the curvature or the
-        weight.
-        """
+        """Return the regret bound of Theorem 1 after `rounds` rounds, in nats, or None if it does not cover these settings."""
         if not self._proved() or self.virtual_weight != 1.0:
             return None
         d, R = self.problem.n_features, self.problem.radius
@@ -282,7 +279,7 @@ class AIOLI(KernelForecaster):
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far, in nats.
 
-        NaN for a curvature that is not admissible, and if the regularization is so small that rounding errors matter.
+        It is NaN if the curvature is not admissible, or if the regularization is so small that rounding errors matter.
         """
         if not self._proved() or self.problem.radius**2 > ROOT_TO * self.regularization:
             return math.nan

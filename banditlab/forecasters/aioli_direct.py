@@ -29,14 +29,13 @@ class State(NamedTuple):
 
 
 class AIOLIDirect(Forecaster):
-    r"""AIOLI by Algorithm 2: it stores L with :math:`A = L L'` and solves Lemma 2's problem by Lemma 3's gradient
-    steps.
+    r"""AIOLI by Algorithm 2: it stores L with :math:`A = L L'` and solves Lemma 2's problem by Lemma 3's gradient steps.
 
     Problem: full-information binary prediction, logistic loss, adversarial stream. Class 0 is the label +1 of the
     paper; the forecast logits are :math:`(z, 0)`.
 
     Update rule: let :math:`V = L^{-1} (b, x)`, of shape (d, 2), and let :math:`(U, \Sigma)` be the eigenvectors and
-    eigenvalues of :math:`V'V`, those above rounding. With :math:`u = \Sigma^{1/2} U'e_1` and
+    eigenvalues of :math:`V'V`, without eigenvalues that are 0 up to rounding. With :math:`u = \Sigma^{1/2} U'e_1` and
     :math:`v = \Sigma^{1/2} U'e_2`, the function (6) is
     :math:`|\omega|^2 - 2 u'\omega + \ln(1 + e^{-v'\omega}) + \ln(1 + e^{v'\omega})`. :math:`\omega` takes T gradient
     steps of size :math:`\lambda/(4 \lambda + R^2)` on (6), from 0. The margin is :math:`v'\omega`, because
@@ -45,15 +44,15 @@ class AIOLIDirect(Forecaster):
     instead of :math:`L_{t-1}`, and b without its 1/2 (docs/errata.md). These errors are corrected here.
 
     Guarantee: Theorem 4 for the number of steps that `aioli_steps` returns (steps = "theory"), and a corrected Theorem
-    7 (`aioli_inexact`) for other numbers. The running certificate holds for any margin. It is :math:`\lambda B^2` plus,
-    in each round, the loss minus the increase of the least value of the surrogates' sum.
+    7 (`aioli_inexact`) for other numbers. The running certificate holds for any margin. It is :math:`\lambda B^2` plus
+    the sum over rounds of the loss minus the increase of the minimum of the surrogates' sum.
 
     Cost: :math:`d^2` multiplications per forecast and :math:`4 d^2` per update, in Python. Memory: :math:`d^2` numbers.
 
     Parameters
     ----------
     norm_bound
-        B, the largest norm of a row of a two-row W; the paper's own B is the attribute `margin_bound`, :math:`2 B`.
+        B, the largest norm of a row of a two-row W; B in the paper is :math:`2 B` here (attribute `margin_bound`).
     regularization
         :math:`\lambda` in the paper; "theory" is :math:`1 / \mathrm{margin\_bound}^2`.
     steps
@@ -145,18 +144,18 @@ class AIOLIDirect(Forecaster):
         wrong = math.exp(-abs(z)) * right
         kappa = c * right * wrong  # (eta/2) g g' = kappa x x', eta = 2 c e^(y z): (2), (9)
         gam = -sign * (wrong if sign * z > 0.0 else right)
-        # the surrogate gam (t - z) + kappa (t - z)^2, t = m + a: its least with a^2/q is -T, whatever z was
+        # the minimum over a of a^2/q + gam (t - z) + kappa (t - z)^2 with t = m + a is -T, for any z
         r, slope = z - m, gam - 2.0 * kappa * (z - m)
         self.state.spent[0] += gam * r - kappa * r * r + 0.25 * slope * slope * q / (1.0 + kappa * q)
         self.state.b[...] += (kappa * z - 0.5 * gam) * x  # (5)
         cholesky_update(self.state.L, math.sqrt(kappa) * x)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 4's regret after `rounds` rounds, in nats, or Theorem 7's for fewer steps."""
+        """Return the regret bound of Theorem 4 after `rounds` rounds, in nats, or that of Theorem 7 for fewer steps."""
         d, B, R, lam = self.problem.n_features, self.margin_bound, self.problem.radius, self.regularization
         if self.steps >= aioli_steps(rounds, B, R, lam):
             return aioli_theorem_4(rounds, d, B, R, lam)
-        # Lemma 3 and its proof: what T steps leave of theta, which begins within R rounds / (2 lambda) of the minimiser
+        # Lemma 3 and its proof: the error of theta after T steps from within R rounds / (2 lambda) of the minimiser
         left = R * rounds / lam * math.exp(-self.steps * lam / (4.0 * lam + R**2))
         return aioli_inexact(rounds, d, B, R, lam, left)
 
@@ -168,9 +167,7 @@ class AIOLIDirect(Forecaster):
 
 
 def cholesky_update(L: Floats, w: Floats) -> None:
-    r"""Add :math:`w w'` to :math:`L L'` in place, for L (d, d) lower triangular and w (d,): Golub and Van Loan's
-    update.
-    """
+    r"""Add :math:`w w'` to :math:`L L'` in place, for L (d, d) lower triangular and w (d,): Golub and Van Loan's update."""
     w = w.copy()
     for j in range(len(w)):
         a = L[j, j]

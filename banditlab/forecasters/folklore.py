@@ -33,9 +33,9 @@ class State(NamedTuple):
     r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} G`; constants (3,): c, 1 if the printed linear term
     is used, :math:`\lambda`.
 
-    spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error, longest (1,) the largest
-    :math:`\|x\|^2` of an update. unsolved (1,) counts the updates whose root did not reach its tolerance. g, u (K,) and
-    root are work arrays.
+    `spent` (1,) is the sum of the certificate, `doubt` (1,) is a bound on its rounding error, and `longest` (1,) is the
+    largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts updates whose root did not reach its tolerance. g, u
+    (K,) and `root` are work arrays.
     """
 
     blocks: Blocks
@@ -56,9 +56,7 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) at x that the minimiser of (3.3) gives. `state.blocks` has At for x. Return the result of
-    `root`.
-    """
+    """Write the logits z (K,) of the minimiser of (3.3) at x, given At in `state.blocks`. Return the result of `root`."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At
@@ -73,8 +71,8 @@ def learn_coefficients(state, y, z):
     r"""Write :math:`(s - e_y) + Q_c u` into `state.u`, with :math:`u = 2 \tilde{A} e_y - \mathrm{diag}(\tilde{A})`.
 
     With the printed linear term, u has the additional term :math:`2 z`. Returns
-    :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, the round's term of the certificate (for the corrected linear term), and
-    the sum of the two.
+    :math:`\mathrm{tr}(A^{-1} H) - u'Q_c u`, which is the round's term of the certificate with the corrected linear
+    term, and :math:`\mathrm{tr}(A^{-1} H) + u'Q_c u`.
     """
     At, u = state.blocks.At, state.u
     s, q, a, L = state.root.s, state.root.q, state.root.a, state.root.L
@@ -99,7 +97,7 @@ def sizes(g, At, residual):
     r"""Return the root's residual and :math:`|\sum_k \text{mean}_k|`, for
     :math:`g = \mathrm{diag}(\tilde{A})/2 + \text{mean}`.
 
-    g has the shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.
+    g has shape (K,). The argument `residual` is relative to :math:`1 + \max |g|`.
     """
     top, shared = 0.0, 0.0
     for k in range(g.shape[0]):
@@ -129,7 +127,7 @@ def update_kernel(state, x, y, z):
 
 
 class FOLKLORE(QuadraticForecaster):
-    r"""Follow the regularised leader on quadratic surrogates with a minimax improper regulariser, for any K.
+    r"""Follow the regularised leader on quadratic surrogates, with a minimax improper regulariser, for any K.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -150,7 +148,7 @@ class FOLKLORE(QuadraticForecaster):
 
     Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is not a lower bound:
     at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38. Its Algorithm 1 omits
-    :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. Both printed forms are available
+    :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. The printed forms are available
     (`curvature = "printed"`, `linear_term = "printed"`), without a guarantee.
 
     Guarantee (Theorem 3 with corrected constants): the regret over :math:`\{W : \|W_k\| \le B\}` is at most
@@ -158,14 +156,14 @@ class FOLKLORE(QuadraticForecaster):
     covers other :math:`\lambda`. With A before round t, the running certificate is
     :math:`\lambda K B^2 + (1/4) \sum_t [\mathrm{tr}(A^{-1} H_t) - u'Q_c u]`. Here
     :math:`u = 2 \tilde A e_y - \mathrm{diag}(\tilde A)`, and :math:`V Q_c V'` is the decrease of :math:`A^{-1}` in the
-    round. It is :math:`\lambda \|W - 1 \bar w'\|_F^2`, at most :math:`\lambda K B^2` over the ball, plus Lemma 6's
-    terms for one-hot labels. A bound on the rounding error of the sum is updated with it. The certificate is NaN if
-    that error is not small, or if a context was longer than R.
+    round. The first term bounds :math:`\lambda \|W - 1 \bar w'\|_F^2` over the ball, and the others are Lemma 6's terms
+    for one-hot labels. The rounding error of the sum is bounded as well. The certificate is NaN if that error is not
+    small, or if a context was longer than R.
 
-    Rounding: :math:`A^{-1}` loses digits of a forecast as :math:`R^2 / \lambda` grows. Compared with 45-digit
-    arithmetic the errors of logits were 6e-9 at 1e4, 1e-7 at 1e5 and 3e-3 at 1e8. The constructor therefore raises an
-    error if :math:`R^2 / \lambda` is above 20,000 (with "theory": if :math:`B R` is above 40,000). In the dual form
-    with nearly dependent contexts, logits have an error of about 1e-7.
+    Rounding: forecasts lose digits as :math:`R^2 / \lambda` grows. Compared with 45-digit arithmetic, the errors of
+    logits were 6e-9 at 1e4, 1e-7 at 1e5 and 3e-3 at 1e8. The constructor therefore raises an error if
+    :math:`R^2 / \lambda` is above 20,000 (with "theory": if :math:`B R` is above 40,000). In the dual form with nearly
+    dependent contexts, logits have an error of about 1e-7.
 
     Cost: :math:`K^2 d^2 / 2` multiplications per forecast, as matrix products in batches, and :math:`K^3 d^2 / 2` per
     update, as matrix products over up to 8 updates at a time. Memory: :math:`K^2 d^2 / 2` numbers, and :math:`K^2 d`
@@ -180,19 +178,19 @@ class FOLKLORE(QuadraticForecaster):
     curvature
         c, the factor of the Hessian in the surrogate. "simple" is :math:`1/(2 B R + \ln K + 2)`. "tight" is
         :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
-        constant. "printed" is the paper's :math:`1/(B R + \ln(K)/2)`. A number sets c directly. Above "tight" nothing
-        is proved, and there is no bound and no certificate.
+        constant. "printed" is the paper's :math:`1/(B R + \ln(K)/2)`. A number sets c directly. Above "tight" there is
+        no bound and no certificate.
     linear_term
-        "corrected", or "printed" for Algorithm 1 as it stands in the paper, without a bound or a certificate.
+        "corrected", or "printed" for Algorithm 1 as in the paper, without a bound or a certificate.
     form
-        "primal" stores :math:`A^{-1}` over the d coordinates. "dual" stores it over the span of the contexts of
-        updates, which it stores as well. The forecasts are the same up to rounding, or to about 1e-8 if contexts are
-        nearly dependent. "auto" is primal if that takes at most 64 MiB (d up to 379 at :math:`K = 10`). Larger problems
-        begin dual, and switch to the primal form once, when the span exceeds seven eighths of the space, if
-        `max_memory` allows. The dual form accepts sparse blocks, and stays dual from then on: a context costs the
-        entries of the stored contexts, whatever d is.
+        "primal" stores :math:`A^{-1}` in d coordinates. "dual" stores it in coordinates of the span of the updates'
+        contexts, and stores these contexts as well. The forecasts are the same up to rounding, or to about 1e-8 if
+        contexts are nearly dependent. "auto" is primal if that takes at most 64 MiB (d up to 379 at :math:`K = 10`).
+        Larger problems begin in the dual form. They switch once to the primal form, when the span's dimension exceeds
+        seven eighths of d, if `max_memory` allows. The dual form accepts sparse blocks and then stays dual; the cost of
+        a context is the number of stored entries, for any d.
     max_memory
-        Largest memory of either form, in GiB.
+        Largest memory in GiB, for each form.
 
     Raises
     ------
@@ -254,7 +252,7 @@ class FOLKLORE(QuadraticForecaster):
         self._begin(state)
 
     def bound(self, rounds: float) -> float | None:
-        """Return the corrected Theorem 3's regret after `rounds` rounds, in nats, or None for printed constants."""
+        """Return the regret bound of the corrected Theorem 3 after `rounds` rounds, in nats, or None for printed constants."""
         if not self.proved(self.norm_bound):
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -263,10 +261,10 @@ class FOLKLORE(QuadraticForecaster):
         return theorem(rounds, d, K, self.norm_bound, R, lam, c)
 
     def update_soft(self, context: Any, label: Any) -> None:
-        """Update with the distribution `label` (K,) at `context` (d,); a one-hot label gives the bits of an update with
-        the class.
+        """Update with the distribution `label` (K,) at `context` (d,).
 
-        Bound and certificate hold as for classes, because the loss is a mixture of the classes' losses.
+        Bound and certificate hold as for classes, because the loss is a mixture of the classes' losses. A one-hot label
+        gives the same state, to the last bit, as `update`.
         """
         y, K = as_distribution(label, self.problem.n_classes), self.problem.n_classes
         hard = int(np.argmax(y))

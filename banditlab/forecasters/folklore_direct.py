@@ -1,4 +1,4 @@
-"""FOLKLORE in its direct form, with the solver and the choice of A that its paper does not specify (ALT 2022)."""
+"""FOLKLORE in its direct form, with a choice of solvers and of A in Lemma 7 (ALT 2022)."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from banditlab.problem import Problem
 from banditlab.validation import one_of, positive, resolve
 
 UNSOLVED = 1e-9
-r"""A fixed point whose residual, relative to :math:`1 + \max |z|`, is above this is counted as unsolved."""
+r"""A fixed point counts as unsolved if its residual, relative to :math:`1 + \max |z|`, is above this."""
 DIGITS = 1e6
-r""":math:`R^2/\lambda` above which :math:`A^{-1}`, stored as it is here, has too few digits for a certificate."""
+r""":math:`R^2/\lambda` above which :math:`A^{-1}` is too inexact for a certificate."""
 
 
 class State(NamedTuple):
     r"""The state: :math:`P = A^{-1}` (K, d, K, d) and :math:`h = A^{-1} G` (K, d).
 
-    spent (1,) is the sum of the certificate, and longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,)
-    counts fixed points that were not reached.
+    `spent` (1,) is the sum of the certificate, and `longest` (1,) is the largest :math:`\|x\|^2` of an update.
+    `unsolved` (1,) counts fixed points that were not reached.
     """
 
     P: NDArray[np.float64]
@@ -52,8 +52,9 @@ class State(NamedTuple):
 
 
 class FolkloreDirect(Forecaster):
-    r"""FOLKLORE with :math:`A^{-1}` stored as one matrix and labels that may be distributions. Options are the paper's
-    gradient descent for the forecast, and Lemma 7 applied with :math:`A_t`.
+    r"""FOLKLORE with :math:`A^{-1}` stored as one matrix, for labels that may be distributions.
+
+    Options are the paper's gradient descent for the forecast, and Lemma 7 applied with :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.
@@ -66,16 +67,17 @@ class FolkloreDirect(Forecaster):
     * "after" (Lemma 7 with :math:`A = A_t`, which the paper leaves as a fixed point):
       :math:`g = \text{mean} + (1/2)(I + 2c \tilde A S)\, \mathrm{diag}(\tilde A')` with
       :math:`\tilde A' = (I + 2c \tilde A S)^{-1} \tilde A` and S the softmax's Hessian at the root itself. A fixed
-      point exists by Brouwer's theorem, because the right side is bounded. Newton's method with differences searches it
-      from the root of "before".
+      point exists by Brouwer's theorem, because the right side is bounded. Newton's method with finite differences
+      starts from the root of "before".
 
     `solver = "gradient"` is Appendix E's descent, with enough steps for
     :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4). The surrogate is then expanded at the forecast logits.
 
     Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t` for any logits
-    (`surrogate_term`). At the exact root of "before", :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. At that of
-    "after", :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The bounds
-    are Theorem 3's, `folklore_after`, and `folklore_inexact` for the gradient's accuracy.
+    (`surrogate_term`). For the exact root of "before", :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For that
+    of "after", :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The
+    bounds are that of Theorem 3 for "before", `folklore_after` for "after", and `folklore_inexact` for gradient
+    descent.
 
     Cost: :math:`K^2 d^2` multiplications per forecast and :math:`K^3 d^2` per update, in Python. Memory:
     :math:`K^2 d^2` numbers.
@@ -99,7 +101,7 @@ class FolkloreDirect(Forecaster):
     HorizonRequiredError
         `accuracy = "theory"` with `solver = "gradient"`, and the horizon is unknown.
     IncompatibleError
-        :math:`A^{-1}` takes more than 4 GiB.
+        :math:`A^{-1}` needs more than 4 GiB.
 
     References
     ----------
@@ -110,7 +112,7 @@ class FolkloreDirect(Forecaster):
     id = "folklore-direct"
     group = "theory"
     summary = (
-        "FOLKLORE as printed in matrices: gradient descent for the root, soft labels, Lemma 7 at $A_t$; interpreted"
+        "FOLKLORE with matrices as printed: gradient descent for the root, soft labels, Lemma 7 with $A_t$; interpreted"
     )
     reference = "Agarwal, Kale and Zimmert, ALT 2022, Theorem 4, Lemma 7 and Appendix E"
     state_order = (2, 2)
@@ -142,9 +144,7 @@ class FolkloreDirect(Forecaster):
         self.accuracy = self._accuracy(accuracy)
         self._largest = 0.5 * R**2 / lam
         self._steps = descent_steps(self._largest, self.accuracy) if self.solver == "gradient" else 0
-        refuse_primal(
-            f"{self.id}: its inverse takes", 8.0 * (K * d) ** 2, problem, "give fewer features, or take folklore"
-        )
+        refuse_primal(f"{self.id}: its inverse needs", 8.0 * (K * d) ** 2, problem, "use fewer features, or folklore")
         P = np.einsum("kl,ij->kilj", np.eye(K), np.eye(d) / lam)
         P = np.ascontiguousarray(P)
         self.state = State(P, np.zeros((K, d)), np.zeros(1), np.zeros(1), np.zeros(1, np.int64))
@@ -189,7 +189,7 @@ class FolkloreDirect(Forecaster):
         return off
 
     def _fixed_point(self, z: Floats, At: Floats, mean: Floats) -> tuple[Floats, bool]:
-        """Return the root of `_off` next to z, by Newton's method with differences and step halving."""
+        """Return a root of `_off` near z, by Newton's method with finite differences and step halving."""
         K, off = len(z), self._off(z, At, mean)
         scale = 1.0 + float(np.abs(z).max())
         for _ in range(60):
@@ -248,7 +248,7 @@ class FolkloreDirect(Forecaster):
     # ---------------------------------------------------------------------------------------------------------- promises
 
     def bound(self, rounds: float) -> float | None:
-        """Return the theorem's regret after `rounds` rounds, in nats, or None if the curvature is not admissible."""
+        """Return the theorem's regret bound after `rounds` rounds, in nats, or None if the curvature is not admissible."""
         if not self._proved():
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -269,7 +269,7 @@ class FolkloreDirect(Forecaster):
         return lam * self.problem.n_classes * self.norm_bound**2 + float(self.state.spent[0])
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return the number of roots or fixed points that were not reached; the certificate holds regardless."""
+        """Return the number of roots or fixed points that were not reached. The certificate holds nevertheless."""
         return {"unsolved_roots": int(self.state.unsolved[0])}
 
     def _proved(self) -> bool:

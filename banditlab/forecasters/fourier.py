@@ -1,4 +1,4 @@
-"""Forecasters on random Fourier features of the gaussian kernel (Rahimi and Recht, NIPS 2007)."""
+"""Forecasters on random Fourier features of the Gaussian kernel (Rahimi and Recht, NIPS 2007)."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from banditlab.validation import at_least, positive
 
 
 class State(NamedTuple):
-    r"""The state: :math:`\omega` (D/2, d), the frequencies; :math:`\phi` (D,), the features of a context (a work
-    array); inner.
+    r"""The state: frequencies :math:`\omega` (D/2, d), features :math:`\phi` (D,) of a context, and the inner
+    forecaster's state.
 
-    inner is the state of the inner forecaster.
+    :math:`\phi` is a work array.
     """
 
     omega: NDArray[np.float64]
@@ -70,17 +70,16 @@ def on_features(inner: Kernels) -> Kernels:
 
 
 class FourierForecaster(KernelForecaster):
-    """A forecaster on D random features whose inner products approximate the Gaussian kernel: a kernel method of fixed
-    size.
+    """A forecaster on D random features whose inner products approximate the Gaussian kernel, with a state of fixed size.
 
-    A subclass names the forecaster. Its constructor has the settings and passes them to `_begin`.
+    A subclass names the inner forecaster. Its constructor passes the settings to `_begin`.
     """
 
     bound_unit = "nats"
     forecaster: ClassVar[type[AIOLI | FOLKLORE]]
 
     def _begin(self, bandwidth: float, features: int, **settings: Any) -> None:
-        """Draw the frequencies and build the forecaster, whose `settings` become those of this object."""
+        """Draw the frequencies and build the inner forecaster, whose `settings` become those of this object."""
         if self.rng is None:
             raise UsageError(f"{self.id} draws its features: rng must be a numpy Generator, got None")
         self.bandwidth = positive("bandwidth", bandwidth)
@@ -91,13 +90,13 @@ class FourierForecaster(KernelForecaster):
         self._inner = self.forecaster(inner, None, **settings)
         for name in set(settings) & set(self.own_settings()):
             setattr(self, name, getattr(self._inner, name))
-        # From a child stream: the caller's own draws are the same whatever D is.
+        # From a child stream, so the caller's own draws do not depend on D.
         self._omega = self.rng.spawn(1)[0].standard_normal((D // 2, self.problem.n_features)) / self.bandwidth
         self._phi = np.zeros(D)
 
     @property
     def state(self) -> State:
-        """The state, which the kernels take as their first argument."""
+        """The state, which is the first argument of the kernels."""
         return State(self._omega, self._phi, self._inner.state)
 
     @property
@@ -118,7 +117,7 @@ class FourierForecaster(KernelForecaster):
         return np.hstack([np.cos(angles), np.sin(angles)]) * math.sqrt(2.0 / self.features)
 
     def space_bound(self, rounds: float) -> float | None:
-        """Return the theorem's regret against the ball of the feature space after `rounds` rounds, in nats, or None."""
+        """Return the theorem's regret bound against the ball of the feature space after `rounds` rounds, in nats, or None."""
         return self._inner.bound(rounds)
 
     def space_certificate(self) -> float:
@@ -139,8 +138,8 @@ class FourierAIOLI(FourierForecaster):
 
     Guarantee: AIOLI's Theorem 1 in D dimensions with :math:`R = 1`, against the functions :math:`\theta'\phi(x)` with
     :math:`\|\theta\| \le 2 B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
-    from the kernel's own space is not bounded here.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
+    approximates the kernel's own space is not bounded here.
 
     Cost: :math:`O(D d + D^2)` per round. Memory: :math:`D^2 + D d / 2` numbers.
 
@@ -170,7 +169,7 @@ class FourierAIOLI(FourierForecaster):
 
     id = "fourier-aioli"
     group = "practice"
-    summary = "binary: AIOLI on random Fourier features of the gaussian kernel, of fixed size"
+    summary = "binary: AIOLI on random Fourier features of the Gaussian kernel, with a state of fixed size"
     reference = "Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1, with Rahimi and Recht, NIPS 2007"
     forecaster = AIOLI
 
@@ -209,8 +208,8 @@ class FourierFOLKLORE(FourierForecaster):
 
     Guarantee: FOLKLORE's Theorem 3 in D dimensions with :math:`R = 1`, against :math:`W \phi(x)` with
     :math:`\|W_k\| \le B`. Linear functions are not among them, so `bound` is None and `certificate` NaN.
-    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. The distance of the ball
-    from the kernel's own space is not bounded here.
+    `space_certificate` bounds the regret against that ball, and `space_bound` is the theorem. How well this ball
+    approximates the kernel's own space is not bounded here.
 
     Cost: :math:`D d` for the features, and FOLKLORE's round in D dimensions.
 
@@ -238,7 +237,7 @@ class FourierFOLKLORE(FourierForecaster):
 
     id = "fourier-folklore"
     group = "practice"
-    summary = "any K: FOLKLORE on random Fourier features of the gaussian kernel, of fixed size"
+    summary = "any K: FOLKLORE on random Fourier features of the Gaussian kernel, with a state of fixed size"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, with Rahimi and Recht, NIPS 2007"
     forecaster = FOLKLORE
 

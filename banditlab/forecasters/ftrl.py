@@ -1,4 +1,4 @@
-"""Follow the regularised leader with l2 regularisation: the baseline among proper learners."""
+"""Follow the regularised leader with L2 regularisation, as a baseline for proper learners."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from banditlab.problem import Problem
 from banditlab.validation import positive, resolve
 
 TOLERANCE = 1e-11
-r"""Largest last Newton step, relative to :math:`1 + \max |W|`."""
+r"""The largest final Newton step, relative to :math:`1 + \max |W|`."""
 STEPS = 200
 RIDGES = np.int64(12)
-"""Tries at a Hessian's factor, each with more added to its diagonal."""
+"""The largest number of attempts to factor a Hessian, each with a larger multiple of I added."""
 LEAP = 30.0
-"""Nats by which a step may change a logit where the minimum is far."""
+"""The largest change of a logit in one step, in nats, far from the minimum."""
 SHORTEST = 1e-10
 UPHILL = 1e-9
-"""A rise of F by more than this part of :math:`1 + |F|` is no rounding."""
+"""The largest increase of F, relative to :math:`1 + |F|`, that counts as rounding."""
 
 
 class State(NamedTuple):
     """The state: W (K, d), the leader; total (1,), the loss so far.
 
-    L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used while steps shrink. factored (1,)
-    counts the factorisations. unsolved (1,) counts the leaders that Newton's method did not reach. g, trial (Kd,), z, s
-    (K,) are work arrays.
+    L (Kd, Kd) is the Cholesky factor of a Hessian at an earlier leader, which is used as long as steps shrink.
+    `factored` (1,) counts factorisations, and `unsolved` (1,) counts leaders that Newton's method did not reach. g,
+    `trial` (Kd,), z and s (K,) are work arrays.
     """
 
     W: NDArray[np.float64]
@@ -105,10 +105,10 @@ def objective(state, X, C, lam):
 
 @njit
 def factor_hessian(state, X, C, lam):
-    r"""Write the Cholesky factor of F's Hessian at W into state.L.
+    r"""Write the Cholesky factor of F's Hessian at W into `state.L`.
 
     The Hessian is :math:`\sum_i n_i S_i \otimes x_i x_i' + 2 \lambda I`. If rounding makes it indefinite, the smallest
-    sufficient multiple of I is added, which makes Newton's steps shorter.
+    sufficient multiple of I is added, which shortens Newton steps.
     """
     n, added = state.g.shape[0], 0.0
     for _ in range(RIDGES):
@@ -125,7 +125,7 @@ def factor_hessian(state, X, C, lam):
 
 @njit
 def has_factor(L):
-    """Return whether every pivot of the factor is above 0."""
+    """Return whether all pivots of the factor are positive."""
     good = True
     for a in range(L.shape[0]):
         good &= 0.0 < L[a, a] < math.inf
@@ -134,7 +134,7 @@ def has_factor(L):
 
 @njit
 def write_hessian(state, X, C, ridge):
-    r"""Write the lower half of :math:`\sum_i n_i S_i \otimes x_i x_i' + \text{ridge}\, I` into state.L."""
+    r"""Write the lower half of :math:`\sum_i n_i S_i \otimes x_i x_i' + \text{ridge}\, I` into `state.L`."""
     W, L, z, s = state.W, state.L, state.z, state.s
     K, d = W.shape
     for a in range(K * d):
@@ -174,9 +174,7 @@ def farthest(step, X, d):
 
 @njit
 def damped_step(state, X, C, lam, value):
-    """Take the Newton step in `state.g`, cut and halved until F decreases enough; return F and the step's largest
-    entry.
-    """
+    """Take a damped Newton step with the gradient in `state.g`; return F and the largest entry of the full step."""
     W, step = state.W, state.trial
     K, d = W.shape
     slope = 0.0
@@ -186,15 +184,15 @@ def damped_step(state, X, C, lam, value):
         slope += step[i] * step[i]  # g'H^{-1} g, from L^{-1} g
     backward(state.L, K * d, step)  # step = H^{-1} g
     size, length = largest(step), 1.0
-    if slope > 1.0:  # far from the minimum: where losses are flat or straight, the Hessian allows steps of any length
+    if slope > 1.0:  # far from the minimum, where losses are almost linear, Newton steps may be arbitrarily long
         reach = farthest(step, X, d)
         length = LEAP / reach if reach > LEAP else 1.0
     for i in range(K * d):
         W[i // d, i % d] -= length * step[i]
     now = objective(state, X, C, lam)
-    # Halve a until F(W - a step) <= F(W) - (a/4) g'H^{-1} g (Armijo's rule).
-    # Near the minimum rounding hides what F loses; there a full Newton step is safe. A small slope alone does not say that
-    # the minimum is near: where the Hessian has hardly any curvature, F itself decides.
+    # Halve a until F(W - a step) <= F(W) - (a/4) g'H^{-1} g (Armijo's rule). Near the minimum, rounding errors exceed
+    # the decrease of F, but a full Newton step is safe. A small slope is no proof that the minimum is near, because the
+    # Hessian may be almost singular, so a step must not increase F.
     tiny = not slope > 1e-10 * (1.0 + abs(value))
     while (
         not now <= value - 0.25 * length * slope
@@ -205,7 +203,7 @@ def damped_step(state, X, C, lam, value):
             W[i // d, i % d] += 0.5 * length * step[i]
         length *= 0.5
         now = objective(state, X, C, lam)
-    if not now <= value + UPHILL * (1.0 + abs(value)):  # with this factor there is no way down
+    if not now <= value + UPHILL * (1.0 + abs(value)):  # no decrease is possible with this factor
         for i in range(K * d):
             W[i // d, i % d] += length * step[i]
         now = objective(state, X, C, lam)
@@ -214,9 +212,7 @@ def damped_step(state, X, C, lam, value):
 
 @njit(arrays="new")
 def lead(state, X, C, lam):
-    """Move W to the minimiser of F by steps with the current factor, which is recomputed when a step shrinks too
-    little.
-    """
+    """Move W to the minimiser of F by damped Newton steps; recompute the factor if steps do not shrink by a factor of ten."""
     goal = TOLERANCE * (1.0 + largest(state.W.reshape(state.g.shape[0])))
     value = objective(state, X, C, lam)
     last = math.inf
@@ -241,14 +237,13 @@ def learn(state, X, C, row, y, lam):
 
 
 class FTRL(Forecaster):
-    r"""Follow the regularised leader: the exact minimiser of all past losses plus :math:`\lambda \|W\|_F^2` in every
-    round.
+    r"""Follow the regularised leader: in every round minimise the sum of past losses plus :math:`\lambda \|W\|_F^2`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
     Update rule: :math:`W_t = \arg\min \sum_{s<t}\, \mathrm{loss}(W x_s, y_s) + \lambda \|W\|_F^2`, up to a Newton step
-    of 1e-11. Newton's method begins at the last leader, with the last Cholesky factor as long as steps with it shrink
-    by a factor of ten. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has
+    of 1e-11. Newton's method starts at the previous leader. It uses the last Cholesky factor as long as steps shrink by
+    a factor of ten. (The binary form with :math:`\lambda \|\theta\|^2`, :math:`\theta = W_0 - W_1`, has
     :math:`2 \lambda` here, because the minimiser has :math:`W_0 = -W_1 = \theta / 2`.)
 
     Guarantee: the regret is at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which is :math:`B R \sqrt{2 K T}` at
@@ -258,13 +253,13 @@ class FTRL(Forecaster):
     every :math:`\lambda`.
 
     Cost: :math:`O(m K d)` for each of 2 to 4 steps per round, with m the number of distinct contexts so far, and
-    :math:`O(K^2 d^2)` with the present factor. A new factor costs :math:`O(m K^2 d^2 + K^3 d^3)` and becomes rarer.
-    Memory: :math:`m (K + d) + K^2 d^2` numbers; repeated contexts only increase counts.
+    :math:`O(K^2 d^2)` for its solve. A new factor costs :math:`O(m K^2 d^2 + K^3 d^3)`; factorisations become rarer
+    over time. Memory: :math:`m (K + d) + K^2 d^2` numbers; repeated contexts only increase counts.
 
     Parameters
     ----------
     norm_bound
-        B, the ball that bound and certificate refer to; the leader itself is not constrained to it.
+        B, the radius of the comparators in the bound and the certificate; the leader itself is not constrained.
     regularization
         :math:`\lambda`; "theory" is :math:`(R/B) \sqrt{T/(2K)}`, which needs the horizon.
 
@@ -283,12 +278,12 @@ class FTRL(Forecaster):
 
     id = "ftrl"
     group = "baseline"
-    summary = "the exact l2-regularised leader in every round: proper, one counter per distinct context"
+    summary = "the exact L2-regularised leader in every round: proper, one counter per distinct context"
     reference = "Shalev-Shwartz 2012, Section 2.3; the baseline of Jézéquel, Gaillard and Rudi, COLT 2020"
     state_order = (2, 2)
     bound_unit = "nats"
     bound_adversary = "adaptive"
-    excluded_checks = {"bounded_memory": "the leader is defined by all distinct contexts seen so far"}
+    excluded_checks = {"bounded_memory": "the leader depends on all distinct contexts so far"}
 
     def __init__(
         self,
@@ -308,7 +303,7 @@ class FTRL(Forecaster):
         self.regularization = resolve("regularization", regularization, words)
         self._past = Distinct(d, K)
         n = K * d
-        L = np.eye(n) / math.sqrt(2.0 * self.regularization)  # as `cholesky` leaves it: the diagonal inverted
+        L = np.eye(n) / math.sqrt(2.0 * self.regularization)  # as `cholesky` returns it, with inverted diagonal entries
         scratch = (np.zeros(n), np.zeros(n), np.zeros(K), np.zeros(K))
         counts = (np.zeros(1, np.int64), np.zeros(1, np.int64))
         self.state = State(np.zeros((K, d)), np.zeros(1), L, *counts, *scratch)
@@ -350,7 +345,7 @@ class FTRL(Forecaster):
 
         It is a bound on the regret so far over the row ball. :math:`F_T` is :math:`2 \lambda`-strongly convex and
         positive, hence :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` for any W. A bound on
-        the rounding error of :math:`F_T(W)` is subtracted too. The certificate is NaN if the loss so far is NaN.
+        the rounding error of :math:`F_T(W)` is also subtracted. The certificate is NaN if the loss so far is NaN.
         """
         state, lam = self.state, self.regularization
         value = objective(state, self._past.X, self._past.C, lam)
@@ -358,7 +353,7 @@ class FTRL(Forecaster):
         lengths, terms = np.abs(X).sum(axis=1), EPSILON * (len(X) + len(state.g))
         wrong = (
             terms * counts * (1.0 + (np.abs(X) @ np.abs(state.W).T).max(axis=1, initial=0.0))
-        )  # of each context's loss
+        )  # for each context's loss
         slope = math.sqrt(float(state.g @ state.g)) + float(wrong @ lengths)
         least = value * (1.0 - terms) - float(wrong.sum()) - slope**2 / (4.0 * lam)
         suffered = float(state.total[0])

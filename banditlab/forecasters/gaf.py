@@ -31,13 +31,12 @@ from banditlab.validation import at_least, number, one_of, positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for
-    :math:`N(0, I)`.
+    r"""The state: blocks, :math:`A^{-1}`; h (K, d), :math:`A^{-1} b`, so :math:`\theta = -h/2`; nodes for :math:`N(0, I)`.
 
-    constants (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
-    used, and :math:`\lambda`. spent (1,) is the sum of the certificate, doubt (1,) a bound on its rounding error,
-    longest (1,) the largest :math:`\|x\|^2` of an update. unsolved (1,) counts the steps whose root did not reach its
-    tolerance. mean, g, u, step (K,), C (K, K) and root are work arrays.
+    `constants` (5,) has c, :math:`\mu`, the covariance's factor (1, or 2 as printed), 1 if the printed linear term is
+    used, and :math:`\lambda`. `spent` (1,) is the sum of the certificate, `doubt` (1,) is a bound on its rounding
+    error, and `longest` (1,) is the largest :math:`\|x\|^2` of an update. `unsolved` (1,) counts steps whose root did
+    not reach its tolerance. `mean`, g, u, `step` (K,), C (K, K) and `root` are work arrays.
     """
 
     blocks: Blocks
@@ -62,7 +61,7 @@ class State(NamedTuple):
 
 @njit
 def forecast_at(state, x, z):
-    """Write the smoothed forecast (6) at x into z (K,), and the mean logits; At of x is in `state.blocks`."""
+    """Write the smoothed forecast (6) at x into z (K,), and the mean logits into `state.mean`, given At in `state.blocks`."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]
@@ -80,8 +79,8 @@ predict_kernel, predict_many_kernel = prediction_kernels(forecast_at, __name__)
 def implicit_step(state, y):
     r"""Write the logits of :math:`\theta_{t+1} = \arg\min (Q_{t-1} + \mathrm{loss}_t)` into `state.step`.
 
-    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`; :math:`s - e_y` is written to `state.u`.
-    Returns the root's residual and :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, the increase of the
+    They are the root of :math:`z = \text{mean} - \tilde{A} (s(z) - e_y)`. Also write :math:`s - e_y` into `state.u`.
+    Return the root's residual and :math:`\mathrm{loss}_t(\theta_{t+1}) + (1/2) u'\tilde{A} u`, the increase of the
     minimum of the sum of surrogates.
     """
     At, mean, g, u, step = state.blocks.At, state.mean, state.g, state.u, state.step
@@ -145,7 +144,7 @@ def update_kernel(state, x, y, z):
 
 
 class GAF(QuadraticForecaster):
-    r"""Mix all linear predictors with a Gaussian density, the exponential of quadratic surrogates of the past losses.
+    r"""Mix all linear predictors with a Gaussian density, exp of minus the quadratic surrogates of past losses.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -156,8 +155,8 @@ class GAF(QuadraticForecaster):
     :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`. This is an implicit step whose logits are the root of
     :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`, with the covariance :math:`\tilde A`. Finally
     :math:`A_t = A_{t-1} + (\beta/2) H_t` and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, at
-    :math:`\theta_{t+1}`. The state is that of FOLKLORE, expanded at other points; :math:`\theta_t` and :math:`A_t` do
-    not depend on the nodes.
+    :math:`\theta_{t+1}`. The state is that of FOLKLORE with surrogates expanded at other points. :math:`\theta_t` and
+    :math:`A_t` do not depend on the nodes.
 
     Errata. Algorithm 1 prints the covariance without 1/2 and the last term of :math:`b_t` with :math:`\theta_t`; the
     density of (4) and the surrogate (3) give the forms above. Both are available: `covariance = "printed"`,
@@ -170,11 +169,12 @@ class GAF(QuadraticForecaster):
 
         \lambda K B^2 + \sum_t [-\ln p_{t,y} - \mathrm{loss}_t(\theta_{t+1}) - (1/2)(s - e_y)'\tilde A (s - e_y)],
 
-    because the sum of the surrogates grows by the last two terms and is a lower bound of the losses. For the exact
-    expectation that is at most :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))` with
-    :math:`c = \beta/2`, for any :math:`\lambda > 0`, and :math:`\kappa \to 1` as :math:`\lambda` grows (below the
-    constants of Theorem 1 and Corollary 2). Sampling adds `gaf_sampling`, in expectation, on streams that do not depend
-    on the nodes. At :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
+    because the minimum of the surrogates' sum increases by the last two terms, and surrogates are lower bounds of the
+    losses. For the exact expectation this is at most
+    :math:`\lambda K B^2 + (\kappa/(4c)) (K-1) d \ln(1 + c R^2 n/(K d \lambda))` with :math:`c = \beta/2`, for any
+    :math:`\lambda > 0`, and :math:`\kappa \to 1` as :math:`\lambda` grows (smaller constants than in Theorem 1 and
+    Corollary 2). Sampling adds `gaf_sampling` in expectation, for streams that do not depend on the nodes. At
+    :math:`\mu = 0` the sampling error has no proved bound, so `bound` is None.
 
     Cost: FOLKLORE's in either form, plus :math:`K^2 m` multiplications and :math:`K m` exponentials per forecast.
     Memory: :math:`K^2 d^2 / 2 + K m` numbers.
@@ -189,22 +189,22 @@ class GAF(QuadraticForecaster):
     curvature
         :math:`c = \beta/2`. "simple" is the paper's :math:`\beta/2 = 1/(2 B R + \ln K + 2)`. "tight" is
         :math:`1/(1 + \cosh b)` with :math:`b + \sinh b = 2 B R + \ln(K - 1)`, within 4 % of the largest admissible
-        constant. A number sets c directly. Above "tight" nothing is proved, and there is no bound and no certificate.
+        constant. A number sets c directly. Above "tight" there is no bound and no certificate.
     samples
-        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" uses
-        the largest :math:`q^{K-1} \le m` with q at least 3; "cubature" always has :math:`2 K` nodes.
+        m, the number of nodes (100 in the paper's experiments). "fixed" needs an even number; "gauss-hermite" uses the
+        largest :math:`q^{K-1} \le m` with q at least 3; "cubature" has :math:`2 K` nodes, for any m.
     nodes
-        "fixed": :math:`m/2` standard normal vectors and their negatives, which the constructor draws once. (The
-        expectation does not cover an adversary that knows them.) "gauss-hermite": the product rule, deterministic, for
-        few classes; a permutation of the classes changes the forecast by the rule's error (1e-4 at logit variances
-        around 100 with 30 nodes per axis). "cubature": :math:`\pm \sqrt{K} e_k`, deterministic, exact to degree 3 only.
-        `gaf-fresh` draws new samples in each round.
+        "fixed": :math:`m/2` standard normal vectors and their negatives, which the constructor draws once. (The bound
+        in expectation excludes adversaries that know them.) "gauss-hermite": the deterministic product rule, for few
+        classes. Permuting the classes changes the forecast by the rule's error, 1e-4 at logit variances around 100 with
+        30 nodes per axis. "cubature": :math:`\pm \sqrt{K} e_k`, deterministic and exact up to degree 3. `gaf-fresh`
+        draws new samples in each round.
     smoothing
         :math:`\mu` in the paper, in [0, 1/2]; "theory" is :math:`\min(1/2, \sqrt{K/(4m)})`, where m counts an
         antithetic pair once.
     covariance, linear_term
-        "corrected", or "printed" for Algorithm 1 as it stands. The printed forms have no bound, and the printed linear
-        term has no certificate.
+        "corrected", or "printed" for Algorithm 1 as in the paper. The printed forms have no bound, and the printed
+        linear term has no certificate.
     form, max_memory
         As for `folklore`.
 
@@ -281,7 +281,7 @@ class GAF(QuadraticForecaster):
         self._begin(state)
 
     def _independent(self) -> int:
-        """The number of independent terms in the average, in which an antithetic pair is one term."""
+        """The number of independent terms in the average, where an antithetic pair counts as one."""
         return max(1, self.samples // 2) if self.nodes == "fixed" else self.samples
 
     def _make_nodes(self, K: int) -> Nodes:
@@ -318,7 +318,7 @@ class GAF(QuadraticForecaster):
 
 
 def sampled_bound(player: Any, rounds: float, independent: int) -> float:
-    """Return the exact forecaster's bound plus the expected error of sampling."""
+    """Return the exact forecaster's bound plus the expected sampling error."""
     K, d, R = player.problem.n_classes, player.problem.n_features, player.problem.radius
     exact = gaf(rounds, d, K, player.norm_bound, R, player.regularization, player.curvature)
     return exact + gaf_sampling(rounds, K, independent, player.smoothing)

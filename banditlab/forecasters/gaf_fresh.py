@@ -26,13 +26,13 @@ class GAFFresh(Forecaster):
     r"""GAF with m independent samples of the logits, drawn anew for every round as in Algorithm 1.
 
     Problem, update rule, errata and certificate are those of `gaf`. An update draws the samples for the next forecast,
-    so forecasts do not change the state. Forecasts between two updates share their samples.
+    so forecasts do not change the state. Forecasts between two updates use the same samples.
 
     Guarantee: as for `gaf`, in expectation against any adversary that does not see a round's samples before choosing
     its label.
 
-    Cost: as for `gaf`, plus :math:`K m` normal variates per update. There are no compiled loops: rounds are
-    played one at a time.
+    Cost: as for `gaf`, plus :math:`K m` normal variates per update. Rounds are run one at a time, without compiled
+    loops.
 
     Parameters
     ----------
@@ -40,7 +40,7 @@ class GAFFresh(Forecaster):
         As for `gaf`.
     samples
         m, the number of samples per round; "theory" is Proposition 3's :math:`n^3 \ln(n/\delta)` with
-        :math:`\delta = 1/20` and n the horizon: a million at :math:`n = 50`. `smoothing = "theory"` is then the
+        :math:`\delta = 1/20` and n the horizon, a million for :math:`n = 50`. `smoothing = "theory"` is then the
         :math:`\mu` of Proposition 3.
 
     Raises
@@ -48,7 +48,7 @@ class GAFFresh(Forecaster):
     UsageError
         A setting is outside its range, or there is no generator.
     IncompatibleError
-        The covariance takes more than 4 GiB.
+        The covariance needs more than 4 GiB.
 
     References
     ----------
@@ -85,8 +85,8 @@ class GAFFresh(Forecaster):
         self.samples = at_least("samples", samples, 1)
         self.smoothing = smoothing_of(smoothing, K, self.samples)
         self._draws = needed_generator(rng, "gaf-fresh").spawn(1)[0]
-        advice = "give fewer features, or take gaf, whose dual form needs the span of the contexts learnt only"
-        refuse_primal("gaf-fresh: its covariance takes", Blocks.size(K, problem.n_features), problem, advice)
+        advice = "use fewer features, or gaf, whose dual form only stores the span of the updates' contexts"
+        refuse_primal("gaf-fresh: its covariance needs", Blocks.size(K, problem.n_features), problem, advice)
         settings: dict[str, Any] = {"norm_bound": norm_bound, "regularization": regularization, "curvature": curvature}
         self._gaf = GAF(problem, None, nodes="cubature", smoothing=self.smoothing, form="primal", **settings)
         nodes = Nodes.of(np.zeros((self.samples, K)), np.full(self.samples, 1.0 / self.samples))
@@ -96,7 +96,7 @@ class GAFFresh(Forecaster):
         self._draw()
 
     def _printed_samples(self) -> int:
-        r"""Return :math:`n^3 \ln(n/\delta)`, or raise an IncompatibleError if so many samples do not fit into memory."""
+        r"""Return :math:`n^3 \ln(n/\delta)`, or raise an IncompatibleError if that many samples do not fit into memory."""
         n = self.problem.horizon
         if n is None:
             raise HorizonRequiredError(f"{self.id}: samples = 'theory' needs the horizon T; give a number instead")
@@ -114,7 +114,7 @@ class GAFFresh(Forecaster):
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
         """Return a lower bound on the bytes of the state: the inverse and the samples."""
         samples = settings.get("samples", cls.own_settings()["samples"].default)
-        if samples == "theory":  # without a horizon the constructor refuses it
+        if samples == "theory":  # without a horizon the constructor raises an error
             samples = gaf_samples(float(problem.horizon or 1), PROBABILITY)
         return super().least_bytes(problem, settings) + 4.0 * samples * problem.n_classes
 
@@ -140,11 +140,10 @@ class GAFFresh(Forecaster):
         return sampled_bound(self, rounds, self.samples)
 
     def bound_with_probability(self, rounds: float, probability: float) -> float:
-        r"""Return the regret bound of Proposition 3 that holds except with `probability` (:math:`\delta` in the paper),
-        in nats.
+        r"""Return the regret bound of Proposition 3, in nats, which fails with at most `probability` (:math:`\delta`).
 
-        It is infinite if :math:`\epsilon` is above 1/2, as with a small :math:`\mu`, and NaN if the exact forecaster
-        has no bound.
+        It is infinite if :math:`\epsilon` is above 1/2, as for a small :math:`\mu`, and NaN if the exact forecaster has
+        no bound.
         """
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
         exact = gaf(rounds, d, K, self.norm_bound, R, self.regularization, self.curvature)

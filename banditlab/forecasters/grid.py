@@ -24,18 +24,18 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive
 
 BATCH = 128
-"""Contexts forecast together by each member."""
+"""The number of contexts for which each member forecasts in one batch."""
 
-# Separate names, so that the compiler reads globals and not attributes of modules.
+# Separate names, because the compiler reads globals but not attributes of modules.
 _folklore_predict, _aioli_predict = folklore.predict_kernel, aioli.predict_kernel
 _folklore_update, _aioli_update = folklore.update_kernel, aioli.update_kernel
 _folklore_predict_many = folklore.predict_many_kernel
 
 
 class State(NamedTuple):
-    """The state: w (N,), log weights; folklore and aioli, stacked states of the members, one of them a placeholder.
+    """The log weights w (N,), and the members' stacked states in `folklore` or `aioli`; the other is a placeholder.
 
-    binary says whether the members are AIOLI. Z (N, K) and many (N, BATCH, K) are work arrays.
+    `binary`: whether the members are AIOLI. Z (N, K) and `many` (N, BATCH, K) are work arrays.
     """
 
     w: NDArray[np.float64]
@@ -65,14 +65,14 @@ def predict_many_kernel(state, X, Z):
     for start in range(0, X.shape[0], BATCH):
         part = X[start : start + BATCH]
         n = part.shape[0]
-        # Every member's forecasts of the batch, ...
+        # All members' forecasts for the batch
         for i in range(state.w.shape[0]):
             if state.binary:
                 for t in range(n):
                     _aioli_predict(member(state.aioli, i), part[t], many[i, t])
             else:
                 _folklore_predict_many(member(state.folklore, i), part, many[i, :n])
-        # ... then mixed, context by context, with the weights as they are.
+        # Mix them, context by context, with the current weights.
         for t in range(n):
             for i in range(state.w.shape[0]):
                 overwrite(state.Z[i], many[i, t])
@@ -94,15 +94,13 @@ def update_kernel(state, x, y, z):
 
 
 class _Member(folklore.FOLKLORE):
-    r"""FOLKLORE with any :math:`\lambda`; a member with a large rounding error has no certificate, and the others'
-    hold.
-    """
+    r"""FOLKLORE with any :math:`\lambda`. A member with a large rounding error has no certificate, but the others do."""
 
     most_ratio = math.inf
 
 
 class BGrid(KernelForecaster):
-    r"""Use the aggregating algorithm to mix learners that have different norm bounds.
+    r"""Mix learners that have different norm bounds, by the aggregating algorithm.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream, with a comparator of unknown
     norm.
@@ -114,14 +112,15 @@ class BGrid(KernelForecaster):
 
     Guarantee: against every W in the ball of :math:`B_i` the regret is at most member i's bound plus :math:`\ln N`. The
     running certificate is member i's plus :math:`\ln(N w_i)`. `bound` and `certificate` are the least of these over the
-    members whose ball contains that of `norm_bound`. N may be large: a grid of twice the size costs :math:`\ln 2` nats.
+    members whose ball contains that of `norm_bound`. Twice as many members cost only :math:`\ln 2` nats.
 
     Cost: the time and memory of N members.
 
     Parameters
     ----------
     norm_bound
-        B, the ball that bound and certificate refer to, at most the grid's largest; forecasts do not depend on it.
+        B, the radius of the comparators in the bound and the certificate, at most the grid's largest. Forecasts do not
+        depend on it.
     member
         "folklore", or "aioli" for :math:`K = 2`.
     smallest
@@ -129,7 +128,7 @@ class BGrid(KernelForecaster):
     ratio
         Ratio of neighbouring norm bounds, above 1.
     size
-        N, the number of members. The defaults make 1/4, 1/2, ..., 64.
+        N, the number of members. The default grid is 1/4, 1/2, ..., 64.
     curvature
         The members' curvature, "simple" or "tight".
 
@@ -138,7 +137,7 @@ class BGrid(KernelForecaster):
     UsageError
         A setting is outside its range, or `norm_bound` is above the grid's largest.
     IncompatibleError
-        member = "aioli" with more than two classes, or members that take more than 4 GiB together.
+        member = "aioli" with more than two classes, or the members need more than 4 GiB in total.
 
     References
     ----------
@@ -148,7 +147,7 @@ class BGrid(KernelForecaster):
 
     id = "b-grid"
     group = "theory"
-    summary = "FOLKLORE or AIOLI on a geometric grid of norm bounds, mixed: nothing to tune for ln N nats"
+    summary = "FOLKLORE or AIOLI mixed over a geometric grid of norm bounds, which needs no tuning and costs ln N nats"
     reference = "Vovk, COLT 1990, over the members of Agarwal, Kale and Zimmert, ALT 2022"
     bound_unit = "nats"
     bound_adversary = "adaptive"
@@ -182,14 +181,14 @@ class BGrid(KernelForecaster):
             raise UsageError(f"norm_bound must lie within the grid, at most {largest:g}, got {self.norm_bound:g}")
         self._refuse_size()
         cls: Any = aioli.AIOLI if self.member == "aioli" else _Member
-        # members of one shape: they stand stacked
+        # members of equal shapes, which can be stacked
         settings = {"curvature": curvature} if self.member == "aioli" else {"curvature": curvature, "form": "primal"}
         self._members = [cls(problem, None, norm_bound=B, **settings) for B in self.norm_bounds]
         self.state = self._stacked()
 
     @classmethod
     def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return settings whose grid includes `norm_bound`: the defaults, with a larger size if needed."""
+        """Return the default settings, with a larger size if the grid would not include `norm_bound`."""
         settings = super().settings_at(norm_bound, given)
         if set(given) & {"norm_bound", "smallest", "ratio", "size"}:
             return settings
@@ -199,13 +198,13 @@ class BGrid(KernelForecaster):
 
     def _refuse_size(self) -> None:
         K, d = self.problem.n_classes, self.problem.n_features
-        # Bytes of a member: A^{-1} of AIOLI, or FOLKLORE's inverse.
+        # The bytes of a member: A^{-1} of AIOLI or of FOLKLORE.
         each = 8.0 * d * d if self.member == "aioli" else Blocks.size(K, d)
         fit = int(MOST * GIB / each)
-        advice = f"give size as {fit} or less" if fit else "give fewer features"
+        advice = f"use a size of {fit} or less" if fit else "give fewer features"
         if self.member == "folklore":
-            advice += ", or take folklore, whose dual form needs the span of the contexts learnt only"
-        members = f"its {self.size} members take" if self.size > 1 else "its member takes"
+            advice += ", or folklore, whose dual form only stores the span of the updates' contexts"
+        members = f"its {self.size} members need" if self.size > 1 else "its member needs"
         refuse_primal(f"b-grid: {members}", self.size * each, self.problem, advice)
 
     @classmethod
@@ -224,7 +223,7 @@ class BGrid(KernelForecaster):
     def _stacked(self) -> State:
         states = stack([player.state for player in self._members])
         for player in self._members:
-            player.state = None  # the stack is the state from here on
+            player.state = None  # from here on the stack is the state
         nothing = Problem(1, 2, 1.0)
         binary = self.member == "aioli"
         N, K = self.size, self.problem.n_classes
@@ -256,7 +255,7 @@ class BGrid(KernelForecaster):
     def certificate(self) -> float:
         """Return the data-dependent bound on the regret so far over the ball of `norm_bound`, in nats, or NaN.
 
-        A member whose own certificate is NaN is left out, and the other members' bounds hold without it.
+        Members whose own certificate is NaN are left out; the other members' bounds remain valid.
         """
         states = self.state.aioli if self.member == "aioli" else self.state.folklore
         found = []

@@ -28,8 +28,9 @@ KERNELS = {"linear": LINEAR, "gaussian": GAUSSIAN, "polynomial": POLYNOMIAL}
 
 
 class State(NamedTuple):
-    """AIOLI's quadratic in the kernel's space. `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the
-    certificate's sum.
+    """AIOLI's quadratic form in the kernel's space.
+
+    `curvature` is c, `virtual_weight` is w, and `spent` (1,) is the certificate's sum.
     """
 
     dual: Dual
@@ -73,24 +74,25 @@ class KernelAIOLI(Forecaster):
     Update rule: AIOLI's with :math:`\phi(x)` instead of x. The margin z is the root of
     :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = \phi'A^{-1}b` and :math:`q = \phi'A^{-1}\phi`. Both follow from
     one triangular solve with the Cholesky factor of :math:`D^{1/2} G D^{1/2} + \lambda I`, where G is the Gram matrix
-    and D has the curvatures :math:`(\eta_s/2) \gamma_s^2` of past updates. With the linear kernel it is AIOLI.
+    and D has the curvatures :math:`(\eta_s/2) \gamma_s^2` of past updates. With the linear kernel this is AIOLI.
 
-    Guarantee: Theorem 1's argument holds with the effective dimension for d (`aioli_kernel` in `banditlab.bounds`). The
-    comparators are the functions of norm at most :math:`2 B` in the kernel's space. For the linear kernel they include
-    the linear functions of the ball. For the polynomial kernel they include these functions scaled down by
-    :math:`\sqrt{\text{degree}}`. For both kernels `bound` is Theorem 1 in the number of features, or of rounds if that
-    is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear function, so `bound` is None
-    and `certificate` NaN. `space_certificate` bounds the regret against the ball of that space.
+    Guarantee: Theorem 1's argument holds with the effective dimension instead of d (`aioli_kernel` in
+    `banditlab.bounds`). The comparators are the functions of norm at most :math:`2 B` in the kernel's space. For the
+    linear kernel they include the linear functions of the ball. For the polynomial kernel they include these functions
+    scaled down by :math:`\sqrt{\text{degree}}`. For both kernels `bound` is that of Theorem 1 with d the number of
+    features, or of rounds if that is smaller, and `certificate` is AIOLI's. A Gaussian kernel's space has no linear
+    function, so `bound` is None and `certificate` NaN. `space_certificate` bounds the regret against the ball of that
+    space.
 
     Cost: t kernel values and :math:`t^2 / 2` multiplications in round t, hence :math:`n^3 / 6` for n rounds (an update
     costs two solves). Memory: :math:`n^2 / 2` numbers. The arrays grow by doubling, which compiled loops cannot do, so
-    rounds are played one at a time. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
+    rounds are run one at a time. For long streams with the Gaussian kernel use `fourier-aioli`, whose size is fixed.
 
     Parameters
     ----------
     norm_bound
-        B: the comparator is :math:`f_0 - f_1` with :math:`\|f_k\| \le B` in the kernel's space. The paper's own B is
-        `margin_bound`, :math:`2 B`.
+        B: the comparator is :math:`f_0 - f_1` with :math:`\|f_k\| \le B` in the kernel's space. B in the paper is
+        :math:`2 B` here (attribute `margin_bound`).
     kernel
         "linear": :math:`x'y`. "gaussian": :math:`\exp(-\|x - y\|^2 / (2\,\text{bandwidth}^2))`. "polynomial":
         :math:`(1 + x'y)^{\text{degree}}`.
@@ -120,7 +122,9 @@ class KernelAIOLI(Forecaster):
     state_order = (0, 0)
     bound_unit = "nats"
     bound_adversary = "adaptive"
-    excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps every context and their Gram matrix's factor"}
+    excluded_checks: ClassVar[dict[str, str]] = {
+        "bounded_memory": "stores all contexts and a factor of their Gram matrix"
+    }
 
     def __init__(
         self,
@@ -156,9 +160,7 @@ class KernelAIOLI(Forecaster):
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):
-            raise UsageError(
-                f"state.state.dual.L must have the rows of a factor of order {capacity}, got the shape {stored}"
-            )
+            raise UsageError(f"state.state.dual.L must be a factor of order {capacity}, got shape {stored}")
         dual = Dual.empty(self.problem.n_features, old.kernel, old.parameter, old.regularization, capacity)
         self.state = self.state._replace(dual=dual)
         super().set_state(state)
@@ -181,7 +183,7 @@ class KernelAIOLI(Forecaster):
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, 2) for `contexts` (n, d) without a change of the state."""
+        """Return the logits (n, 2) for `contexts` (n, d); the state does not change."""
         X = as_rows(contexts, self.problem)
         Z = np.empty((len(X), 2))
         predict_many_kernel(self.state, X, Z)
@@ -194,15 +196,15 @@ class KernelAIOLI(Forecaster):
         update_kernel(self.state, x, y)
 
     def bound(self, rounds: float) -> float | None:
-        """Return Theorem 1's regret against linear functions after `rounds` rounds, in nats, or None if it does not
-        hold.
+        """Return Theorem 1's regret bound against linear functions after `rounds` rounds, in nats, or None if it does
+        not hold.
         """
-        # Linear functions are in the space of the other two kernels.
+        # The spaces of the other two kernels contain the linear functions.
         if self.kernel == "gaussian" or self.virtual_weight != 1.0 or not self._proved():
             return None
         d = self.problem.n_features
         features = d if self.kernel == "linear" else math.comb(d + self.degree, self.degree)
-        dimension = max(min(features, rounds), 1e-9)  # the Gram matrix has no larger rank
+        dimension = max(min(features, rounds), 1e-9)  # the largest possible rank of the Gram matrix
         return aioli(rounds, dimension, self.margin_bound, self.feature_radius, self.regularization, self.curvature)
 
     def certificate(self) -> float:
@@ -212,19 +214,20 @@ class KernelAIOLI(Forecaster):
     def space_certificate(self) -> float:
         """Return the bound on the regret so far against the ball of radius 2 B of the kernel's space.
 
-        It is NaN for a curvature that is not admissible, and if rounding may have changed it by a thousandth.
+        It is NaN if the curvature is not admissible, or if rounding may have changed it by 0.1 %.
         """
         if not self._proved():
             return math.nan
         total = self.regularization * self.margin_bound**2 + float(self.state.spent[0])
-        # A margin is m - (w/2) q tanh, terms of the size of k(x, x) / lambda: measured errors are a tenth of this a round.
+        # A margin is m - (w/2) q tanh, with terms of order k(x, x) / lambda. Measured errors are a tenth of this per
+        # round.
         rounding = 4.0 * EPSILON * self.feature_radius**2 / self.regularization
         return certified(total, rounding * float(self.state.dual.n[0]))
 
     def effective_dimension(self, scale: float) -> float:
         r"""Return the effective dimension :math:`\mathrm{tr}(G (G + \text{scale}\, I)^{-1})`.
 
-        G is the Gram matrix of the rounds with updates; scale is :math:`\lambda` in the paper.
+        G is the Gram matrix of the updates' contexts; `scale` is :math:`\lambda` in the paper.
         """
         dual = self.state.dual
         n = int(dual.n[0])

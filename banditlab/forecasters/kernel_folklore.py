@@ -13,25 +13,25 @@ from banditlab.problem import Problem
 
 
 class KernelFOLKLORE(KernelSpanForecaster):
-    r"""FOLKLORE on the features of a kernel, in coordinates of the space that the contexts of its updates span.
+    r"""FOLKLORE on the features of a kernel, in coordinates of the span of its updates' features.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
-    Update rule: that of `folklore` with :math:`\phi(x)` instead of x, in the coordinates of the span of the features of
-    updates. With the linear kernel it is FOLKLORE. With `landmarks` = m the first m contexts outside the span are
-    stored, and others are replaced by their projection onto the span (Nystroem), so the cost per round stays
-    constant.
+    Update rule: that of `folklore` with :math:`\phi(x)` instead of x, in coordinates of the span of the updates'
+    features. With the linear kernel this is FOLKLORE. With `landmarks` = m, the first m contexts outside the span are
+    stored, and later ones are projected onto the span (Nystroem), so the cost per round stays bounded.
 
-    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension for d (`folklore_kernel` in
-    `banditlab.bounds`). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)` with
-    :math:`\|f_k\| \le B`. It accounts for projections: each update adds :math:`2 B` times the length of the feature
-    outside the span. For the linear kernel the f include the linear functions of the row ball, and for the polynomial
-    kernel these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both kernels `certificate` is that number, and
-    `bound` is Theorem 3 in the dimension of the space, or the number of rounds if that is smaller. A Gaussian kernel's
-    space has no linear function, so `bound` is None and `certificate` NaN.
+    Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension instead of d
+    (`folklore_kernel` in `banditlab.bounds`). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`
+    with :math:`\|f_k\| \le B`. It accounts for projections: each update adds :math:`2 B` times the norm of the part of
+    the feature outside the span. For the linear kernel, the functions f include the linear functions of the row ball.
+    For the polynomial kernel they include these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both kernels
+    `certificate` equals `space_certificate`, and `bound` is that of Theorem 3 with d the dimension of the space, or the
+    number of rounds if that is smaller. A Gaussian kernel's space has no linear function, so `bound` is None and
+    `certificate` NaN.
 
     Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, :math:`K^3 r^2 / 2`,
-    with r the number of stored contexts. The arrays grow by doubling, so rounds are played one at a time.
+    with r the number of stored contexts. The arrays grow by doubling, so rounds are run one at a time.
 
     Parameters
     ----------
@@ -47,9 +47,9 @@ class KernelFOLKLORE(KernelSpanForecaster):
     regularization, curvature
         As for `folklore`, with :math:`R = \sup \sqrt{k(x, x)}`.
     landmarks
-        m, the largest number of stored contexts; 0 stores all contexts outside the span.
+        m, the largest number of stored contexts; 0 for no limit.
     tolerance
-        Smallest distance of a feature from the span, as a part of R, for which its context is stored.
+        A context is stored if its feature's distance from the span exceeds this multiple of R.
 
     Raises
     ------
@@ -64,7 +64,7 @@ class KernelFOLKLORE(KernelSpanForecaster):
 
     id = "kernel-folklore"
     group = "theory"
-    summary = "any K: FOLKLORE with a kernel, all contexts that stand out or a fixed number of landmarks (Nystroem)"
+    summary = "any K: FOLKLORE with a kernel; stores the span of the contexts, or landmarks (Nystroem)"
     reference = "Agarwal, Kale and Zimmert, ALT 2022, with Jézéquel, Gaillard and Rudi, COLT 2020, Section 4.1"
     state_order = (1, 0)
     bound_unit = "nats"

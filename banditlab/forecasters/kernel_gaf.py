@@ -12,19 +12,18 @@ from banditlab.problem import Problem
 
 
 class KernelGAF(KernelSpanForecaster):
-    r"""GAF on the features of a kernel, in coordinates of the space that the contexts of its updates span.
+    r"""GAF on the features of a kernel, in coordinates of the span of its updates' features.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
     Update rule: that of `gaf` with :math:`\phi(x)` instead of x. The Gaussian density is stored on the span of the
-    features of updates and on the direction of the next feature outside it. Elsewhere it is the prior
-    :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel it is GAF. `landmarks` is that of
+    updates' features and on the direction of the next feature outside it. In other directions it is the prior
+    :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel this is GAF. `landmarks` is as for
     `kernel-folklore`.
 
-    Guarantee: that of `gaf`'s certificate with the effective dimension for d (`gaf_kernel` in `banditlab.bounds`, for
-    the exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. The
-    theory's :math:`\lambda` of `gaf` is :math:`32 K d R^2`. A kernel's space has no d, so :math:`\lambda` must be
-    given.
+    Guarantee: as for `gaf`, with the effective dimension instead of d (`gaf_kernel` in `banditlab.bounds`, for the
+    exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. There is no
+    "theory" value of :math:`\lambda`, because that of `gaf`, :math:`32 K d R^2`, depends on d.
 
     Cost: as for `kernel-folklore`, with GAF's round instead of FOLKLORE's.
 
@@ -52,7 +51,7 @@ class KernelGAF(KernelSpanForecaster):
 
     id = "kernel-gaf"
     group = "theory"
-    summary = "any K: GAF with a kernel, all contexts that stand out or a fixed number of landmarks (Nystroem)"
+    summary = "any K: GAF with a kernel; stores the span of the contexts, or landmarks (Nystroem)"
     reference = "Jézéquel, Gaillard and Rudi, NeurIPS 2021, Conclusion"
     state_order = (1, 0)
     bound_unit = "nats"

@@ -2,10 +2,11 @@ r"""Learners on quadratic surrogates in the span of kernel features, exact or by
 
 Let X (r, d) be the stored contexts and :math:`L L'` their Gram matrix (Cholesky). Then :math:`\phi(x)` has the
 coordinates :math:`\xi = L^{-1} k(X, x)` in their span, and one more coordinate, :math:`(k(x, x) - \|\xi\|^2)^{1/2}`,
-orthogonal to the span. The learner's own kernels run on these coordinates, because it uses contexts through inner
-products only. A context is stored if its distance from the span is above `tolerance` times the largest norm of a
-feature, and while fewer than `landmarks` are stored. For other contexts the learner uses the projection onto the span,
-in forecasts and updates. The length outside the span bounds the resulting error of the comparators, and is summed up.
+orthogonal to the span. The learner's own kernels run on these coordinates, because the learner uses contexts through
+inner products only. A context is stored if its feature's distance from the span is above `tolerance` times the largest
+norm of a feature, and fewer than `landmarks` contexts are stored. For other contexts, forecasts and updates use the
+projection onto the span. The sum of their distances from the span bounds the resulting error in the comparators'
+losses.
 """
 
 from __future__ import annotations
@@ -31,14 +32,14 @@ from banditlab.validation import at_least, nonnegative, one_of, positive
 
 KERNELS = ("linear", "gaussian", "polynomial")
 FIRST = 16
-"""Coordinates at first; the capacity doubles."""
+"""The initial number of coordinates, which doubles as needed."""
 
 
 class Span(NamedTuple):
     """The span: rank (1,) is r, below `capacity`; X (capacity, d) has the stored contexts.
 
-    L (capacity, capacity) is the factor of their Gram matrix; the first r rows are used. lost (1,) is the sum of the
-    lengths outside the span of contexts that were projected.
+    L (capacity, capacity) is the factor of their Gram matrix, of which the first r rows are used. `lost` (1,) is the
+    sum of the distances of projected features from the span.
     """
 
     rank: NDArray[np.int64]
@@ -64,13 +65,13 @@ class State(NamedTuple):
 
 
 class KernelSpanForecaster(Forecaster):
-    """Base class of `kernel-folklore` and `kernel-gaf`; a subclass builds the learner of a problem in `_learner`."""
+    """Base class of `kernel-folklore` and `kernel-gaf`; a subclass implements `_learner`, which builds the learner."""
 
     norm_bound: float
     regularization: float
     curvature: float
     state: State
-    excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "keeps contexts and their Gram matrix's factor"}
+    excluded_checks: ClassVar[dict[str, str]] = {"bounded_memory": "stores contexts and a factor of their Gram matrix"}
 
     def _begin(self, kernel: str, bandwidth: float, degree: int, landmarks: int, tolerance: float) -> None:
         """Set the kernel's settings; `_learn_with` must be called next."""
@@ -81,7 +82,7 @@ class KernelSpanForecaster(Forecaster):
         self.tolerance = nonnegative("tolerance", tolerance)
 
     def _learn_with(self, inner: QuadraticForecaster) -> None:
-        """Begin with a new learner in FIRST coordinates."""
+        """Begin with a new learner in `FIRST` coordinates."""
         self._inner = inner
         self.norm_bound, self.regularization, self.curvature = inner.norm_bound, inner.regularization, inner.curvature
         self.state = State(Span.empty(FIRST, self.problem.n_features), inner.state)
@@ -131,9 +132,7 @@ class KernelSpanForecaster(Forecaster):
         return np.exp(-0.5 * squares / self.bandwidth**2)
 
     def _coordinates(self, X: Floats) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-        """Return the coordinates (n, capacity) and residuals (n,) of contexts (n, d), and which residuals are
-        coordinates.
-        """
+        """Return the coordinates (n, capacity) and residuals (n,) of contexts (n, d), and which residuals are used."""
         span = self.state.span
         r, capacity = int(span.rank[0]), len(span.L)
         Xi = np.zeros((len(X), capacity))
@@ -170,7 +169,7 @@ class KernelSpanForecaster(Forecaster):
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d) without a change of the state."""
+        """Return the logits (n, K) for `contexts` (n, d); the state does not change."""
         Xi = self._coordinates(as_rows(contexts, self.problem))[0]
         Z = np.empty((len(Xi), self.problem.n_classes))
         many = self._inner.kernels.predict_many
@@ -197,7 +196,7 @@ class KernelSpanForecaster(Forecaster):
     def space_certificate(self) -> float:
         """Return the bound on the regret so far against K functions of norm at most B in the kernel's space, in nats, or NaN.
 
-        A loss changes by at most 2 B times the length of a context's feature that the projection removed.
+        A projection changes a loss by at most 2 B times the distance of the feature from the span.
         """
         self._inner.state = self.state.learner
         found = self._inner.certificate()
@@ -209,16 +208,14 @@ class KernelSpanForecaster(Forecaster):
         return math.nan if self.kernel == "gaussian" else self.space_certificate()
 
     def _dimension(self, rounds: float) -> float | None:
-        """The largest dimension of the contexts' span, or None if the space has no linear functions or landmarks limit
-        it.
-        """
+        """The largest dimension of the features' span, or None for the Gaussian kernel or with landmarks."""
         if self.kernel == "gaussian" or self.landmarks:
             return None
         d = self.problem.n_features
         return max(min(d if self.kernel == "linear" else math.comb(d + self.degree, self.degree), rounds), 1.0)
 
     def _left_out(self, rounds: float) -> float:
-        """Return the regret that the tolerance may cost in these rounds."""
+        """Return the largest regret in these rounds that the tolerance may cause."""
         return 2.0 * self.norm_bound * max(self.tolerance, 1e-7) * self.feature_radius * rounds
 
     def effective_dimension(self, X: Floats, scale: float) -> float:

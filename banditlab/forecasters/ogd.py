@@ -20,7 +20,7 @@ from banditlab.validation import positive, resolve
 
 
 class State(NamedTuple):
-    r"""The state: V (K, d), which is W up to a scale of each row: :math:`W_k = \text{norms.scale}_k V_k`.
+    r"""The state: V (K, d), with :math:`W_k = \text{norms.scale}_k V_k`.
 
     t (1,) is the number of updates, `norm_bound` is B, `step` is :math:`\eta_1`, and `spent` (1,) is
     :math:`\sum_t \eta_t \|g_t\|^2`. s and r (K,) are work arrays.
@@ -51,7 +51,7 @@ def predict_kernel(state, x, z):
 def update_kernel(state, x, y, z):
     r, K = state.r, z.shape[0]
     predict_kernel(state, x, z)
-    # r = softmax(z), unnormalised, in one sweep
+    # r = softmax(z), unnormalised, in one pass
     top = z[0]
     for k in range(1, K):
         top = max(top, z[k])
@@ -79,7 +79,7 @@ class OGD(KernelForecaster):
 
     Guarantee: let :math:`D = 2 \sqrt{K} B` be the ball's diameter and :math:`\|g_t\|_F \le G = \sqrt{2} R`. The regret
     is at most :math:`\sqrt{T} (D^2 / (2\,\text{step}) + \text{step}\, G^2)`, which is :math:`(3/2) G D \sqrt{T}` at
-    :math:`\text{step} = D / G` ("theory"). The running certificate is the sum in the proof,
+    :math:`\text{step} = D / G` ("theory"). The running certificate is the expression in the proof,
     :math:`D^2 / (2 \eta_T) + (1/2) \sum_t \eta_t \|g_t\|^2`.
 
     Cost: :math:`O(K\, \mathrm{nnz}(x))` per round for sparse contexts, :math:`O(K d)` for dense ones. Memory:
@@ -139,9 +139,7 @@ class OGD(KernelForecaster):
         return ogd_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.step)
 
     def certificate(self) -> float:
-        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row
-        ball.
-        """
+        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row ball."""
         t = int(self.state.t[0])
         diameter = 2.0 * math.sqrt(self.problem.n_classes) * self.norm_bound
         return diameter**2 * math.sqrt(t) / (2.0 * self.step) + 0.5 * float(self.state.spent[0])

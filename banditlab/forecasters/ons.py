@@ -25,12 +25,12 @@ DOUBT, METRIC, LONGEST = range(3)
 
 
 class State(NamedTuple):
-    r"""The state: W (K, d); :math:`P = A^{-1}` (Kd, Kd); spent (1,), :math:`\sum_t g_t'A_t^{-1} g_t`; ball, the
-    projection's.
+    r"""The state: W (K, d); :math:`P = A^{-1}` (Kd, Kd); `spent` (1,), :math:`\sum_t g_t'A_t^{-1} g_t`; `ball`, the
+    projection's state.
 
-    doubt (3,) has three entries: `DOUBT`, a bound on the certificate's rounding error; `METRIC`,
-    :math:`\epsilon + \sum_t \|g_t\|^2`, a bound on A's eigenvalues; `LONGEST`, the largest :math:`\|x\|^2` of an
-    update. constants (3,) has B, the step, and 1 if projected. g, v (Kd,), s (K,) are work arrays.
+    `doubt` (3,) has a bound on the certificate's rounding error (`DOUBT`), :math:`\epsilon + \sum_t \|g_t\|^2`, which
+    bounds A's eigenvalues (`METRIC`), and the largest :math:`\|x\|^2` of an update (`LONGEST`). `constants` (3,) has B,
+    the step, and 1 if iterates are projected. g, v (Kd,) and s (K,) are work arrays.
     """
 
     W: NDArray[np.float64]
@@ -52,7 +52,7 @@ def predict_kernel(state, x, z):
 
 @njit
 def note_doubt(state, x, shrink):
-    r"""Add a bound on how much a round's rounding, and its projection's tolerance, may change the certificate.
+    r"""Add a bound on the error of the certificate due to a round's rounding and its projection's tolerance.
 
     g sums to 0 over the classes, and so does :math:`v = A^{-1} g` up to rounding. The error of v is estimated as
     `ERROR_FACTOR` times the remaining sum. An error e of W changes the proof's :math:`(\beta/2) \|W - W^*\|_A^2` by
@@ -115,22 +115,22 @@ class ONS(KernelForecaster):
     :math:`\{W : \|W_k\| \le B\}` in the norm of :math:`A_t`. :math:`A_t^{-1}` changes by rank one (Sherman and
     Morrison). The projection is solved to 1e-12 in its K multipliers.
 
-    Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball exactly
-    for :math:`\alpha` up to :math:`e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over
-    :math:`\{W : \|W_k\| \le B\}` is at most
+    Guarantee (Theorem 2 of 2007 with its constants): the loss is :math:`\alpha`-exp-concave on the ball if and only if
+    :math:`\alpha \le e^{-2 B R}/(K - 1)`. With :math:`\beta \le \alpha/2` the regret over :math:`\{W : \|W_k\| \le B\}`
+    is at most
 
     .. math::
 
         (\beta \epsilon/2) K B^2 + ((K-1) d/(2 \beta)) \ln(1 + 2 R^2 T/((K-1) d \epsilon)).
 
     The running certificate is :math:`(\beta \epsilon/2) K B^2 + (1/(2 \beta)) \sum_t g_t'A_t^{-1} g_t`. The factor
-    :math:`1/\beta` grows like :math:`e^{2 B R}`, and the bound is vacuous beyond :math:`B R = 3` or so. The paper's
+    :math:`1/\beta` grows like :math:`e^{2 B R}`, and the bound is vacuous for :math:`B R` above about 3. The paper's
     minimum with :math:`1/(4 G D)` is not needed, because :math:`|\langle g_t, W_t - W \rangle| \le 4 B R` and
-    :math:`\alpha < 1/(4 B R)` always. Above :math:`\alpha/2`, or without projection, nothing is proved, and there is no
-    bound and no certificate.
+    :math:`\alpha < 1/(4 B R)` always. For :math:`\beta > \alpha/2`, or without projection, there is no bound and no
+    certificate.
 
-    Cost: :math:`O(K^2 d^2)` per round. In rounds where a ball constraint is active there are 4 to 7 Newton steps of
-    order :math:`|F| d`, with F the rows on their spheres: :math:`O((|F| d)^3)`. Memory: :math:`3 K^2 d^2` numbers.
+    Cost: :math:`O(K^2 d^2)` per round. A round with active norm constraints also costs 4 to 7 Newton steps of
+    :math:`O((|F| d)^3)`, where F is the set of rows of norm B. Memory: :math:`3 K^2 d^2` numbers.
 
     Parameters
     ----------
@@ -138,14 +138,14 @@ class ONS(KernelForecaster):
         B, the largest norm of a row of W.
     step
         :math:`1/\beta` in the paper, the factor of :math:`A_t^{-1} g_t`. "theory" is
-        :math:`2/\alpha = 2 (K - 1) e^{2 B R}`, with :math:`2 B R` cut off at 340 (beyond that there is no bound). In
-        practice the best of a grid lies between 0.3 and 100, with regularization 0.01 to 10.
+        :math:`2/\alpha = 2 (K - 1) e^{2 B R}`, with :math:`2 B R` at most 340 (above that there is no bound). In
+        practice the best values in a grid are 0.3 to 100, with regularization 0.01 to 10.
     regularization
         :math:`\epsilon` in the paper, :math:`A_0 = \epsilon I`; "theory" is :math:`(\text{step} / D)^2`, with
         :math:`D = 2 \sqrt{K} B` the ball's diameter.
     projection
-        "ball", or "none" for the variant without projection, in which `norm_bound` matters only to the two "theory"
-        words.
+        "ball", or "none" for the variant without projection, in which `norm_bound` only affects settings that are
+        "theory".
 
     Raises
     ------
@@ -208,9 +208,7 @@ class ONS(KernelForecaster):
         return {"bound": int(tally[BOUND]), "factorisations": int(tally[NEWTON]), "stalled": int(tally[STALLS])}
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret bound after `rounds` rounds, in nats, or None if the step is too long or there is no
-        projection.
-        """
+        """Return the regret bound after `rounds` rounds, in nats, or None without a theorem."""
         if not self._proved():
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
@@ -219,8 +217,8 @@ class ONS(KernelForecaster):
     def certificate(self) -> float:
         r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t` over the row ball, with s the step.
 
-        It is NaN outside the theorem's settings, if a context was longer than R, if a projection did not converge, and
-        if rounding may have changed more than a small part of it.
+        It is NaN if the theorem does not cover the settings, a context was longer than R, a projection did not
+        converge, or rounding errors may be large.
         """
         doubt, longest = self.state.doubt, (BEYOND * self.problem.radius) ** 2
         if not self._proved() or self.projections["stalled"] or not doubt[LONGEST] <= longest:

@@ -1,6 +1,4 @@
-"""The two forms of a learner on quadratic surrogates: in Kd dimensions, or in K times the rank of its updates'
-contexts.
-"""
+"""The two forms of a learner on quadratic surrogates: in K d dimensions, or in K r for updates' contexts of rank r."""
 
 from __future__ import annotations
 
@@ -27,18 +25,20 @@ from banditlab.validation import one_of, positive
 
 GIB = 2.0**30
 SMALL = 2**26
-"""Bytes up to which "auto" takes the primal form at once."""
+"""The largest primal form, in bytes, with which "auto" begins."""
 MOST = 4.0
-"""GiB that a learner takes which has no setting for it."""
+"""The memory limit, in GiB, of a learner that has no setting for it."""
 FIRST = 16
-"""Coordinates the arrays hold at first."""
+"""The initial number of coordinates."""
 MOST_RATIO = 2e4
-r""":math:`R^2/\lambda` above which a learner is refused: logits are right to 6e-9 at 1e4, to 1e-7 at 1e5, to 3e-3 at 1e8."""
+r"""The largest :math:`R^2/\lambda` allowed. The errors of logits are 6e-9 at 1e4, 1e-7 at 1e5, and 3e-3 at 1e8."""
 NEGLIGIBLE, DOUBTFUL = 1e-9, 1e-3
-"""A certificate whose terms rounding may have changed by more than the first of these times the larger of 1 and itself has
-that added; by more than the second, it is NaN."""
+"""Limits on a certificate's rounding error, relative to the larger of 1 and the certificate.
+
+Above the first, the error is added to it; above the second, the certificate is NaN.
+"""
 BEYOND = 1.0 + 1e-9
-"""Contexts up to this times R long are within R."""
+"""The tolerance for contexts longer than R, as a factor of R."""
 
 
 def certified(total: float, doubt: float) -> float:
@@ -50,13 +50,13 @@ def certified(total: float, doubt: float) -> float:
 
 
 def begins_dual(form: str, max_memory: float, problem: Problem) -> bool:
-    """Return whether a learner with these settings begins in the dual form, the span of its updates' contexts."""
+    """Return whether a learner with these settings begins in the dual form."""
     size = Blocks.size(problem.n_classes, problem.n_features)
     return form == "dual" or (form == "auto" and size > min(SMALL, max_memory * GIB))
 
 
 def refuse_primal(who: str, size: float, problem: Problem, advice: str) -> None:
-    """Raise an IncompatibleError if a learner with a primal form only takes more than MOST GiB."""
+    """Raise an IncompatibleError if a learner that has only a primal form needs more than `MOST` GiB."""
     if size > MOST * GIB:
         at = f"K = {problem.n_classes}, d = {problem.n_features:,}"
         raise IncompatibleError(f"{who} {size / GIB:,.1f} GiB at {at}, above {MOST:g}: {advice}")
@@ -120,11 +120,11 @@ def in_span(plain: Kernels) -> Kernels:
 
 
 class QuadraticForecaster(KernelForecaster):
-    """A forecaster on `Blocks` that depends on contexts through inner products only, in the primal or the dual form.
+    """A forecaster on `Blocks` in the primal or dual form, which depends on contexts only through inner products.
 
     A subclass has the settings `regularization`, `norm_bound`, `curvature` and `linear_term`. Its state is a NamedTuple
     with `blocks`, `h` (K, n), `spent`, `doubt`, `longest` and `unsolved`, in the n coordinates that `_coordinates`
-    returns. Its constructor passes the state to `_begin`. In the dual form `state` is Spanned.
+    returns. Its constructor passes the state to `_begin`. In the dual form `state` is a `Spanned`.
     """
 
     regularization: float
@@ -134,7 +134,7 @@ class QuadraticForecaster(KernelForecaster):
     most_ratio: ClassVar[float] = MOST_RATIO
 
     def _coordinates(self, form: str, max_memory: float) -> int:
-        """Set the two settings and return the initial number of coordinates."""
+        """Set `form` and `max_memory`, and return the initial number of coordinates."""
         self._refuse_small_regularization()
         K, d = self.problem.n_classes, self.problem.n_features
         self.form = one_of("form", form, ("auto", "primal", "dual"))
@@ -142,18 +142,18 @@ class QuadraticForecaster(KernelForecaster):
         size = Blocks.size(K, d)
         if self.form == "primal" and size > self.max_memory * GIB:
             raise UsageError(
-                f"{self.id}: form = 'primal' takes {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
+                f"{self.id}: form = 'primal' needs {size / GIB:,.1f} GiB at K = {K}, d = {d:,}, above max_memory = "
                 f"{self.max_memory:g}: use 'auto' or 'dual', or raise max_memory"
             )
         return min(FIRST, d) if self._begins_dual() else d
 
     def _refuse_small_regularization(self) -> None:
-        """Raise a UsageError if rounding leaves too few digits of a forecast."""
+        """Raise a UsageError if the regularization is so small that rounding errors of a forecast are too large."""
         R, most = self.problem.radius, self.most_ratio
         if most * self.regularization * BEYOND < R**2:
             raise UsageError(
                 f"{self.id}: regularization must be at least R^2 / {most:,.0f} = {R**2 / most:g} at R = {R:g}, "
-                f"got {self.regularization:g}: below that, rounding destroys too many digits of a forecast"
+                f"got {self.regularization:g}: below that, rounding errors of a forecast are too large"
             )
 
     def _begins_dual(self) -> bool:
@@ -163,7 +163,7 @@ class QuadraticForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return the bytes of the initial state, before it is built."""
+        """Return the bytes of the initial state."""
         if cls._would_begin_dual(problem, settings):
             return 8.0 * problem.n_features
         return float(Blocks.size(problem.n_classes, problem.n_features))
@@ -179,24 +179,24 @@ class QuadraticForecaster(KernelForecaster):
         return begins_dual(form, most, problem)
 
     def _begin(self, state: Any) -> None:
-        """Begin with the initial `state`, in the form of the settings."""
+        """Begin with the initial `state`, in the form that the settings imply."""
         capacity, d = state.h.shape[1], self.problem.n_features
         self.state = Spanned(Span.empty(capacity, d), state) if self._begins_dual() else state
         self.sparse = self.dual
 
     @property
     def dual(self) -> bool:
-        """Whether the learner is in the dual form, the span of its updates' contexts."""
+        """Whether the learner is in the dual form."""
         return isinstance(self.state, Spanned)
 
     @property
     def learner(self) -> Any:
-        """The state of the learner itself, in the coordinates of the present form."""
+        """The state of the learner itself, in the coordinates of the current form."""
         return self.state.learner if self.dual else self.state
 
     @property
     def kernels(self) -> Kernels:
-        """The kernels of the present form."""
+        """The kernels of the current form."""
         return in_span(super().kernels) if self.dual else super().kernels
 
     def proved(self, norm_bound: float) -> bool:
@@ -205,9 +205,7 @@ class QuadraticForecaster(KernelForecaster):
         return self.linear_term == "corrected" and is_admissible_on_ball(self.curvature, K, norm_bound, R)
 
     def diagnostics(self) -> dict[str, Any]:
-        r"""Return the number of updates whose root has a residual above :math:`10^{-11} (1 + \max |g|)` because of
-        rounding.
-        """
+        r"""Return the number of updates whose root has a residual above :math:`10^{-11} (1 + \max |g|)`."""
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def certificate(self) -> float:
@@ -217,8 +215,8 @@ class QuadraticForecaster(KernelForecaster):
     def _certified(self) -> float:
         r"""Return :math:`\lambda K B^2` plus the sum of the certificate's terms.
 
-        The result is NaN if rounding errors are large or a context exceeded R. In the dual form a context may lose a
-        part outside the span, which changes a loss by at most 2 B times the length of that part.
+        The result is NaN if rounding errors are large or a context exceeded R. The dual form may drop the part of a
+        context outside the span, which changes a loss by at most 2 B times the norm of that part.
         """
         learner = self.learner
         if not learner.longest[0] <= (BEYOND * self.problem.radius) ** 2:
@@ -230,8 +228,8 @@ class QuadraticForecaster(KernelForecaster):
     def frobenius_certificate(self, frobenius_bound: float) -> float:
         r"""Return the bound on the regret so far over :math:`\{W : \|W\|_F \le D\}`, in nats, or NaN if none holds.
 
-        Two rows then differ by :math:`\sqrt{2} D` at most, and the curvature has to be admissible for that. A
-        `norm_bound` of :math:`D/\sqrt{2}` ensures it. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
+        Two rows then differ by at most :math:`\sqrt{2} D`, for which the curvature must be admissible. A `norm_bound`
+        of :math:`D/\sqrt{2}` ensures this. :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`.
         """
         D = positive("frobenius_bound", frobenius_bound)
         if not self.proved(D / math.sqrt(2.0)):
@@ -247,7 +245,9 @@ class QuadraticForecaster(KernelForecaster):
         return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
 
     def _fit_rows(self, X: Floats | CSR) -> None:
-        """Store contexts as sparse rows from the first sparse block on, wide enough for the fullest row of X."""
+        """Store contexts as sparse rows after the first sparse block, with room for the largest number of entries in a
+        row of X.
+        """
         span = self.state.span
         if isinstance(X, CSR):
             width = int(np.diff(X.indptr).max(initial=1))
@@ -261,7 +261,7 @@ class QuadraticForecaster(KernelForecaster):
             self.state = self.state._replace(span=span.wider(span.capacity, width))
 
     def predict_many(self, contexts: Any) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, without a change of the state.
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR; the state does not change.
 
         Other shapes raise a UsageError.
         """
@@ -272,11 +272,11 @@ class QuadraticForecaster(KernelForecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Run a block in parts if the dual form has to grow; raise a UsageError if it may not."""
+        """Run a block in parts if the dual form has to grow; raise a UsageError if it would exceed `max_memory`."""
         rounds = n_rows(X)
         if not self.dual:
             if isinstance(X, CSR):
-                raise UsageError(f"{self.id}: sparse contexts need form = 'dual' after a switch to the primal form")
+                raise UsageError(f"{self.id}: sparse contexts require form = 'dual', but the form is now primal")
             play(slice(0, rounds))
             return
         self._fit_rows(X)
@@ -285,7 +285,7 @@ class QuadraticForecaster(KernelForecaster):
         while start < rounds:
             free, ahead = self._free() if self.dual else rounds, updates[updates >= start]
             stop = rounds if len(ahead) <= free else int(ahead[free])
-            if stop == start:  # the arrays are full; contexts within the span need no place
+            if stop == start:  # the arrays are full, but contexts within the span need no room
                 stop = next((int(t) for t in ahead if stands_out(self.state.span, X, t)), rounds)
             if stop == start:
                 raise UsageError(self._full(self._next_capacity(), self.state.span.width))
@@ -322,9 +322,9 @@ class QuadraticForecaster(KernelForecaster):
 
     def _full(self, capacity: int, width: int | None) -> str:
         return (
-            f"{self.id}: the dual form has learnt {int(self.state.span.rank[0]):,} independent contexts and needs "
+            f"{self.id}: the dual form has stored {int(self.state.span.rank[0]):,} independent contexts and needs "
             f"{self._size(capacity, width) / GIB:,.2f} GiB for {capacity:,}, above max_memory = {self.max_memory:g}: "
-            "raise it, or learn from fewer rounds"
+            "raise it, or use fewer rounds"
         )
 
     def set_state(self, state: dict[str, Any]) -> None:
@@ -333,7 +333,7 @@ class QuadraticForecaster(KernelForecaster):
         dual = "span" in given
         if dual and self.form == "primal":
             raise UsageError("state.state is in the dual form, but form = 'primal'")
-        if dual or self.dual:  # arrays of the kinds that are given, of the sizes to which they grew
+        if dual or self.dual:  # arrays of the given kinds, with the sizes to which they had grown
             n, width = self._sizes_of(given) if dual else (d, None)
             learner = self.learner._replace(blocks=Blocks.initial(K, n, self.regularization), h=np.zeros((K, n)))
             self.state = Spanned(Span.empty(n, d, width), learner) if dual else learner

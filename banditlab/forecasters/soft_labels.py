@@ -1,9 +1,9 @@
-r"""Labels that are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2): y in :math:`\Delta_K`.
+r"""Soft labels y, which are distributions over the classes (Agarwal, Kale and Zimmert, ALT 2022, Section 2).
 
-The loss at y is the mixture of the K losses with the weights y. A surrogate therefore stays a lower bound, its Hessian
-does not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is the update with one
-class, plus the effect of :math:`(e_k - y) \otimes x` on :math:`A_t^{-1} G_t`. At a vertex of the simplex that effect is
-0, and the result is that of `update` to the last bit.
+The loss at y is the mixture of the K losses with weights y. A surrogate therefore stays a lower bound, its Hessian does
+not depend on y, and its gradient :math:`(s - y) \otimes x` is linear in y. An update with y is the update with one
+class k, plus the effect of :math:`(e_k - y) \otimes x` on :math:`A_t^{-1} G_t`. For one-hot y that effect is 0, and the
+result equals that of `update` to the last bit.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from banditlab.errors import UsageError
 Floats = NDArray[np.float64]
 
 SUM = 1e-9
-"""How far from 1 the weights of a soft label may sum."""
+"""The tolerance for the sum of a soft label's weights."""
 
 
 def as_distribution(label: Any, K: int) -> Floats:
-    """Return a soft label (K,) as float64, or raise a UsageError if it is not finite, nonnegative and of sum 1 (1e-9)."""
+    """Return a soft label (K,) as float64; raise a UsageError unless it is finite, nonnegative and sums to 1 up to 1e-9."""
     try:
         if np.iscomplexobj(label):
             raise TypeError
@@ -48,13 +48,12 @@ def softmax_hessian(s: Floats) -> Floats:
 
 
 def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> float:
-    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`, the loss minus the increase of the least surrogate
-    sum.
+    r"""Return :math:`T = g'r - c\, r'S r + (1/2) b'\tilde{A}_+ b`, a round's term of the certificate.
 
-    The surrogate of a loss with gradient g (K,) and Hessian S is expanded at logits whose difference from the mean is r
-    (K,). :math:`\tilde{A}` (K, K) is :math:`(1/2) \Phi'A^{-1} \Phi` before the round,
-    :math:`\tilde{A}_+ = (I + 2c\, \tilde{A} S)^{-1} \tilde{A}` after it, and :math:`b = g - 2c\, S r`. The identity
-    holds for any logits.
+    T is the loss minus the increase of the minimum of the surrogates' sum. The surrogate of a loss with gradient g (K,)
+    and Hessian S is expanded at logits whose difference from the mean is r (K,). :math:`\tilde{A}` (K, K) is
+    :math:`(1/2) \Phi'A^{-1} \Phi` before the round, :math:`\tilde{A}_+ = (I + 2c\, \tilde{A} S)^{-1} \tilde{A}` after
+    it, and :math:`b = g - 2c\, S r`. The identity holds for any logits.
     """
     S = softmax_hessian(s)
     after = np.linalg.solve(np.eye(len(s)) + 2.0 * c * At @ S, At)
@@ -76,7 +75,7 @@ def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
     mean = learner.g - 0.5 * np.diag(At)
     printed = learner.constants[1] > 0.0
     change = -y
-    change[hard] += 1.0  # (e_k - y), in the place of nothing
+    change[hard] += 1.0  # e_k - y
     S = softmax_hessian(s)
     lost = np.linalg.solve(np.eye(len(s)) + 2.0 * c * S @ At, c * S)  # A_t^{-1} = A_{t-1}^{-1} - V Qc V'
     u = change - 2.0 * lost @ (At @ change)

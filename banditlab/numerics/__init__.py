@@ -1,4 +1,4 @@
-"""Kernels on arrays and their algebra, independent of players, problems and settings.
+"""Compiled functions (kernels) on arrays, independent of players, problems and settings.
 
-Start with `jit` (how kernels are compiled), `contexts` (dense and sparse contexts in one kernel) and `draws`.
+Start reading with `jit` (how kernels are compiled), `contexts` (dense and sparse contexts in one kernel) and `draws`.
 """

@@ -1,4 +1,4 @@
-"""Kernels for the index of the largest of K numbers, and for the largest outside one class. Ties go to the first."""
+"""Kernels for the index of the largest of K numbers, with or without one class left out. Ties go to the first."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def argmax(z, K):
 
     A NaN is never larger than another entry. If :math:`z_0` is NaN, the result is 0.
     """
-    # Selections, no branch: which score is larger cannot be predicted.
+    # Selections instead of branches, which the processor could not predict.
     best, top = 0, z[0]
     for k in range(1, K):
         better = z[k] > top

@@ -1,7 +1,9 @@
-"""The cache of compiled kernels: one folder for each state of the sources. Folders that are long unused are removed.
+"""The cache of compiled kernels: one folder for each version of the sources.
 
-No folder is locked. A process whose folder is removed compiles the missing kernels again, and stores them in a new
-folder if it can. A folder is renamed in one step before its files are removed.
+Folders that were not used for a long time are removed.
+
+Folders are not locked. A process whose folder is removed compiles the missing kernels again, and stores them in a new
+folder if possible. A folder is renamed in one step before its files are removed.
 """
 
 from __future__ import annotations
@@ -16,20 +18,20 @@ from pathlib import Path
 from banditlab.numerics.private_folders import make_private
 
 NEWEST = 8
-"""Number of most recently used folders that are never removed: branches and worktrees of a developer, versions of a user."""
+"""Number of most recently used folders that are never removed, for different branches or installed versions."""
 IDLE = 3 * 3600.0
-"""Any other folder is removed this many seconds after a process last began to use it."""
+"""Seconds after the last process began to use another folder until it is removed."""
 _USED = ".used"
 _LEAVING = ".leaving-"
 
 
 def folder_for(root: Path, sources: str) -> Path:
-    """Return the folder in `root` for this state of the sources, marked as used now.
+    """Return the folder in `root` for this version of the sources, and record the time of its use.
 
     Old folders are removed only when a new one is created, because the process then waits for the compiler anyway.
     """
     folder = root / sources
-    with contextlib.suppress(OSError):  # a read-only home: numba chooses another folder, or does not cache
+    with contextlib.suppress(OSError):  # read-only home: numba chooses another folder or does not cache
         new = not folder.exists()
         make_private(folder)
         (folder / _USED).touch(mode=0o600)
@@ -39,22 +41,21 @@ def folder_for(root: Path, sources: str) -> Path:
 
 
 def clear(root: Path) -> None:
-    """Remove the folders in `root` that no process opened within `IDLE` seconds, except the `NEWEST` most recent
-    ones."""
+    """Remove the folders in `root` that no process opened within `IDLE` seconds, except the `NEWEST` most recent ones."""
     folders = [Path(entry) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
-    for left in (folder for folder in folders if folder.name.startswith(_LEAVING)):  # by a process that was stopped
+    for left in (folder for folder in folders if folder.name.startswith(_LEAVING)):  # by a stopped process
         shutil.rmtree(left, ignore_errors=True)
     used = {folder: _last_use(folder) for folder in folders if not folder.name.startswith(_LEAVING)}
     for folder in sorted(used, key=used.__getitem__, reverse=True)[NEWEST:]:
         if time.time() - used[folder] > IDLE:
             leaving = root / f"{_LEAVING}{uuid.uuid4().hex}"
-            with contextlib.suppress(OSError):  # another process was quicker, or holds a file of it open
+            with contextlib.suppress(OSError):  # another process removed it, or has one of its files open
                 folder.rename(leaving)
                 shutil.rmtree(leaving, ignore_errors=True)
 
 
 def _last_use(folder: Path) -> float:
-    """Return when a process last opened the folder. If it has no time mark, return when its newest kernel was added."""
+    """Return the time when a process last began to use the folder, or if unknown when its newest kernel was added."""
     with contextlib.suppress(OSError):
         return (folder / _USED).stat().st_mtime
     try:

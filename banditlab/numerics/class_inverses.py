@@ -1,13 +1,13 @@
 r"""An array of models, each a matrix :math:`P_i = A_i^{-1}` and a vector :math:`h_i`.
 
-These models are the state of agents that store one second-order model per class. A round reads :math:`m_i = h_i'x` and
-:math:`q_i = x'P_i x` of all models (`read`). An update of model i reads its own pair (`read_one`). It then sets
-:math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with :math:`v = P_i x` (`update_one`).
-Small problems process one context at a time, with whole matrices.
+These models are the state of agents that store one second-order model per class. A round computes :math:`m_i = h_i'x`
+and :math:`q_i = x'P_i x` for all models (`read`). An update of model i computes them for this model (`read_one`). It
+then sets :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with :math:`v = P_i x`
+(`update_one`). Small problems process one context at a time, with whole matrices.
 
 Large models begin in a low-rank form, :math:`P_i = p I - F'F`, and become whole matrices after about :math:`d/2`
-updates (see `low_rank`). Where the next contexts are known, `prefetch` prepares a block of rounds. The three functions
-then read from :math:`m \times m` matrices (see `lookahead`). All forms give the same numbers up to rounding.
+updates (see `low_rank`). If the next contexts are known, `prefetch` prepares a block of rounds. The three functions
+then use :math:`m \times m` matrices (see `lookahead`). All forms give the same numbers up to rounding.
 """
 
 from __future__ import annotations
@@ -48,19 +48,22 @@ from banditlab.numerics.packed_symmetric import (
     zeros,
 )
 
-# From `LARGE` on rounds are prefetched. Speed-up on whole models, with 2 MiB of cache per core: none at 1.1 MiB, 1.3 times at
-# 1.6, 2 times at 2 to 3, 3 to 8 times from 10 on.
+# Models of at least `LARGE` bytes are prefetched. Speed-up with 2 MiB of cache per core: none for models of 1.1 MiB,
+# 1.3 times for 1.6 MiB, 2 times for 2 to 3 MiB, and 3 to 8 times for 10 MiB or more.
 LONG_STRETCH, SHORT_STRETCH = 64, 32
-"""Contexts of a stretch, for d from 512 on and below: with more, the m x m matrices become as large as the models."""
+"""The number of contexts in a block for d >= 512, and for smaller d.
+
+Larger m x m matrices would approach the size of the models.
+"""
 DENSE_SHARE, DENSE_ENTRIES = 0.2, 64.0
-"""Share and mean number of nonzero entries below both of which a stretch is not prefetched, because single contexts then
-read fewer numbers. Break-even at :math:`K = 10`: a share of 0.25 for :math:`d = 256`, 0.04 (40 entries) for
-:math:`d = 1024`."""
+"""A block is not prefetched if the fraction and the mean number of nonzero entries are below these, because single
+contexts then read fewer numbers. Break-even for :math:`K = 10` is a fraction of 0.25 for :math:`d = 256` and of 0.04
+(40 entries) for :math:`d = 1024`.
+"""
 
 
 class Inverses(NamedTuple):
-    """The models' arrays: P (M, S), packed, or a low-rank form where `low` is set; H (M, D), the rows :math:`h_i`,
-    padded.
+    """The models' arrays: P (M, S), packed, or in low-rank form if `low` is set; H (M, D), the padded rows :math:`h_i`.
 
     `ahead` and `low` are None for small models. Work arrays: `point`, the current context; v (D,), :math:`P_i x`.
     """
@@ -73,7 +76,7 @@ class Inverses(NamedTuple):
     low: LowRank | None
 
     def in_form_of(self, other: Inverses) -> Inverses:
-        """Return these models, before any update, as whole matrices if the smaller set `other` has whole matrices."""
+        """Return these models, which have no updates, as whole matrices if the smaller set `other` has whole matrices."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)
@@ -104,7 +107,7 @@ def dense_inverses(inverses: Inverses, d: int) -> Floats:
 
 @inline
 def read(inverses, x, m, q):
-    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` of all models."""
+    """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` for all models."""
     if not read_ahead(inverses.ahead, m, q):
         set_point(inverses.point, x)
         rows_times(inverses.H, inverses.point.x, m)
@@ -113,7 +116,7 @@ def read(inverses, x, m, q):
 
 @inline
 def read_one(inverses, x, i):
-    """Return :math:`m_i` and :math:`q_i` at x, and prepare `update_one` at the same x."""
+    """Return :math:`m_i` and :math:`q_i` at x, and prepare `update_one` for the same x."""
     prefetched, m, q = read_one_ahead(inverses.ahead, i)
     if prefetched:
         return m, q
@@ -140,8 +143,8 @@ def update_one(inverses, i, step, s):
 def prefetch(inverses, X, t, behind):
     """Prepare the round of context t of X (n, d - e), to which the e numbers `behind` are appended.
 
-    With :math:`t = n`, P and H are brought up to date. A loop calls this function before every round. Whether to
-    prefetch is decided once per block of rounds.
+    For :math:`t = n`, bring P and H up to date. A loop calls this function before every round. Whether to prefetch is
+    decided once per block of rounds.
     """
     prefetch_from(inverses.ahead, inverses.P, inverses.low, inverses.H, X, t, behind)
 
@@ -151,11 +154,11 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
     if ahead is None:
         return
     place = ahead.place
-    # Within a stretch only the round is counted.
+    # Within a block only the round is counted.
     place[POSITION] += 1
     if t < X.shape[0] and place[POSITION] < place[LENGTH]:
         return
-    # The last stretch is finished; a new one begins if its contexts are dense enough.
+    # Finish the last block, and begin a new one if its contexts are dense enough.
     part = X[t : t + ahead.G.shape[1]]
     is_long = part.shape[0] >= SHORTEST and entries(part) >= min(DENSE_SHARE * X.shape[1], DENSE_ENTRIES)
     if is_long or place[ACTIVE] == 1:
@@ -165,7 +168,7 @@ def prefetch_from(ahead, P, low, H, X, t, behind):
 
 @njit
 def entries(X):
-    """Return how many nonzero entries a row of X (n, d) has on average."""
+    """Return the mean number of nonzero entries in a row of X (n, d)."""
     found = 0
     for t in range(X.shape[0]):
         for j in range(X.shape[1]):

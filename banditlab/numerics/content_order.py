@@ -1,4 +1,4 @@
-"""An order of a sample's rows that depends on the rows' content only, not on their given order or their units."""
+"""An order of a sample's rows that depends only on their content, not on their given order or the units of columns."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ GOLDEN, FIRST_MIX, SECOND_MIX = (np.uint64(c) for c in (0x9E3779B97F4A7C15, 0xBF
 
 
 def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
-    """Return an order (n,) of rows (n, d), dense or CSR with each entry once, and their targets (n,).
+    """Return an order (n,) of rows (n, d) with targets (n,); rows are dense, or CSR without duplicate entries.
 
     The order does not change when
 
-    * rows are permuted (equal rows may change places);
+    * rows are permuted (equal rows may be exchanged);
     * columns are scaled by positive numbers, or shifted as long as different numbers stay different;
     * a constant column is added;
     * dense rows are replaced by the same sparse rows, or the reverse.
 
     Rows are sorted by a 64-bit hash of the ranks of their entries within the columns. The hash covers the target and
-    the first 1, 3, 7, ... columns that distinguish all rows, or else all columns. Rows with equal hashes keep the given
-    order. Among a million rows the probability of a collision is 3e-8.
+    the first 1, 3, 7, ... columns, as many as are needed to distinguish all rows, or all columns. Rows with equal
+    hashes stay in the given order. Among a million rows the probability of a collision is 3e-8.
 
     Cost: one sort for each column used. Most samples of real numbers need one to three columns.
     """
@@ -59,7 +59,7 @@ def _dense(X: Any, first: int) -> Words:
 
 
 def _sparse(X: Any, first: int) -> Words:
-    """Return the result of `_dense` for columns in CSC form: the sums of zero rows, corrected for nonzero entries."""
+    """Return the result of `_dense` for columns in CSC form, as the sum for a row of zeros, corrected for nonzero entries."""
     n, d = X.shape
     column, row, value = np.repeat(np.arange(d), np.diff(X.indptr)), X.indices, X.data
     there = value != 0.0
@@ -67,10 +67,10 @@ def _sparse(X: Any, first: int) -> Words:
     order = np.lexsort((value, column))
     column, row, value = column[order], row[order], value[order]
     starts = np.searchsorted(column, np.arange(d + 1))
-    new = np.ones(len(column), bool)  # of its value, in its column
+    new = np.ones(len(column), bool)  # the rank of each value in its column
     new[1:] = (column[1:] != column[:-1]) | (value[1:] != value[:-1])
     seen = np.append(0, np.cumsum(new))
-    zero = np.diff(np.append(0, np.cumsum(new & (value < 0.0)))[starts])  # the rank of 0: values below it
+    zero = np.diff(np.append(0, np.cumsum(new & (value < 0.0)))[starts])  # rank of 0: number of smaller values
     gaps = np.diff(starts) < n
     rank = seen[1:] - 1 - seen[starts[column]] + (gaps[column] & (value > 0.0))
     names = np.arange(first, first + d, dtype=np.uint64)
@@ -81,7 +81,7 @@ def _sparse(X: Any, first: int) -> Words:
 
 
 def _ranks(values: NDArray[Any]) -> Words:
-    """Return the rank (n,) of each value among the different values, counted from 0."""
+    """Return the rank (n,) of each value among the distinct values, from 0."""
     return np.unique(values, return_inverse=True)[1].astype(np.uint64)
 
 
@@ -91,7 +91,7 @@ def _hashes(rank: Words, column: Words) -> Words:
 
 
 def _mixed(z: Words) -> Words:
-    """Apply the last steps of splitmix64 and return the result: every bit depends on every bit."""
+    """Return the output function of splitmix64, in which every bit of the result depends on every bit of the input."""
     z = (z ^ (z >> np.uint64(30))) * FIRST_MIX
     z = (z ^ (z >> np.uint64(27))) * SECOND_MIX
     mixed: Words = z ^ (z >> np.uint64(31))

@@ -6,8 +6,8 @@ r"""Stored contexts X, an array (capacity, d) or sparse (`Stored`), and function
 * `residual_products` computes :math:`X v`.
 * `store` adds a row.
 
-All but `spread` choose between two forms by the type of X. In the sparse forms v (d,) is a work array that is 0
-between calls. The context is written to v, so its product with a stored row costs only that row's entries.
+All but `spread` have a dense and a sparse form, chosen by the type of X. In the sparse forms v (d,) is a work array
+that is 0 between calls. The context is written to v, so its product with a stored row reads only that row's entries.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from banditlab.numerics.vectors import entry, size
 class Stored(NamedTuple):
     """Sparse contexts: row i has the values `values[i, :length[i]]` in the columns `places[i, :length[i]]`.
 
-    Both arrays have the shape (capacity, width), `length` has (capacity,).
+    Both arrays have shape (capacity, width); `length` has shape (capacity,).
     """
 
     places: NDArray[np.uint32]
@@ -40,7 +40,7 @@ class Stored(NamedTuple):
 
     @classmethod
     def of(cls, X: NDArray[np.float64]) -> Stored:
-        """Return the rows of X (capacity, d), each with room for as many entries as the row with most nonzero ones."""
+        """Return X (capacity, d) in sparse form, with the width of its fullest row."""
         stored = cls.empty(len(X), int(np.count_nonzero(X, axis=1).max(initial=1)))
         for i, x in enumerate(X):
             places = np.flatnonzero(x)
@@ -125,7 +125,7 @@ def _products_many_sparse(X, Y, r, v, out, W, squares):
 
 
 def _subtract_rows(X, r, w, v):
-    r"""Subtract :math:`X'w` of the first r stored contexts from v, w (r,)."""
+    r"""Subtract :math:`X'w` from v, for the first r stored contexts and w (r,)."""
     for i in range(r):
         weight, stored = w[i], X[i]
         for j in range(v.shape[0]):
@@ -152,7 +152,7 @@ def _end_residual(X, x, r, v):
 
 
 def _end_residual_sparse(X, x, r, v):
-    # v is 0 but where a stored row or x has an entry; each position is counted once, then set to 0.
+    # v is 0 except where a stored row or x has an entry; each position is added once, then set to 0.
     square = 0.0
     for i in range(r):
         for e in range(X.length[i]):
@@ -172,11 +172,11 @@ def _store_sparse(X, x, r):
     X.length[r] = copy_entries(x, X.places[r], X.values[r])
 
 
-# The choices, by the type of the stored contexts X.
+# Choose the form by the type of the stored contexts X.
 products = by_context(_products, _products_sparse, kind=Stored, name="X", arrays="new")
 products_many = by_context(_products_many, _products_many_sparse, kind=Stored, name="X", arrays="new")
 subtract_rows = by_context(_subtract_rows, _subtract_rows_sparse, kind=Stored, name="X")
-_plain = getattr(products_spread, "py_func", products_spread)  # NUMBA_DISABLE_JIT leaves the function as it is
+_plain = getattr(products_spread, "py_func", products_spread)  # with NUMBA_DISABLE_JIT the function is not compiled
 residual_products = by_context(_residual_products, _plain, kind=Stored, name="X", arrays="new")
 end_residual = by_context(_end_residual, _end_residual_sparse, kind=Stored, name="X")
 store = by_context(_store, _store_sparse, kind=Stored, name="X")

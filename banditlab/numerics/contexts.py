@@ -28,10 +28,10 @@ def by_context(
     inlined: bool = False,
     arrays: str | None = None,
 ) -> Any:
-    """Return one function that runs `dense` where its argument x is an array and `sparse` where it is a `SparseRow`.
+    """Return a function that calls `dense` if its argument `name` is an array, and `sparse` if it is a `SparseRow`.
 
-    Kernels that read x only through such functions are written once for both kinds of contexts. Both functions are
-    plain Python functions, or results of this function. They have the same parameters, one of them called `name`. For
+    Kernels that read contexts only through such functions are written once for both kinds. `dense` and `sparse` are
+    plain Python functions, or results of `by_context`, with the same parameters, one of which is called `name`. For
     `inlined` and `arrays`, see `njit`.
     """
     return _choice(
@@ -45,7 +45,7 @@ def by_context(
 
 
 def by_type(name: str, forms: dict[type, Callable[..., Any]], *, inlined: bool = False) -> Any:
-    """Return one function that runs the form whose key in `forms` is the class of its argument `name`, a named tuple.
+    """Return a function that calls the entry of `forms` for the class of its argument `name`, a named tuple.
 
     All forms have the same parameters. They are plain Python functions or compiled ones.
     """
@@ -67,8 +67,8 @@ def _choice(
     inlined: bool,
     arrays: str | None = None,
 ) -> Any:
-    """Return one function that runs one of several, chosen by the value or the type of argument `name`."""
-    # The argument that decides, and the compiled functions; a function may be such a choice itself.
+    """Return a function that calls one of several, chosen by the value or the type of its argument `name`."""
+    # The position of the argument, and the compiled functions, which may be such choices themselves.
     argument = list(inspect.signature(functions[0]).parameters).index(name)
     forms = [
         form
@@ -77,7 +77,7 @@ def _choice(
         for form in functions
     ]
 
-    # Called from Python: the argument's value decides.
+    # For calls from Python, choose by the argument's value.
     def either(*args: Any) -> Any:
         return forms[place_of(args[argument])](*args)
 
@@ -93,10 +93,10 @@ def _choice(
 
         def __init__(self, context: Any) -> None:
             super().__init__(context)
-            self.chosen: dict[Any, Any] = {}  # compiled code, by the types of the arguments
+            self.chosen: dict[Any, Any] = {}  # compiled code by argument types
 
         def generic(self, args: Any, kws: Any) -> Any:
-            # Called from a kernel: the argument's type decides, while that kernel is compiled.
+            # For calls from a kernel, choose by the argument's type when that kernel is compiled.
             form = nbtypes.Dispatcher(form_for(args))
             signature: Any = form.get_call_type(self.context, args, kws)
             self.chosen[signature.args] = form.get_overload(signature)
@@ -114,7 +114,7 @@ def _choice(
 
 
 def _row(X, t):
-    """Return context t of the contexts X: an array (d,), or a `SparseRow` where X is a `CSR`."""
+    """Return context t of X as an array (d,), or as a `SparseRow` if X is a `CSR`."""
     return X[t]
 
 
@@ -132,7 +132,7 @@ def _sparse_stretch(X, start, stop):
     return CSR(X.values, X.indices, X.indptr[start : stop + 1])
 
 
-# For kernels that may allocate their contexts: references are counted.
+# For kernels that may allocate their contexts, with reference counting.
 counted_row = by_context(_row, _sparse_row, kind=CSR, name="X", inlined=True, arrays="new")
 counted_stretch = by_context(_stretch, _sparse_stretch, kind=CSR, name="X", inlined=True, arrays="new")
 

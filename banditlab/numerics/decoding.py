@@ -8,7 +8,7 @@ the first class with this probability.
   At :math:`K = 2` this is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit
   as :math:`\beta \to 0` (How to use expert advice, JACM 1997).
 * sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, with :math:`v \ge 0` such that the sum is 1. It spreads
-  the remaining mass of half-log evenly. It is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and
+  the remaining mass of half-log evenly. This is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and
   Astudillo, ICML 2016).
 * randomized: the action is drawn from s with probability :math:`r = \min(1, 2 (1 - s^*))`, and is :math:`j^*`
   otherwise.
@@ -36,7 +36,7 @@ SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS)
 """The rules in kernels: their indices in DECODINGS."""
 
 NEARLY_ONE = 1.0 - 1e-12
-"""Only an exponential above it may have the largest one's share after rounding; the largest itself is 1."""
+"""The largest exponential is 1; others can have the same probability after rounding only if they are above this."""
 SLACK = 1e-9
 """Tolerance for the sum of a forecast."""
 
@@ -44,7 +44,8 @@ SLACK = 1e-9
 @njit
 def decoded_softmax(rule, z, q):
     r"""Write the decoded forecast :math:`\mathrm{softmax}(z)` into q (K,), for z (K,); write NaN if the softmax is
-    undefined."""
+    undefined.
+    """
     if rule == HALF_LOG:
         half_log_of_softmax(z, q)
     else:
@@ -63,8 +64,8 @@ def decode_forecast(rule, q):
 def decode(rule, best, q):
     """Overwrite a forecast q (K,) with its decoding by `rule`; `best` is the index of the largest probability.
 
-    If q is not a distribution (NaN, a negative entry, a sum other than 1), the result is NaN, or q itself for "sample".
-    The loop that plays it then stops with an error. No logarithm of a probability below :math:`s^*/4` is computed.
+    If q is not a distribution (NaN, a negative entry, a sum other than 1), the result is NaN, or q itself for "sample",
+    and the run stops with an error. No logarithm of a probability below :math:`s^*/4` is computed.
     """
     if rule == SAMPLE:
         return
@@ -75,7 +76,7 @@ def decode(rule, best, q):
     elif rule == SPARSEMAX:
         sparsemax(best, q)
     elif rule == RANDOMIZED:
-        # r s_k, and 1 - r more for the best
+        # r s_k, plus 1 - r for the best
         r = min(1.0, 2.0 * (1.0 - q[best]))
         for k in range(q.shape[0]):
             q[k] = r * q[k]
@@ -91,7 +92,7 @@ def half_log(best, q):
     r"""Set :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for every class but the best, which gets the remaining mass."""
     left = 1.0
     for k in range(q.shape[0]):
-        # 0 up to s_k = 1/4; so at most two classes beside the best are above, and `left` stays at least 1/2
+        # 0 for s_k <= 1/4, so at most two other classes are above 0, and `left` is at least 1/2
         share = 1.0 + 0.5 * math.log2(q[k]) if q[k] > 0.25 and k != best else 0.0
         left -= share
         q[k] = share
@@ -100,7 +101,7 @@ def half_log(best, q):
 
 @inline
 def half_log_of_softmax(z, q):
-    r"""Write `half_log` of :math:`\mathrm{softmax}(z)` in one pass.
+    r"""Write the result of `half_log` for :math:`\mathrm{softmax}(z)` in one pass.
 
     Only classes with a probability above 1/4, and those that may be the largest, are divided by the sum.
     """
@@ -114,7 +115,7 @@ def half_log_of_softmax(z, q):
     if math.isnan(total):  # a logit is NaN, or the largest is infinite
         refuse(q)
         return
-    # The first of the largest s_k, which is 1/total: logits that differ by rounding only may have the same.
+    # The first k with the largest s_k, 1/total, which logits that differ slightly may share after rounding.
     best = 0
     while q[best] < NEARLY_ONE or q[best] / total < 1.0 / total:
         best += 1
@@ -123,7 +124,7 @@ def half_log_of_softmax(z, q):
         share = 0.0
         if (
             q[k] > 0.25 * total
-        ):  # a quarter is exact: as in `half_log`, but for s_k that is rounded to 1/4, whose share is 0
+        ):  # total / 4 is exact, so this is the condition of `half_log`, except for s_k rounded to 1/4, for which q_k = 0
             share = 1.0 + 0.5 * math.log2(q[k] / total)
             left -= share
         q[k] = share
@@ -134,10 +135,10 @@ def half_log_of_softmax(z, q):
 def sparsemax(best, q):
     r"""Set :math:`q_k = \max(0, (1/2) \log_2(s_k/s^*) + w)`, with w in (0, 1] such that the sum is 1.
 
-    Classes with a negative value are dropped until none is left.
+    Classes with a negative value are dropped until there are none.
     """
     K, top = q.shape[0], q[best]
-    # Only classes above s*/4 can be left; of those, (1/2) log2(s_k/s*) in (-1, 0].
+    # Only classes above s*/4 can remain; for these, (1/2) log2(s_k/s*) lies in (-1, 0].
     for k in range(K):
         q[k] = 0.5 * math.log2(q[k] / top) if q[k] > 0.25 * top else -math.inf
     # Michelot's algorithm: set w so that the remaining classes sum to 1, drop those not above 0, repeat until none is dropped.

@@ -1,8 +1,4 @@
-"""Small dense linear algebra in plain loops, with an order of summation that does not depend on the machine's BLAS.
-
-The module has a multiple of a matrix, a vector times a matrix, an inverse, a Cholesky factor of a semidefinite matrix,
-and a copy.
-"""
+"""Small dense linear algebra in plain loops, with an order of summation that does not depend on the machine's BLAS."""
 
 from __future__ import annotations
 
@@ -14,8 +10,9 @@ from banditlab.numerics.packed_symmetric import step_along
 
 @njit
 def fill(A, factor, B):
-    r"""Set :math:`A = \text{factor}\, B` for (n, d) arrays; factor 0 clears A. (Array expressions take longer to
-    compile.)"""
+    r"""Set :math:`A = \text{factor}\, B` for (n, d) arrays; factor 0 clears A. (Array expressions would take longer to
+    compile.)
+    """
     for i in range(A.shape[0]):
         for j in range(A.shape[1]):
             A[i, j] = factor * B[i, j] if factor != 0.0 else 0.0
@@ -27,14 +24,14 @@ def row_times(x, A, out):
     d, m = A.shape
     for j in range(m):
         out[j] = 0.0
-    # Four rows a pass: `out` is read and written once for four.
+    # Four rows per pass, so `out` is read and written once for four rows.
     i = 0
     while i + 4 <= d:
         x0, x1, x2, x3 = x[i], x[i + 1], x[i + 2], x[i + 3]
         for j in range(m):
             out[j] += (x0 * A[i, j] + x1 * A[i + 1, j]) + (x2 * A[i + 2, j] + x3 * A[i + 3, j])
         i += 4
-    # The one to three rows left over.
+    # The remaining one to three rows.
     while i < d:
         for j in range(m):
             out[j] += x[i] * A[i, j]
@@ -47,18 +44,18 @@ def invert(A):
     A = borrow(A)
     D = A.shape[0]
     for p in range(D):
-        # Row p divided by its pivot; column p of the identity takes the pivot's place.
+        # Divide row p by its pivot; column p of the identity replaces column p.
         pivot = 1.0 / A[p, p]
         A[p, p] = 1.0
         for j in range(D):
             A[p, j] *= pivot
-        # Row p taken off all the others, so that column p is that of the identity.
+        # Subtract multiples of row p from all other rows.
         for i in range(D):
             if i != p:
                 f = A[i, p]
                 A[i, p] = 0.0
                 step_along(A[i], -f, A[p])
-    # Symmetric to the last bit.
+    # Make the result exactly symmetric.
     for i in range(D):
         for j in range(i):
             A[i, j] = A[j, i] = 0.5 * (A[i, j] + A[j, i])
@@ -66,8 +63,7 @@ def invert(A):
 
 @njit
 def cholesky_psd(A, R):
-    """Write a lower triangular R with :math:`R R' = A` (K, K); a direction without variance (to rounding) gets
-    zeros."""
+    """Write a lower triangular R with :math:`R R' = A` (K, K); a column without variance, up to rounding, is zero."""
     K = A.shape[0]
     for k in range(K):
         # R_kk = sqrt(A_kk - sum_c R_kc^2)
@@ -86,10 +82,10 @@ def cholesky_psd(A, R):
 
 @inline
 def overwrite(target, source):
-    """Write source (n,) over target (n,).
+    """Write source (n,) into target (n,).
 
-    For `target[:] = source` numba compiles the error message for unequal shapes. That takes three seconds in every
-    process that compiles one, and again in each kernel that contains it.
+    For `target[:] = source` numba also compiles the error message for unequal shapes, which takes three seconds in each
+    process and each kernel that contains such an assignment.
     """
     for i in range(target.shape[0]):
         target[i] = source[i]

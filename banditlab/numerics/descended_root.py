@@ -5,7 +5,7 @@ The method is that of Agarwal, Kale and Zimmert (ALT 2022, Theorem 4, Appendix E
 \tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`. This function is 1-strongly convex. It is
 :math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, because the Hessian of its last term is
 :math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. The code writes :math:`\tilde{z}` as
-:math:`\tilde{A}^{-1/2} g - v`, so it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It begins at v = 0.
+:math:`\tilde{A}^{-1/2} g - v`, so it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It starts at v = 0.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ def softmax(z: Floats) -> Floats:
 def descent_steps(largest: float, accuracy: float) -> int:
     r"""Return the number of steps that makes :math:`\|z - \text{root}\|^2` at most `accuracy`.
 
-    `largest` is the largest eigenvalue :math:`l` that :math:`\tilde{A}` may have. A step of :math:`1/(1 + l/2)` reduces
-    :math:`\|v - v^*\|^2` by the factor :math:`1 - 1/(1 + l/2)` at least. The initial value is
+    `largest` is an upper bound :math:`l` on the eigenvalues of :math:`\tilde{A}`. A step of size :math:`1/(1 + l/2)`
+    multiplies :math:`\|v - v^*\|^2` by at most :math:`1 - 1/(1 + l/2)`. The initial value is
     :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """
     if largest <= 0.0 or largest**2 <= accuracy:
@@ -51,10 +51,9 @@ def descended(g: Floats, At: Floats, largest: float, steps: int) -> Floats:
 
 
 def newton_root(g: Floats, At: Floats) -> tuple[Floats, float]:
-    r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)`, by damped Newton steps, and its
-    residual.
+    r"""Return the root z (K,) of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by damped Newton steps, and its residual.
 
-    The residual is the largest absolute value divided by :math:`1 + \max |g|`.
+    The residual is its largest absolute entry divided by :math:`1 + \max |g|`.
     """
     K = len(g)
     z, scale = g - At @ np.full(K, 1.0 / K), 1.0 + float(np.abs(g).max())

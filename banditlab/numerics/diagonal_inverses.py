@@ -5,9 +5,9 @@ r"""An array of models as in `class_inverses`, with only the diagonal of each ma
     q_i = \sum_j P_{ij} x_j^2, \qquad h_i \mathrel{+}= \text{step}\, v,\; v_j = P_{ij} x_j, \qquad
     1/P_{ij} \leftarrow 1/P_{ij} + w x_j^2 \text{ for } A_i \mathrel{+}= w x x'.
 
-This is the form of AdaGrad (Duchi, Hazan and Singer 2011). The alternative is the diagonal of the inverse. Crammer,
+AdaGrad (Duchi, Hazan and Singer 2011) has the same form. The alternative is the diagonal of the inverse; Crammer,
 Kulesza and Dredze (Adaptive regularization of weight vectors, NIPS 2009) describe both. On streams of low rank with
-noise the diagonal of the inverse made more mistakes.
+noise, agents with the diagonal of the inverse made more mistakes.
 
 Cost: :math:`2 M d` multiplications and d divisions per round; :math:`2 M d` numbers of memory.
 """
@@ -76,7 +76,8 @@ def read_one(inverses, x, i):
 def update_one(inverses, x, i, step, weight, down):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and the diagonal of :math:`A_i`.
 
-    The matrix changes by :math:`\text{weight}\, x x'` at the x of the last `read_one`. The argument `down` is not used.
+    The matrix changes by the diagonal of :math:`\text{weight}\, x x'` for the x of the last `read_one`. The argument
+    `down` is not used.
     """
     own, v, P = borrow(inverses.x), borrow(inverses.v), borrow(inverses.P[i])
     step_along(inverses.H[i], step, v)

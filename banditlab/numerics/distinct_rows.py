@@ -1,7 +1,4 @@
-"""Distinct contexts with their label counts: the sufficient statistics of sums over all past rounds.
-
-A sum over rounds then has one term per distinct context.
-"""
+"""Distinct contexts with their label counts, by which a sum over all past rounds has one term per distinct context."""
 
 from __future__ import annotations
 
@@ -35,7 +32,7 @@ class Distinct:
         """Return the row of `context` (d,); a new context gets a new row with zero counts."""
         key = (context + 0.0).tobytes()  # -0.0 + 0.0 is 0.0
         row = self._rows.setdefault(key, len(self._rows))
-        # Twice the capacity where it is full.
+        # Double the capacity if it is full.
         if row == len(self._X):
             self._X, self._C = (np.concatenate([A, np.zeros_like(A)]) for A in (self._X, self._C))
         self._X[row] = context
@@ -48,7 +45,7 @@ class Distinct:
         return row
 
     def arrays(self) -> dict[str, Floats]:
-        """Return copies of X and C: a state that can be saved."""
+        """Return copies of X and C, which can be saved as a state."""
         return {"X": self.X.copy(), "C": self.C.copy()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
@@ -60,5 +57,5 @@ class Distinct:
                 raise ValueError(f"the contexts' array {name} must have rows of {width} finite numbers")
         self._rows.clear()
         for context, counts in zip(X, C, strict=True):
-            row = self.row(context)  # may replace self._C by a longer one
+            row = self.row(context)  # may replace self._C with a longer array
             self._C[row] = counts

@@ -1,4 +1,4 @@
-"""Draws from given uniforms: the inverse distribution function, a uniform class, and mixtures of the two."""
+"""Draws of classes from given uniforms: by the inverse distribution function, uniformly, and from mixtures of the two."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import inline, njit
 
 FEW = 16
-"""Classes up to which a draw sums all of them without a branch, which would be mispredicted."""
+"""Up to this number of classes, a draw sums all of them without a branch, which would often be mispredicted."""
 
 
 @njit
@@ -21,7 +21,7 @@ def draw(p: NDArray[np.float64], u: float) -> int:
     total = 0.0
     last = 0
     if p.shape[0] <= FEW:
-        beyond = 0  # how many sums u is not below
+        beyond = 0  # the number of partial sums that are at most u
         for k in range(p.shape[0]):
             some = p[k] > 0.0
             last = k if some else last
@@ -29,7 +29,7 @@ def draw(p: NDArray[np.float64], u: float) -> int:
             beyond += not u < total
         return beyond if beyond < p.shape[0] else last
     for k in range(p.shape[0]):
-        if p[k] > 0.0:  # a class of probability 0 is never drawn
+        if p[k] > 0.0:  # so that no class of probability 0 is drawn
             last = k
             total += p[k]
             if u < total:
@@ -40,13 +40,13 @@ def draw(p: NDArray[np.float64], u: float) -> int:
 @njit
 def draw_uniform(n_classes: int, u: float) -> int:
     r"""Return a uniform draw over :math:`0, \dots, K-1`, with K = `n_classes`, from u in [0, 1)."""
-    k = int(u * n_classes)  # rounds up to n_classes where u is next to 1
+    k = int(u * n_classes)  # may round up to n_classes if u is close to 1
     return min(k, n_classes - 1)
 
 
 @inline
 def is_valid_decision(a, p):
-    """Return whether action a is in range, p (K,) is a distribution (without NaN), and p[a] is above 0."""
+    """Return whether action a is in range, p (K,) is a distribution without NaN, and p[a] > 0."""
     if not 0 <= a < p.shape[0]:
         return False
     # NaN fails both comparisons.
@@ -78,11 +78,11 @@ def greedy_or_uniform(best, gamma, u, p):
     The draw consists of a coin flip and a uniform class.
     """
     K = p.shape[0]
-    # P_k = gamma/K, and 1 - gamma more for the best
+    # P_k = gamma/K, plus 1 - gamma for the best
     for k in range(K):
         p[k] = gamma / K
     p[best] += 1.0 - gamma
-    # The coin u_0, then a uniform class by u_1.
+    # u_0 is the coin, and u_1 draws a uniform class.
     if u[0] < gamma:
         return draw_uniform(K, u[1]), True
     return best, False

@@ -1,4 +1,4 @@
-"""Access to the machine code of a compiled function, without numba's inspection of argument types at each call."""
+"""Direct access to the machine code of a compiled function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def entry(function: Callable[..., Any], *args: Any) -> Callable[..., Any]:
 
     Calls of this code skip numba's inspection of argument types, about 10 microseconds for a state of thirty arrays.
     Callers must pass arguments of exactly these types, dtypes and layouts; otherwise memory is misread. A function that
-    is not compiled, or that chooses by type itself, is returned unchanged.
+    is not compiled, or that has one form per type, is returned unchanged.
     """
     if not hasattr(function, "typeof_pyval"):
         return function

@@ -1,4 +1,4 @@
-"""Powers of two that scale numbers before squaring, only where a square would overflow or underflow."""
+"""Powers of two that scale numbers before squaring if a square would overflow or underflow."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALL, LARGE = 1e-100, 1e100
-"""Numbers between these are squared and summed as they are: results are then the same to the last bit."""
+"""Numbers between these are squared and summed without scaling."""
 
 
 def exponent(largest: Any) -> NDArray[np.int64]:

@@ -2,7 +2,7 @@ r"""Frequent directions (Liberty, 2013): an m-row sketch of the matrix whose row
 
 Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch replaces their :math:`d \times d` matrix of
 second moments. It is an orthonormal basis Q (r, d), :math:`r \le m`, of their main directions, and a matrix M (r, r).
-:math:`Q'M Q` is below :math:`\sum x_t x_t'`, by at most :math:`\sum \|x_t\|^2/m` in any direction.
+In any direction, :math:`Q'M Q` is at most :math:`\sum x_t x_t'`, and less by at most :math:`\sum \|x_t\|^2/m`.
 
 Update. A context is represented by its coordinates and its squared residual,
 
@@ -10,10 +10,10 @@ Update. A context is represented by its coordinates and its squared residual,
 
     a = Q x, \qquad \text{rest} = \|x\|^2 - \|a\|^2. \tag{1}
 
-While :math:`r < m` a context outside the span adds its own direction to Q (`widen`), so M is exact up to m
-dimensions. From then on a context with a residual is buffered. Other contexts are added to M,
-:math:`M \mathrel{+}= a a'`. A full buffer has m contexts :math:`x_i = Q'a_i + E'l_i`. Here E is orthonormal and
-orthogonal to Q, and L has the rows :math:`l_i`:
+While :math:`r < m` a context outside the span adds its own direction to Q (`widen`), so M is exact up to m dimensions.
+After that, a context with a residual is buffered. Other contexts are added to M, :math:`M \mathrel{+}= a a'`. A full
+buffer has m contexts :math:`x_i = Q'a_i + E'l_i`. Here E is orthonormal and orthogonal to Q, and L has the rows
+:math:`l_i`:
 
 .. math::
 
@@ -28,8 +28,8 @@ and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
     Q \leftarrow R Q + S E = (R - W A) Q + W X, \quad W L = S; \qquad M \leftarrow \mathrm{diag}(w_i - w_{m+1}). \tag{3}
 
 :math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates. Numbers that are stored in these coordinates are rotated
-between `shrink` and `replace_basis`. The buffer has :math:`2 m` rows, so a shrink occurs at most every m rounds
-(E. Liberty's fast form). It costs :math:`O(m d + m^2)` per round.
+between `shrink` and `replace_basis`. Basis and buffer together have :math:`2 m` rows, so a shrink occurs at most every
+m rounds (E. Liberty's fast form). It costs :math:`O(m d + m^2)` per round.
 
 Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`. The accumulated error is counted (DRIFT), and Q is
 orthonormalised again before the error reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not
@@ -60,21 +60,23 @@ from banditlab.numerics.simd import WIDTH, eight, how_many
 
 EPSILON = 2.0**-52
 NEGLIGIBLE = 1e-12
-r"""Share of :math:`\|x\|^2` up to which a residual is rounding."""
+r"""Fraction of :math:`\|x\|^2` up to which a residual counts as rounding."""
 LEAST = 1e-250
-r"""A context with a smaller :math:`\|x\|^2` adds no direction: squares of its parts underflow."""
+r"""A context with a smaller :math:`\|x\|^2` adds no direction, because squares of its parts underflow."""
 BUFFERED_SHARE = 1e-6
-r"""Share of :math:`\|x\|^2` from which on a context is buffered for the next shrink."""
+r"""The least residual, as a fraction of :math:`\|x\|^2`, with which a context is buffered for the next shrink."""
 DEPENDENT = 1e-6
-"""Share of its residual that a buffered context must have orthogonal to the other buffered ones."""
+"""The least fraction of a buffered context's residual that must be orthogonal to the other buffered contexts."""
 MOST_DRIFT = 1e-10
-"""Error of :math:`Q Q' = I` at which Q is orthonormalised again."""
+"""The error of :math:`Q Q' = I` above which Q is orthonormalised again."""
 
 ROWS, BUFFERED, FRESH, SHRINKS = range(4)
-"""Slots of `Directions.counts`: r; buffered contexts; 1 where `a` and REST are those of `x`; shrinks so far."""
+"""Entries of `Directions.counts`: r; the number of buffered contexts; 1 if `a` and REST are those of `x`; the number of
+shrinks.
+"""
 REST, SQUARE, DRIFT, OUTSIDE, WHOLE = range(5)
-r"""Slots of `Directions.numbers`: rest and :math:`\|x\|^2` of the current context; DRIFT; sums of both over the
-contexts of all updates.
+r"""Entries of `Directions.numbers`: `rest` and :math:`\|x\|^2` of the current context; the drift of Q; sums of `rest`
+and :math:`\|x\|^2` over all updates.
 """
 
 
@@ -95,8 +97,8 @@ class Directions(NamedTuple):
     """The sketch, and the current context in it. mp is m rounded up to a multiple of eight; rows from r on are 0.
 
     Q (mp, D) and M (mp, mp) are the sketch. X (mp, D) and A (mp, mp) are the buffered contexts and their coordinates. x
-    (D,), with zeros in front, a (mp,) and point are the current context. counts (4,) and numbers (5,) are described at
-    their slots. most is m, and outside is :math:`d - m`, at least 1.
+    (D,), with zeros in front, a (mp,) and `point` are the current context. `counts` (4,) and `numbers` (5,) are
+    described at their indices. `most` is m, and `outside` is :math:`d - m`, at least 1.
     """
 
     Q: Floats
@@ -155,7 +157,7 @@ def reset(sketch):
 
 @njit
 def project(sketch, x):
-    """Make x (d,) the current context, unless it is the current context already."""
+    """Make x (d,) the current context, if it is not already."""
     if sketch.counts[FRESH] == 1 and not differ(sketch.x, x):
         return
     pad(x, sketch.x)
@@ -164,7 +166,7 @@ def project(sketch, x):
 
 @inline
 def differ(own, x):
-    """Return whether x (d,) differs from the context behind the zeros of own (D,)."""
+    """Return whether x (d,) differs from the context that `own` (D,) has after its padding."""
     own, x, D = borrow(own), borrow(x), own.shape[0]
     first = D - x.shape[0]
     for j in range(first, WIDTH):
@@ -188,7 +190,7 @@ def locate(sketch):
 
 @inline
 def rest_of(square, a):
-    """Return the squared residual of (1), or 0 where it is a rounding error."""
+    """Return the squared residual of (1), or 0 if it is a rounding error."""
     rest = square - inner(a, a)
     return rest if rest > NEGLIGIBLE * square and square > LEAST else 0.0
 
@@ -214,7 +216,7 @@ def widen(sketch):
 
 @njit
 def count_context(sketch):
-    """Update with the current context; return whether m contexts are buffered, in which case `shrink` must follow."""
+    """Update with the current context; return whether m contexts are buffered, so `shrink` must be called next."""
     numbers, counts = sketch.numbers, sketch.counts
     numbers[OUTSIDE] += numbers[REST]
     numbers[WHOLE] += numbers[SQUARE]
@@ -244,7 +246,7 @@ def shrink(sketch):
     mp, m = sketch.M.shape[0], sketch.most
     factor(sketch)
     fill(sketch)
-    # Scaled to trace 1, so that squares neither overflow nor vanish. Places without a direction get -1: they come last.
+    # Scale to trace 1, so squares do not overflow or underflow. Rows without a direction get -1 and are sorted last.
     T, trace = scratch.T, 0.0
     for i in range(T.shape[0]):
         trace += T[i, i]
@@ -362,6 +364,6 @@ def replace_basis(sketch):
 
 
 def share_outside(sketch: Directions) -> float:
-    r"""Return the share of :math:`\|x\|^2` outside the basis, summed over the contexts of all updates."""
+    r"""Return the fraction of the sum of :math:`\|x\|^2` over all updates that was outside the basis."""
     outside, whole = sketch.numbers[[OUTSIDE, WHOLE]].tolist()
     return outside / whole if whole > 0.0 else 0.0

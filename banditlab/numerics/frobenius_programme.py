@@ -1,11 +1,11 @@
-r"""The quadratic programme behind Newtron: K coupled :math:`d \times d` quadratics, zero column sums, a Frobenius ball.
+r"""The quadratic programme of Newtron: K quadratics in d variables, with zero column sums and a Frobenius ball.
 
 .. math::
 
     \text{minimise } \sum_k (1/2) W_k' C_k W_k + b_k' W_k \text{ over } W \in \mathbb{R}^{K \times d} \text{ with }
     \sum_k W_k = 0,\; \|W\|_F \le D
 
-This subproblem is solved in every round to machine accuracy. With a multiplier :math:`\nu \ge 0` of the ball and
+The programme is solved in every round to machine accuracy. With a multiplier :math:`\nu \ge 0` of the ball and
 :math:`\mu` (d,) of the zero sum, the solution satisfies
 
 .. math::
@@ -23,7 +23,7 @@ at a *reference* multiplier :math:`\nu_0`. Let G map r to the minimiser of
 
 Krylov spaces of G do not change with :math:`\nu`. One Lanczos basis V of m steps, :math:`G V = V T + \text{remainder}`,
 therefore gives *every* :math:`W(\nu)`. The secular equation :math:`\|W(\nu)\| = D` is solved on the :math:`m \times m`
-tridiagonal T, and the remainder bounds the error of W. Each step reduces the error by a factor of about
+tridiagonal T, and the remainder bounds the error of W. Each Lanczos step multiplies the error by about
 :math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2`. When too many steps are needed, :math:`\nu_0` moves to :math:`\nu`
 (:math:`O(K d^3)`, rarely).
 """
@@ -64,31 +64,30 @@ from banditlab.numerics.packed_symmetric import (
 Floats = NDArray[np.float64]
 
 STEPS = 24
-"""Most Lanczos steps before nu0 is moved."""
+"""The largest number of Lanczos steps before nu0 is moved."""
 SOLUTION_ERROR = 1e-12
-"""Largest estimated error of W, relative to D."""
+"""The largest allowed error estimate of W, relative to D."""
 CHECK = 256
-"""Rounds between two checks of the inverses against the :math:`C_k` themselves."""
+"""The number of rounds between two checks of the inverses with the :math:`C_k`."""
 DRIFT = 1e-11
-r"""Largest error of W, relative to :math:`\min(D, \|W\|)`, in such a check; above it the inverses are computed again."""
+r"""If the error of W in such a check, relative to :math:`\min(D, \|W\|)`, is larger, the inverses are computed again."""
 MOVES = 60
-"""Most moves of nu0 within one solve."""
+"""The largest number of moves of nu0 within one solve."""
 
 ROUNDS, BINDING, APPLIED, REFACTORED, STALLED, EXCESS = range(6)
-r"""Slots of `Programme.tally`: solves; those with :math:`\nu > 0`; applications of G; moves of :math:`\nu_0`; solves
-that ran out of moves; the applications beyond two a round since :math:`\nu_0` last moved."""
-REFERENCE, SOLUTION, WORST_DRIFT = range(3)
-r"""Slots of `Programme.nu`: :math:`\nu_0`, the inverses' reference; :math:`\nu`, of the solution W; the largest drift so
-far.
+r"""Entries of `Programme.tally`, which are counts: solves; solves with :math:`\nu > 0`; applications of G; moves of
+:math:`\nu_0`; solves that reached the largest number of moves; applications beyond two per round since the last move.
 """
+REFERENCE, SOLUTION, WORST_DRIFT = range(3)
+r"""Entries of `Programme.nu`: :math:`\nu_0` of the inverses; :math:`\nu` of the solution W; the largest drift so far."""
 
 
 class Scratch(NamedTuple):
     r"""Work arrays of one solve; rows are padded as in `Programme`.
 
-    V (STEPS + 1, K, d) is the Lanczos basis. alpha and beta (STEPS + 1,) are the diagonal and the side diagonal of T. y
-    (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients. x,
-    mu and g have the shape (d,), square has (d, d).
+    V (STEPS + 1, K, d) is the Lanczos basis. `alpha` and `beta` (STEPS + 1,) are the diagonal and the off-diagonal of
+    T. y (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients.
+    x, `mu` and g have shape (d,); `square` has shape (d, d).
     """
 
     V: Floats
@@ -107,9 +106,9 @@ class Programme(NamedTuple):
     r"""The programme's data, its solution, its inverses, and work arrays.
 
     C (K, S), packed, and b (K, d) are the quadratics. W (K, d) is the solution. N (K, S) and M (S,), packed, and h (K,
-    d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows have zeros in front up to a multiple of eight. radius is
-    D, or infinite without a ball. :math:`\nu` (3,) and tally (6,) are described at their slots. low_C, low_N and low_M
-    say, for large problems, which matrices still have the low-rank form.
+    d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows are padded with leading zeros to a multiple of eight.
+    `radius` is D, or infinite without a ball. :math:`\nu` (3,) and `tally` (6,) are described at their indices. For
+    large problems, `low_C`, `low_N` and `low_M` describe which matrices have the low-rank form.
     """
 
     C: Floats
@@ -127,7 +126,7 @@ class Programme(NamedTuple):
     low_M: LowRank | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer; a solve with one application reduces the excess by 1."""
+        """Return the range of every integer; the excess falls by 1 in a solve with one application."""
         least = np.zeros(6, np.int64)
         least[EXCESS] = -COUNT[1]
         return {"tally": (least, COUNT[1])}
@@ -216,10 +215,10 @@ def add_to_sum(qp, f):
 
 @njit
 def inverse(C, nu, A, N):
-    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is a work array. Zeros before C stay zero."""
+    r"""Write :math:`(C + \nu I)^{-1}` into N, both packed; A (D, D) is a work array. The padding stays zero."""
     D = A.shape[0]
     unpack(C, A)
-    # A 1 on the diagonal of the padding, so that there is an inverse; 0 again in the end.
+    # Put 1 on the diagonal of the padding, so that the inverse exists; reset it to 0 at the end.
     first = 0
     while first < D and A[first, first] == 0.0:
         A[first, first] = 1.0
@@ -268,8 +267,7 @@ def add_up(rows, total):
 
 @njit
 def couple(qp, out, sign):
-    r"""Set :math:`\text{out}_k` to :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with
-    :math:`\mu = M \sum_k \text{out}_k`.
+    r"""Set :math:`\text{out}_k` to :math:`\text{sign}\, (\text{out}_k - N_k \mu)` with :math:`\mu = M \sum_k \text{out}_k`.
 
     After this step the columns sum to zero.
     """
@@ -287,7 +285,7 @@ def couple(qp, out, sign):
 
 @njit
 def apply(qp, r, out):
-    r"""Set :math:`\text{out} = G r` by two passes over N; r and out have the shape (K, d)."""
+    r"""Set :math:`\text{out} = G r` by two passes over N; r and `out` have shape (K, d)."""
     for k in range(r.shape[0]):
         any_product(qp.N[k], qp.low_N, k, r[k], out[k])
     couple(qp, out, 1.0)
@@ -319,7 +317,7 @@ def shifted_solve(qp, m, shift, r, out):
     The block is positive definite if :math:`\nu_0 + \text{shift} \ge 0`.
     """
     a, e, c = qp.scratch.alpha, qp.scratch.beta, qp.scratch.t
-    # Elimination down the diagonal (Thomas), no pivoting: the matrix is positive definite.
+    # Thomas algorithm, without pivoting because the matrix is positive definite.
     pivot = 1.0 + shift * a[0]
     out[0] = r[0] / pivot
     for i in range(1, m):
@@ -386,19 +384,19 @@ def secular(qp, m, norm, shift):
 
 @njit
 def lanczos(qp, norm):
-    r"""Write the solution into W and :math:`\nu`; return False if STEPS steps were not enough.
+    r"""Write the solution into W and :math:`\nu`; return False if `STEPS` steps were not enough.
 
-    The Lanczos basis begins at :math:`W(\nu_0)` in `V[0]`, which has the norm `norm`.
+    The Lanczos basis starts with :math:`W(\nu_0)` in `V[0]`, whose norm is `norm`.
     """
     V, a, e, y, nu, D = qp.scratch.V, qp.scratch.alpha, qp.scratch.beta, qp.scratch.y, qp.nu, qp.radius
     fill(V[0], 1.0 / norm, V[0])
     shift = nu[SOLUTION] - nu[REFERENCE]
     for m in range(1, STEPS + 1):
-        # Column m of T: G v_m, its part along v_m, and what is left, orthogonal to all.
+        # Column m of T: the part of G v_m along v_m, and the norm of its part orthogonal to all vectors.
         w = V[m]
         apply(qp, V[m - 1], w)
         a[m - 1] = inner(V[m - 1], w)
-        for i in range(m - 1, -1, -1):  # against all earlier vectors: a handful, and T stays exact
+        for i in range(m - 1, -1, -1):  # orthogonalise against all earlier vectors, which are few, so T stays exact
             f = inner(V[i], w)
             step_along(w, -f, V[i])
         e[m] = math.sqrt(inner(w, w))
@@ -424,9 +422,9 @@ def solve(qp):
     """Write the minimiser into W and its multiplier into `nu[SOLUTION]`."""
     W, nu, D, tally = qp.W, qp.nu, qp.radius, qp.tally
     tally[ROUNDS] += 1
-    if tally[EXCESS] > qp.scratch.mu.shape[0]:  # a move of nu0 costs about as much as d applications of G
+    if tally[EXCESS] > qp.scratch.mu.shape[0]:  # moving nu0 costs about as much as d applications of G
         refactor(qp, nu[SOLUTION])
-    # W(nu0) is the answer where the ball is slack at nu0 = 0; else Lanczos from there, from a nearer nu0 if need be.
+    # W(nu0) is the solution if the ball is inactive at nu0 = 0. Otherwise use Lanczos, with a nearer nu0 if needed.
     done = math.isinf(D) and nu[REFERENCE] == 0.0
     if done:  # no ball: the norm is not needed
         slack_solution(qp, W)
@@ -451,7 +449,7 @@ def solve(qp):
 
 @njit
 def centre(W, mean):
-    """Subtract the mean row from W, so that the columns sum to zero up to rounding even if M has drifted."""
+    """Subtract the mean row from W, so columns sum to zero up to rounding even if M has drifted."""
     K, d = W.shape
     for j in range(d):
         mean[j] = 0.0
@@ -465,18 +463,17 @@ def centre(W, mean):
 
 @njit
 def check_drift(qp):
-    """Measure the error of W by one step of iterative refinement on the :math:`C_k`; recompute the inverses if it is
-    large."""
+    """Measure the error of W by one step of iterative refinement on the :math:`C_k`; recompute the inverses if it is large."""
     W, nu, V = qp.W, qp.nu, qp.scratch.V
     K, d = W.shape
-    # The residual of (KKT), V[0] = -b_k - nu W_k - C_k W_k, and the step G V[0] that would correct W.
+    # V[0] = -b_k - nu W_k - C_k W_k is the residual of (KKT), and G V[0] the step that would correct W.
     for k in range(K):
         any_product(qp.C[k], qp.low_C, k, W[k], V[0, k])
         for j in range(d):
-            V[0, k, j] = -qp.b[k, j] - nu[SOLUTION] * W[k, j] - V[0, k, j]  # mu drops out under G
+            V[0, k, j] = -qp.b[k, j] - nu[SOLUTION] * W[k, j] - V[0, k, j]  # G maps mu to 0
     apply(qp, V[0], V[1])
     norm = math.sqrt(inner(W, W))
-    scale = min(qp.radius, norm) if norm > 0.0 else qp.radius  # a slack ball may be far larger than W
+    scale = min(qp.radius, norm) if norm > 0.0 else qp.radius  # an inactive ball may be far larger than W
     drift = math.sqrt(inner(V[1], V[1]))
     if scale > 0.0:
         nu[WORST_DRIFT] = max(nu[WORST_DRIFT], drift / scale)

@@ -1,5 +1,4 @@
-r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic
-loss.
+r"""A Gaussian :math:`N(M, C)` over :math:`K \times d` matrices, updated by implicit steps of the weighted logistic loss.
 
 Subproblem. With :math:`J = I_K \otimes x'` (so :math:`J\, \mathrm{vec}(W) = W x`), the step for weight w and label y
 goes to :math:`M_+` and :math:`C_+`,
@@ -31,7 +30,7 @@ Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\su
 :math:`\sum_k M_k = 0`. The last class is therefore not stored. For the other :math:`n = K - 1` classes, C is stored as
 a base minus :math:`Y Y'` of the last few steps. The base consists of its upper block rows: row k has the blocks
 :math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps are subtracted together as
-matrix products, which the processor limits and not its memory. The results are those of the dense form up to rounding.
+matrix products, whose speed memory does not limit. The results are those of the dense form up to rounding.
 """
 
 from __future__ import annotations
@@ -50,19 +49,19 @@ from banditlab.numerics.softmax_root import RootScratch, root
 Floats = NDArray[np.float64]
 
 DELAYED = 4
-"""Steps whose Y wait beside the base before they are subtracted from it."""
+"""The number of steps whose Y are stored separately before they are subtracted from the base."""
 WAITING, UNSOLVED = range(2)
-"""Slots of `Posterior.tally`: columns waiting in Y; implicit steps whose root was not found."""
+"""Entries of `Posterior.tally`: the number of pending columns in Y, and of implicit steps whose root was not found."""
 ROOT_ERROR = 1e-10
-"""Largest residual of the implicit step's equation, relative to its terms, that counts as solved."""
+"""The largest residual of the implicit step's equation, relative to its terms, with which it counts as solved."""
 
 
 class LogitLaw(NamedTuple):
-    r"""The law :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the last context x (d,).
+    r"""The distribution :math:`N(z_0, \Sigma)` of the logits :math:`W x` at the last context x (d,).
 
     Here :math:`n = K - 1`, and r is `DELAYED` times n. z0 (K,) is :math:`M x`; Sigma (K, K) is :math:`J C J'`; JY (n,
-    r) is :math:`J Y`. Vt (K, nd) is :math:`J C`: `logit_law` writes the part of the base's upper blocks, and
-    `cross_covariance` the rest. fresh (1,) is 1 while these arrays belong to x and the present posterior.
+    r) is :math:`J Y`. Vt (K, nd) is :math:`J C`: `logit_law` writes the part from the base's upper blocks, and
+    `cross_covariance` the rest. `fresh` (1,) is 1 if these arrays belong to x and the current posterior.
     """
 
     x: Floats
@@ -80,9 +79,9 @@ class LogitLaw(NamedTuple):
 class Scratch(NamedTuple):
     r"""Work arrays of one step, with :math:`n = K - 1`.
 
-    z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and root belong to the equation of the implicit
+    z, g (K,), At (K, K), which is :math:`\Sigma` times the weight, and `root` belong to the equation of the implicit
     step. G, SG (K, n) and L (n, n) belong to the Laplace step. Ft (n, K) and VF (n, nd) are :math:`F'` and
-    :math:`(V F)'`. wide (n n d,) and tall (n d d,) store intermediate products.
+    :math:`(V F)'`. `wide` (n n d,) and `tall` (n d d,) store intermediate products.
     """
 
     z: Floats
@@ -99,12 +98,11 @@ class Scratch(NamedTuple):
 
 
 class Posterior(NamedTuple):
-    r"""The posterior :math:`N(M, C)` with :math:`n = K - 1` stored classes, the law at the last context, and scratch
-    arrays.
+    r"""The posterior :math:`N(M, C)` with :math:`n = K - 1` stored classes, the logits at the last context, and work arrays.
 
-    M (K, d) is the mean, and variance is :math:`\sigma^2` of the prior. rows (n(n+1)/2 d d,) stores the base's upper
-    block rows, one after the other. Y (nd, DELAYED n) stores the columns that are not yet subtracted; unused columns
-    are 0. tally (2,) is described at WAITING and UNSOLVED.
+    M (K, d) is the mean, and `variance` is :math:`\sigma^2` of the prior. `rows` (n(n+1)/2 d d,) stores the base's
+    upper block rows, one after the other. Y (nd, DELAYED n) stores the columns that are not yet subtracted; unused
+    columns are 0. `tally` (2,) is described at `WAITING` and `UNSOLVED`.
     """
 
     M: Floats
@@ -117,7 +115,7 @@ class Posterior(NamedTuple):
 
     def limits(self) -> Limits:
         """Return the allowed range of every integer of the state."""
-        # Y takes n columns at a time
+        # n columns are added at a time
         n = self.Y.shape[1] // DELAYED
         return {"tally": (np.zeros(2, np.int64), np.array([n * DELAYED, COUNT[1]]), np.array([n, 1]))}
 
@@ -190,7 +188,7 @@ def block_row(rows, n, d, k):
 
 @njit(arrays="new")
 def logit_law(post, x):
-    r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the law :math:`N(z_0, \Sigma)` of the logits.
+    r"""Write :math:`z_0 = M x` and :math:`\Sigma = J C J'` for x (d,), the mean and covariance of the logits.
 
     The result is cached for the same x.
     """
@@ -198,7 +196,7 @@ def logit_law(post, x):
     own, Vt, JY = law.x, law.Vt, law.JY
     K, d = post.M.shape
     n = K - 1
-    # An update is at the context of the last prediction, for which the law is there.
+    # An update uses the context of the last prediction, for which the result is cached.
     same = law.fresh[0] == 1
     for j in range(d):
         same = same and own[j] == x[j]
@@ -207,7 +205,7 @@ def logit_law(post, x):
     for j in range(d):
         own[j] = x[j]
     np.dot(post.M, own, law.z0)
-    # J C = J (base) - (J Y) Y': the base's block rows and J Y, of which Sigma needs no more.
+    # J C = J (base) - (J Y) Y'. Sigma requires only the base's block rows and J Y.
     waiting = post.tally[WAITING]
     for k in range(n):
         row_times(own, block_row(post.rows, n, d, k), Vt[k, k * d :])  # (C_lk x)', l >= k, of the base
@@ -246,8 +244,7 @@ def logit_covariance(law, waiting, variance):
 
 @njit(arrays="new")
 def cross_covariance(post):
-    """Complete Vt, :math:`J C` (K, nd), for the context of `logit_law`: lower blocks, pending columns and the last
-    class."""
+    """Complete Vt = :math:`J C` (K, nd) for the context of `logit_law`: lower blocks, pending columns and the last class."""
     Vt, own, JY = post.law.Vt, post.law.x, post.law.JY
     K, d = post.M.shape
     n = K - 1
@@ -259,7 +256,7 @@ def cross_covariance(post):
         for l in range(k + 1, n):
             for i in range(d):
                 Vt[l, k * d + i] = out[i * m + l - k]
-    # Minus (J Y) Y', the steps that are not in the base yet.
+    # Subtract (J Y) Y', for the steps that are not yet in the base.
     wide = post.scratch.wide.reshape(n, n * d)
     if post.tally[WAITING] > 0:
         np.dot(JY, post.Y.T, wide)  # unused columns of Y are 0
@@ -280,8 +277,7 @@ def cross_covariance(post):
 
 @njit
 def implicit_logits(post, w, y):
-    r"""Write the root z of :math:`z = z_0 - w \Sigma (s(z) - e_y)` into z, and :math:`\mathrm{softmax}(z)` into
-    `root.s`."""
+    r"""Write the root z of :math:`z = z_0 - w \Sigma (s(z) - e_y)` into z, and :math:`\mathrm{softmax}(z)` into `root.s`."""
     law, scratch = post.law, post.scratch
     g, At, r = scratch.g, scratch.At, scratch.root.r
     K = g.shape[0]
@@ -302,7 +298,7 @@ def implicit_logits(post, w, y):
 def multinomial_factor(s, G):
     r"""Write a lower trapezoidal G (K, K-1) with :math:`G G' = \mathrm{diag}(s) - s s'`.
 
-    It uses products and quotients only, so nothing cancels.
+    It uses only products and quotients, so there is no cancellation.
     """
     K = s.shape[0]
     tail = s[K - 1]
@@ -310,7 +306,7 @@ def multinomial_factor(s, G):
         whole = s[k] + tail  # s_k + ... + s_{K-1}
         for i in range(k):
             G[i, k] = 0.0
-        # Column k: class k against all classes after it together.
+        # Column k contrasts class k with all later classes together.
         diagonal = math.sqrt(s[k] * (tail / whole)) if whole > 0.0 else 0.0
         G[k, k] = diagonal
         for i in range(k + 1, K):
@@ -361,7 +357,7 @@ def learn_label(post, x, y, w):
 
 @njit
 def move_mean(post, y, w):
-    r"""Set :math:`M \mathrel{-}= V w (s - e_y)`; the last class's mean is set such that the classes sum to zero."""
+    r"""Set :math:`M \mathrel{-}= V w (s - e_y)`; set the last class's mean such that the sum over classes is zero."""
     M, Vt, s = post.M, post.law.Vt, post.scratch.root.s
     K, d = M.shape
     n = K - 1
@@ -412,7 +408,7 @@ def subtract_waiting(post):
         for i in range(d):
             for j in range(m):
                 row[i, j] -= product[i, j]
-    # Unused columns must be 0: products run over all of them.
+    # Unused columns must be 0, because products include them.
     for i in range(n * d):
         for c in range(Y.shape[1]):
             Y[i, c] = 0.0

@@ -1,7 +1,7 @@
 """The mean of softmax over Gaussian logits, by nodes for N(0, I) and the symmetric root of a covariance.
 
-The symmetric root commutes with a permutation of the classes, and a Cholesky factor does not. If the nodes are permuted
-too, the average is permuted and does not change otherwise.
+Unlike a Cholesky factor, the symmetric root commutes with a permutation of the classes. If the nodes are also permuted,
+the mean is permuted and otherwise unchanged.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from numpy.typing import NDArray
 from banditlab.numerics.jit import njit
 
 LEAST_MEAN = 1e-280
-"""Below this a mean probability is summed again relative to its largest term: it may have lost digits or be 0."""
+"""A mean probability below this may be inexact or 0, and is summed again relative to its largest term."""
 
 
 class Nodes(NamedTuple):
     """Quadrature nodes for N(0, I): points (m, K) and weights (m,).
 
-    root (K, K), vectors (K, K), w (K,) and logs (m,) are work arrays.
+    `root` (K, K), `vectors` (K, K), w (K,) and `logs` (m,) are work arrays.
     """
 
     points: NDArray[np.float64]
@@ -47,12 +47,12 @@ def cubature(K: int) -> Nodes:
 
 
 def gauss_hermite(K: int, per_axis: int) -> Nodes:
-    """Return the product rule on the K - 1 directions that change softmax, exact for degree 2 per_axis - 1 in each."""
-    # The rule on K - 1 axes, every combination of the one-dimensional nodes ...
+    """Return the product rule on the K - 1 directions that change softmax, exact up to degree 2 per_axis - 1 in each."""
+    # All combinations of the one-dimensional nodes on K - 1 axes
     t, v = np.polynomial.hermite_e.hermegauss(per_axis)
     axes = np.stack(np.meshgrid(*[t] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1)
     weights = np.stack(np.meshgrid(*[v / v.sum()] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1).prod(axis=1)
-    # ... laid into the plane orthogonal to (1, ..., 1).
+    # are mapped to the subspace orthogonal to (1, ..., 1).
     basis = np.linalg.svd(np.eye(K) - 1.0 / K)[0][:, : K - 1]  # orthonormal, orthogonal to (1, ..., 1)
     return Nodes.of(np.ascontiguousarray(axes @ basis.T), weights)
 
@@ -90,7 +90,7 @@ def symmetric_root(C, V, root):
     for k in range(K):
         V[k, k] = 1.0
         size = max(size, abs(C[k, k]))
-    # Sweeps over all pairs until nothing is left off the diagonal: C becomes its eigenvalues, V their vectors.
+    # Sweep over all pairs until C is diagonal, with its eigenvalues; V has the eigenvectors.
     for _ in range(30):
         largest = 0.0
         for i in range(K):
@@ -143,8 +143,7 @@ def log_mean_softmax(mean, C, nodes, mu, z):
 
 @njit
 def _shifted(mean, root, point, w):
-    r"""Write :math:`\text{mean} + \text{root}\, \text{point}` minus its largest entry into w (K,); return that
-    entry."""
+    r"""Write :math:`\text{mean} + \text{root}\, \text{point}` minus its largest entry into w (K,); return that entry."""
     K = w.shape[0]
     top = -math.inf
     for k in range(K):
@@ -160,10 +159,10 @@ def _shifted(mean, root, point, w):
 
 @njit
 def _log_mean(mean, nodes, k):
-    """Return ln E softmax_k relative to its largest term; `nodes.logs` has the log-sum-exp of each node."""
+    """Return ln E softmax_k, summed relative to its largest term; `nodes.logs` has the log-sum-exp of each node."""
     points, weights, root, logs = nodes.points, nodes.weights, nodes.root, nodes.logs
     m = points.shape[0]
-    # ln sum_i weights_i e^{a_i}, its largest term taken out
+    # ln sum_i weights_i e^{a_i}, with its largest term factored out
     top = -math.inf
     for i in range(m):
         top = max(top, mean[k] + np.dot(root[k], points[i]) - logs[i])

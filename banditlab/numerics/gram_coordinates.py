@@ -1,7 +1,7 @@
 r"""Coordinates in the space that the contexts of a learner's updates span, computed from their Gram matrix.
 
-Some learners depend on the contexts through inner products only, and their A is :math:`\lambda I` outside the span of
-their updates. Such a learner makes the same predictions in any orthonormal coordinates. Let X (r, d) be independent
+Some learners depend on contexts only through inner products, and their A is :math:`\lambda I` outside the span of their
+updates. Their predictions are the same in any orthonormal coordinates of that span. Let X (r, d) be independent
 contexts and :math:`L L' = X X'` (Cholesky). The rows of :math:`Q = L^{-1} X` span the same space, and a context has the
 coordinates
 
@@ -10,12 +10,12 @@ coordinates
     \xi = Q x = L^{-1} X x, \quad \text{and one more, } \|x - Q'\xi\| = (\|x\|^2 - \|\xi\|^2)^{1/2},
     \text{ orthogonal to the span.}
 
-The quadratic then has :math:`K (r + 1)` coordinates instead of :math:`K d`. Nothing is approximated. Q itself is never
-formed, so X may be sparse. A factor of :math:`X X'` alone would square the condition number of X. The coordinates
-of contexts in updates, and with them the rows of L, are therefore corrected once by the residual (the corrected
-seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). The inner products then have an error of
-about 1e-11 for contexts that differ by a relative 1e-6. The error is about 1e-8 where such a difference is too small to
-be stored.
+The learner then needs :math:`K (r + 1)` coordinates instead of :math:`K d`, without approximation. Q itself is never
+formed, so X may be sparse. Using only the factor of :math:`X X'` would square the condition number of X. The
+coordinates of contexts in updates, which are also the rows of L, are therefore corrected once by the residual (the
+corrected seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). Inner products then have an
+error of about 1e-11 for contexts with a relative difference of 1e-6, and of about 1e-8 for smaller differences, with
+which a context is not stored.
 """
 
 from __future__ import annotations
@@ -44,16 +44,17 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 INDEPENDENT = 1e-8
-"""A context counts as in the span where its residual is below this times the sum of its norm and of the norms of its parts
-along the stored contexts. Below that, one correction is not accurate enough."""
+"""A context counts as inside the span if its residual is below this times the sum of its norm and of the norms of its
+components along the stored contexts. Below that, one correction is not accurate enough.
+"""
 
 
 class Span(NamedTuple):
-    """The span of r contexts: rank (1,) is r, at most `capacity`; X has the contexts, (capacity, d) or `Stored`.
+    """The span of r contexts: `rank` (1,) is r, at most `capacity`; X has the contexts, (capacity, d) or `Stored`.
 
-    L has the shape (capacity, capacity), and its first r rows are used. lost (1,) is the sum of the residual norms of
-    contexts in updates that were left out. The other arrays are work arrays: xi (capacity,), the last context's
-    coordinates; w (capacity,); v (d,); and for a batch W (capacity BATCH,), rest (BATCH,), Xi (BATCH, capacity).
+    L has shape (capacity, capacity), and its first r rows are used. `lost` (1,) is the sum of the residual norms of
+    updates' contexts that were not stored. The other arrays are work arrays: `xi` (capacity,), the last context's
+    coordinates; w (capacity,); v (d,); and for a batch W (capacity BATCH,), `rest` (BATCH,) and `Xi` (BATCH, capacity).
     """
 
     rank: NDArray[np.int64]
@@ -76,7 +77,7 @@ class Span(NamedTuple):
 
     @classmethod
     def empty(cls, capacity: int, d: int, width: int | None = None) -> Span:
-        """Return an empty span; if `width` is given, contexts are stored sparse with up to `width` entries."""
+        """Return an empty span; if `width` is given, contexts are stored as sparse rows of up to `width` entries."""
         xi, w = np.zeros((2, capacity))
         X = np.zeros((capacity, d)) if width is None else Stored.empty(capacity, width)
         batch = np.zeros(capacity * BATCH), np.zeros(BATCH), np.zeros((BATCH, capacity))
@@ -84,12 +85,12 @@ class Span(NamedTuple):
 
     @property
     def capacity(self) -> int:
-        """Largest number of independent contexts."""
+        """The largest number of independent contexts."""
         return len(self.L)
 
     @property
     def width(self) -> int | None:
-        """Largest number of entries of a sparse context; None if contexts are dense."""
+        """The largest number of entries of a sparse context; None if contexts are dense."""
         return self.X.places.shape[1] if isinstance(self.X, Stored) else None
 
     @staticmethod
@@ -174,7 +175,7 @@ def locate_many(span, X, n):
 
 @njit
 def solve_row(l, i, W):
-    """Overwrite row i of W by row i of :math:`L^{-1} W`; l is row i of L, and earlier rows are already overwritten."""
+    """Overwrite row i of W with row i of :math:`L^{-1} W`; l is row i of L, and earlier rows are already overwritten."""
     w = W[i]
     whole = i // 4 * 4
     for j in range(0, whole, 4):
@@ -190,15 +191,14 @@ def solve_row(l, i, W):
 
 @njit(arrays="new")
 def coordinates(span, x):
-    """Write the coordinates of x (d,), corrected once, into xi; return whether x is outside the span, and its
-    residual."""
+    """Write the coordinates of x (d,), corrected once, into xi; return whether x is outside the span, and its residual."""
     span, x = borrow(span), borrow(x)
     L, xi, w, r = span.L, span.xi, span.w, span.rank[0]
     square = locate(span, x)
     for i in range(r):
         w[i] = xi[i]
     solve_transposed(L, r, w)
-    reach = math.sqrt(square)  # ||x|| plus the lengths of the stored contexts' parts w_i x_i
+    reach = math.sqrt(square)  # ||x|| plus the norms of the components w_i x_i
     for i in range(r):
         reach += abs(w[i]) * math.sqrt(dot(L[i, : i + 1], L[i, : i + 1]))
     # xi += Q (x - Q'xi), the correction of the seminormal equations
@@ -210,7 +210,7 @@ def coordinates(span, x):
         xi[i] += w[i]
     solve_transposed(L, r, w)
     subtract_rows(span.X, r, w, span.v)
-    # ||x - Q'xi|| from the vector itself: ||x||^2 - ||xi||^2 cancels where it is 1e-16 ||x||^2
+    # ||x - Q'xi|| from the vector itself, because ||x||^2 - ||xi||^2 would cancel
     outside = math.sqrt(end_residual(span.X, x, r, span.v))
     if r == xi.shape[0]:
         return False, outside

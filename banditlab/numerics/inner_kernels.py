@@ -1,11 +1,11 @@
-"""Kernels that only other kernels call: stored as LLVM code, without machine code or a Python wrapper.
+"""Kernels that only other kernels call, stored as LLVM code without machine code or a Python wrapper.
 
 A kernel contains the code of all functions that it calls. numba nevertheless compiles machine code and a Python wrapper
-for every called function. That takes about a third of the compile time, for code that never runs. With this module a
-function is compiled for the kernels that call it, and for Python only when Python calls it.
+for every called function. That code never runs and takes about a third of the compile time. With this module a function
+is compiled for the kernels that call it, and for Python only when Python calls it.
 
-The module uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` lists the versions that it was tested
-with. Under other versions numba itself compiles the functions, which only takes longer.
+The module uses numba's internals, as numba's `compile_subroutine` does. `KNOWN` has the range of tested versions. With
+other versions numba itself compiles the functions, which only takes longer.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from numba.core.typing.templates import make_concrete_template
 from banditlab.numerics.jit_cache import PrivatePlaces, SharedCache
 
 KNOWN = ((0, 64), (0, 68))
-"""The first and last version of numba that this file was tested with."""
+"""The first and the last tested version of numba."""
 
 
 def known() -> bool:
@@ -37,7 +37,7 @@ class _Code(JITCodeLibrary):
     """A function's LLVM code, which is linked into its callers; it is not compiled to machine code."""
 
     def _optimize_final_module(self) -> None:
-        """Run only numba's cheap passes; all passes run on the kernel that will contain this code."""
+        """Run only numba's fast optimisation passes; the kernel that will contain this code runs all passes."""
         generator = self._codegen
         passes, builder = generator._module_pass_manager(
             loop_vectorize=generator._loopvect, slp_vectorize=False, opt=generator._opt_level, cost="cheap"
@@ -76,7 +76,7 @@ class Kernel(CPUDispatcher):
         return kernel
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Return the types of a kernel's call, as numba's own method does, after compiling the function for kernels."""
+        """Compile the function for kernels, and return the types of the call, as numba's own method does."""
         pysig, args = self._compiler.fold_argument_types(args, kws)
         if self._can_compile:
             self._compile_code(tuple(args))
@@ -90,7 +90,7 @@ class Kernel(CPUDispatcher):
         with global_compiler_lock:
             found: Any = self.overloads.get(tuple(args))
             if found is not None and isinstance(found.entry_point, _Inner):
-                # Not released: machine code refers to its environment by address.
+                # Never released, because machine code refers to its environment by address.
                 self.__dict__.setdefault("_replaced", []).append(self.overloads.pop(tuple(args)))
             new = tuple(args) not in self.overloads
             compiled = super().compile(sig)
@@ -105,7 +105,7 @@ class Kernel(CPUDispatcher):
 
     def _compile_code(self, args: tuple[Any, ...]) -> None:
         """Compile or load the function's code for these types, if it is missing."""
-        with global_compiler_lock, self._compiling_counter:  # numba looks at the counter to see a recursion
+        with global_compiler_lock, self._compiling_counter:  # numba detects a recursion by this counter
             if args in self.overloads:
                 return
             result = self._codes.load_overload(args, self.targetctx)
@@ -141,7 +141,7 @@ class Kernel(CPUDispatcher):
 
 
 def _check_borrowing(kernel: Kernel, result: Any) -> None:
-    """Raise an error for a function that borrows its arrays but returns arrays or receives new ones.
+    """Raise an error if a function that borrows its arrays returns arrays or receives new ones.
 
     A borrowed array has no reference count. numba itself rejects a function that allocates arrays without one. Code
     read from disk was checked when it was written.
@@ -188,7 +188,7 @@ class _CodePlaces(PrivatePlaces):
 
     def reduce(self, result: Any) -> Any:
         described = result.fndesc
-        described.typemap = described.calltypes = None  # not used again, and they may not pickle
+        described.typemap = described.calltypes = None  # not used again, and may not be picklable
         bitcode = result.library._get_module_for_linking().as_bitcode()
         environments = tuple(result._find_referenced_environments())
         return (
@@ -218,7 +218,7 @@ class _CodePlaces(PrivatePlaces):
             objectmode=False,
             lifted=(),
             reload_init=reload_init,
-            referenced_envs=environments,  # not released: code refers to them by address
+            referenced_envs=environments,  # never released, because code refers to them by address
         )
 
 

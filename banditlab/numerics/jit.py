@@ -1,8 +1,8 @@
 """Compilation: `njit` with a reliable disk cache, `reduction`, and `bind`, which inserts kernels into a loop template.
 
-numba compares the time stamp of the file that defines a function only, and would use stale code when a helper in
-another file changes. Importing this module therefore sets numba's disk cache to a folder whose name is a digest of
-every kernel source.
+numba only checks the time stamp of the file that defines a function, and would use stale code when a helper in another
+file changes. Importing this module therefore sets numba's disk cache to a folder whose name is a digest of every kernel
+source.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from banditlab.numerics.cache_folders import folder_for
 
 PACKAGE = Path(__file__).parents[1]
 USES = ("used", "views", "new")
-"""What a compiled function may do with arrays: see `njit`."""
+"""How a compiled function may use arrays; see `njit`."""
 _COMPILES = re.compile(
     r"^\s*(?:from|import) (?:banditlab\.(?:kernels|numerics\.(?:jit|contexts))|numba)\b", re.MULTILINE
 )
@@ -38,7 +38,7 @@ def kernel_sources() -> tuple[Path, ...]:
     other kernels and the values of constants from any of these files.
     """
     texts = {file: file.read_text("utf-8") for file in PACKAGE.rglob("*.py")}
-    # From the files that compile something, along their imports.
+    # Start with the files that compile something, and follow their imports.
     found: set[Path] = set()
     left = [file for file, text in texts.items() if _COMPILES.search(text)]
     while left:
@@ -50,7 +50,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return the possible files of the package's modules that the source text imports."""
+    """Return the files that the package's modules imported in a source text may have."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
@@ -93,8 +93,7 @@ from banditlab.numerics.jit_cache import SharedCache  # noqa: E402
 def njit(
     function: Callable[..., Any] | None = None, *, cache: bool = True, arrays: str | None = None, **options: Any
 ) -> Any:
-    """Compile with `numba.njit` and this package's options: cached on disk, no fastmath, division as in C, no C
-    callback.
+    """Compile with `numba.njit` and this package's options: cached on disk, no fastmath, C division, no C callback.
 
     Parameters
     ----------
@@ -115,15 +114,15 @@ def njit(
 
     def compiled(function: Callable[..., Any]) -> Any:
         use = arrays or ("used" if _is_own(function) else "new")
-        # Always set: numba would otherwise inherit it from the kernel that calls the function first.
+        # Always set, because numba would otherwise inherit it from the first kernel that calls the function.
         counting = {"_nrt": use != "used"} if inner_kernels.known() else {}
         settings: dict[str, Any] = {**options, **counting}
         dispatcher: Any = _njit(**settings)(function)
-        if not hasattr(dispatcher, "enable_caching"):  # NUMBA_DISABLE_JIT leaves the function as it is
+        if not hasattr(dispatcher, "enable_caching"):  # with NUMBA_DISABLE_JIT the function is not compiled
             return dispatcher
         dispatcher.use_of_arrays = use
         if cache:
-            dispatcher._cache = SharedCache(function, source_digest())  # in place of what `enable_caching` sets
+            dispatcher._cache = SharedCache(function, source_digest())  # replaces the value set by `enable_caching`
         return (
             inner_kernels.kernel(dispatcher, function, source_digest(), cache=cache)
             if inner_kernels.known()
@@ -155,7 +154,10 @@ def _stand_alone(typingctx):
 
 stand_alone: Any = intrinsic(_stand_alone)
 reduction = njit(forceinline=False, fastmath={"reassoc", "contract", "nsz", "arcp"})
-"""Compile a function whose sums the compiler may reorder. Its first line is `stand_alone()`: one order for all callers."""
+"""Compile a function whose sums the compiler may reorder.
+
+Its first line is `stand_alone()`, so all callers get the same order.
+"""
 
 
 def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
@@ -173,10 +175,10 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
         A name unique to this binding, for instance the class's module and name.
     """
     for kernel in kernels.values() if inner_kernels.known() else ():
-        # A kernel compiled by numba's own njit would inherit the option from the template.
+        # A kernel compiled with numba's own njit would inherit the option from the template.
         getattr(kernel, "targetoptions", {}).setdefault("_nrt", True)
     code = template.__code__
-    # The template's code with other globals, under a name that identifies them.
+    # The template's code with these globals, under a name that identifies them.
     bound = types.FunctionType(code, {**template.__globals__, **kernels}, template.__name__, template.__defaults__)
     files = "".join(f"@{name}={_file_digest(kernels[name])}" for name in sorted(kernels))
     bound.__qualname__ = f"{template.__qualname__}@{owner}@{source_digest()}{files}"
@@ -187,8 +189,8 @@ def bind(template: Callable[..., Any], owner: str, **kernels: Any) -> Any:
 def _file_digest(kernel: Any) -> str:
     """Return a hash of the file that defines a kernel, or "" for this package's kernels, which `source_digest` covers.
 
-    For a lab's file the hash at loading time is used, because the file may have been edited since. The name of a kernel
-    that was bound itself already contains the hashes of its files.
+    For a lab's file it is the hash when the file was loaded, because the file may have been edited since. The name of a
+    kernel made by `bind` already contains the hashes of its files.
     """
     function = inspect.unwrap(getattr(kernel, "py_func", kernel))  # an intrinsic wraps its function
     if "@" in function.__qualname__:
@@ -199,7 +201,7 @@ def _file_digest(kernel: Any) -> str:
     loaded = getattr(sys.modules.get(function.__module__), "__source_hash__", None)
     if loaded is None and file.is_file():
         loaded = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
-    # Code without a file (a notebook's cell) is known by its byte code only.
+    # Code without a file (a notebook's cell) is identified by its byte code only.
     return loaded or hashlib.sha256(function.__code__.co_code).hexdigest()[:16]
 
 
@@ -210,10 +212,10 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
     """Return a compiled array, or a nested tuple of arrays, with its reference counter set to NULL."""
     if isinstance(kind, nbtypes.Array):
         array = context.make_array(kind)(context, builder, value)
-        # No owner, no counting.
+        # Without an owner, references are not counted.
         array.meminfo = context.get_constant_null(nbtypes.MemInfoPointer(nbtypes.voidptr))
         return array._getvalue()
-    if isinstance(kind, nbtypes.BaseTuple):  # field by field; numbers stay as they are
+    if isinstance(kind, nbtypes.BaseTuple):  # field by field; numbers do not change
         kinds = kind.types  # type: ignore[attr-defined]
         items = [_without_owner(context, builder, k, builder.extract_value(value, i)) for i, k in enumerate(kinds)]
         return context.make_tuple(builder, kind, items)
@@ -223,9 +225,8 @@ def _without_owner(context: Any, builder: Any, kind: Any, value: Any) -> Any:
 def _borrow(typingctx, arrays):
     """Return the same arrays without reference counting; the Python caller of a loop keeps them alive.
 
-    numba counts references with atomic instructions, which it cannot remove from a kernel with branches. They take
-    about 15 ns for every array of the state on every call, longer than the arithmetic of a first-order agent. A NULL
-    counter costs nothing.
+    numba counts references with atomic instructions, which it cannot remove from a kernel with branches. These take
+    about 15 ns per array and call, longer than the arithmetic of a first-order agent. A NULL counter costs nothing.
     """
     return arrays(arrays), lambda context, builder, signature, args: _without_owner(context, builder, arrays, args[0])
 
@@ -234,7 +235,7 @@ borrow: Any = intrinsic(_borrow)
 
 
 def _read_only(typingctx, array):
-    """Return the same array, borrowed and typed as contexts are, so that a kernel is not compiled once more for it."""
+    """Return the same array, borrowed and with the type of contexts, so kernels are not compiled again for it."""
     kind = array.copy(readonly=True)
     return kind(array), lambda context, builder, signature, args: _without_owner(context, builder, kind, args[0])
 

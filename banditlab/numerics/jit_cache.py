@@ -1,15 +1,14 @@
-"""Compiled kernels on disk, one file each, which any number of processes may read and write at once.
+"""Compiled kernels on disk, one file each, which any number of processes may read and write concurrently.
 
-numba stores one index file per function, which lists numbered data files. Two processes that save at the same time both
-read the index, add their entry and write it back. One entry is lost, and the other may name the wrong file. Here an
-entry is one file that contains its key, and the file is put in place in one step. No lock is needed on any operating
-system.
+numba stores one index file per function, which lists numbered data files. If two processes save at the same time, both
+read the index, add their entry and write it back. One entry is lost, and the other may refer to the wrong file. Here an
+entry is one file that contains its key and is written in one step, so no operating system requires a lock.
 
 Entries are pickles, and a pickle can run code. Folders and files that other users own or may write are therefore not
-used. New ones are readable and writable by this user only, whatever the umask.
+used. New ones are readable and writable only by this user, for any umask.
 
-Only numba's cache file object is replaced. numba still decides what is cached and when it is stale, and chooses the
-folder. Only `banditlab.numerics.jit` imports this module, after it has set numba's folder.
+This module replaces numba's cache file object and its check of stale entries. Only `banditlab.numerics.jit` imports it,
+after setting numba's folder.
 """
 
 from __future__ import annotations
@@ -32,35 +31,34 @@ from numba.core.serialize import dumps
 from banditlab.numerics.private_folders import exposed, is_private_file, make_private
 
 _REPORTED = "BANDITLAB_CACHE_REFUSED"
-SLOTS = 8  # entries whose keys have the same text; a script's own classes are new in every process, and would pile up
+SLOTS = 8  # files per text of a key; a limit, because classes of a script are new in every process
 
 
 class EntryFiles:
     """The compiled versions of one function, each in `NAME.HASH.SLOT.nbe`; HASH is a hash of the signature's text.
 
-    Two signatures may share a text (named tuples of one name in two modules), so a file contains the key and a
-    hash has several slots.
+    Two signatures may have the same text (named tuples of the same name in two modules), so a file contains its key,
+    and there are several slots per hash.
     """
 
     def __init__(self, folder: str, name: str, stamp: Any) -> None:
         self.folder, self.name, self.stamp = Path(folder), name, stamp
 
     def load(self, key: Any) -> Any:
-        """Return the entry that these sources and this numba saved under the key, or None."""
+        """Return the entry saved under the key with the same sources and numba version, or None."""
         for file in self._slots(key):
             found = self._read(file)
-            if found is None:  # slots fill from the first on
+            if found is None:  # slots are filled in order
                 return None
             if found[:2] == (self.stamp, key):
                 return found[2]
         return None
 
     def save(self, key: Any, data: Any) -> None:
-        """Write an entry to a free slot, or over a file with the same key that other sources or another numba version
-        wrote.
+        """Write an entry to a free slot, or over a file with the same key from other sources or another numba version.
 
-        If no slot is free, the last slot is overwritten. On a full or read-only disk nothing is stored, which only
-        costs time.
+        If no slot is free, the last slot is overwritten. On a full or read-only disk nothing is stored, so later
+        processes compile again.
         """
         for file in self._slots(key):
             found = self._read(file)
@@ -69,7 +67,7 @@ class EntryFiles:
         entry = pickle.dumps(numba.__version__) + dumps((self.stamp, key, data))
         fresh = file.with_name(f"{uuid.uuid4().hex[:16]}.tmp")
         with contextlib.suppress(OSError):
-            make_private(self.folder)  # cleared away since, see `banditlab.numerics.cache_folders`
+            make_private(self.folder)  # removed in the meantime (see `banditlab.numerics.cache_folders`)
             try:
                 with open(fresh, "xb", opener=_for_this_user) as opened:
                     opened.write(entry)
@@ -88,19 +86,19 @@ class EntryFiles:
         return (self.folder / f"{self.name}.{text}.{slot}.nbe" for slot in range(SLOTS))
 
     def _read(self, file: Path) -> Any:
-        """Return (stamp, key, data), or None where the file does not exist or cannot be read.
+        """Return (stamp, key, data), or None if the file does not exist or cannot be read.
 
-        The file may come from another numba version, be truncated by a power failure, or name types of a lab that is
-        not loaded here. A file that other users own or may write is not read.
+        The file may be from another numba version, truncated by a power failure, or refer to types of a lab that is not
+        loaded here. A file that other users own or may write is not read.
         """
         try:
             with open(file, "rb") as opened:
                 if not is_private_file(opened.fileno()):
                     return None
-                if pickle.load(opened) != numba.__version__:  # whose types may not even unpickle here
+                if pickle.load(opened) != numba.__version__:  # whose types may not exist here
                     return None
                 return pickle.load(opened)
-        except Exception:  # unpickling may raise anything; what cannot be read is compiled again
+        except Exception:  # unpickling may raise any exception; unreadable entries are compiled again
             return None
 
 
@@ -109,7 +107,7 @@ def _for_this_user(path: str, flags: int) -> int:
 
 
 class _Private:
-    """A cache folder that is created for this user, and is not used if others may write it."""
+    """A cache folder that is created for this user only, and is not used if others may write it."""
 
     def ensure_cache_path(self) -> None:
         """Create the folder, or raise an OSError, so that numba tries the next folder."""
@@ -118,7 +116,7 @@ class _Private:
             _report_once(reason)
             raise PermissionError(reason)
         make_private(folder)
-        super().ensure_cache_path()  # type: ignore[misc]  # numba's own, which looks whether it may be written
+        super().ensure_cache_path()  # type: ignore[misc]  # numba's own check of write access
 
 
 @cache
@@ -127,10 +125,10 @@ def _exposed(folder: Path) -> str:
 
 
 def _report_once(reason: str) -> None:
-    """Print once why a folder is not used, in this process and those that it starts."""
+    """Print why a folder is not used, once for this process and its child processes."""
     if _REPORTED not in os.environ:
         os.environ[_REPORTED] = "1"
-        line = f"banditlab: kernels are not saved in NUMBA_CACHE_DIR, since {reason}: make it your own, or name another"
+        line = f"banditlab: kernels are not saved in NUMBA_CACHE_DIR: {reason}; make it private, or use another folder"
         print(line, file=sys.stderr)
 
 
@@ -147,9 +145,9 @@ class PrivatePlaces(CompileResultCacheImpl):
 class SharedCache(FunctionCache):
     """numba's cache of one function, with its entries in `EntryFiles`; disabled if no folder can be written.
 
-    numba treats an entry as stale when the function's own file has changed. A kernel contains the code of other
-    functions, so here an entry is stale when `sources`, the digest of all sources, differs. A child process
-    inherits the folder of its parent, which may belong to other sources.
+    numba treats an entry as stale if the function's own file has changed. A kernel contains the code of other
+    functions, so here an entry is stale if `sources`, the digest of all sources, differs. (A child process inherits the
+    folder of its parent, which may belong to other sources.)
     """
 
     _impl_class = PrivatePlaces
@@ -157,7 +155,7 @@ class SharedCache(FunctionCache):
     def __init__(self, function: Any, sources: str) -> None:
         try:
             super().__init__(function)
-        except RuntimeError:  # "no locator available": a home that is read-only or none at all
+        except RuntimeError:  # "no locator available": the home folder is read-only or missing
             self._off = True
             return
         stamp = (sources, self._impl.locator.get_source_stamp())

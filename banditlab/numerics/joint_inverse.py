@@ -7,7 +7,7 @@ by row. The blocks off the diagonal are not symmetric themselves.
 
 A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
 :math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products. An update
-costs the same arithmetic as a direct one, but the processor limits its speed instead of the memory.
+needs as much arithmetic as a direct one, but memory does not limit its speed.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.softmax_root import core_factor
 
 BATCH = 128
-"""Contexts whose quadratic forms are computed by one set of matrix products."""
+"""The number of contexts whose quadratic forms are computed by one set of matrix products."""
 UPDATES = 8
-"""Most pending updates: :math:`A^{-1}` is then read and written once for all of them."""
+"""The largest number of pending updates, for all of which :math:`A^{-1}` is then read and written once."""
 EPSILON = 2.0**-52
 ERROR_FACTOR = 4.0
-"""Estimated error of an entry, as a multiple of the measured error where the exact value is known."""
+"""Estimated error of an entry, as a multiple of the error measured in a direction with known exact value."""
 
 
 class Blocks(NamedTuple):
@@ -38,11 +38,11 @@ class Blocks(NamedTuple):
     M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
     :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
     :math:`(1/2) x' (A^{-1})_{kl} x` at the last context, and V (K, K, d) has `V[k, l]`, :math:`(A^{-1})_{kl} x`. In Fx
-    (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K) is the transposed `Fx` times `Fx`. seen (d,) is the
-    context of At, of the upper half of V and of Fx; at (1,) is 1 if there is one. f (capacity K,), C (K, d) and D (d,
-    d) are one column of Fx, one row of blocks of :math:`F'` times `Fx`, and one block of :math:`F'F`. T (K, K) has an
-    update's rows f as combinations of those of V. For a batch, Xt has the contexts as columns, MXt (d BATCH,) has a
-    block times them, FX (K, K BATCH) has one update's rows times them, and Ats (K(K+1)/2, BATCH) has their At.
+    (capacity K, K), `Fx[i, k]` is `F[k, i]` times x; FxFx (K, K) is the transpose of `Fx` times `Fx`. `seen` (d,) is
+    the context of At, of the upper half of V and of Fx; `at` (1,) is 1 if there is one. f (capacity K,) is one column
+    of Fx, C (K, d) is one row of blocks of :math:`F'` times `Fx`, and D (d, d) is one block of :math:`F'F`. T (K, K)
+    has an update's rows f as combinations of the rows of V. For a batch, Xt has the contexts as columns. MXt (d BATCH,)
+    is a block times Xt, FX (K, K BATCH) is one update's rows times Xt, and Ats (K(K+1)/2, BATCH) has the contexts' At.
     """
 
     M: NDArray[np.float64]
@@ -65,7 +65,7 @@ class Blocks(NamedTuple):
 
     def limits(self) -> Limits:
         """Return the allowed range of every integer of the state."""
-        # an update takes K rows, and the one that fills the arrays clears them; a stack has an axis more
+        # an update adds K rows, and the one that fills the arrays clears them; a stack has one more axis
         K, capacity = self.F.shape[-3:-1]
         return {"rows": (0, capacity - K, K), "at": (0, 1)}
 
@@ -73,7 +73,7 @@ class Blocks(NamedTuple):
     def initial(cls, K: int, d: int, regularization: float) -> Blocks:
         r"""Return :math:`A^{-1} = I/\lambda`."""
         n = K * (K + 1) // 2
-        capacity = K * max(1, min(UPDATES, d // 8))  # a pending row costs a prediction K d, where a block costs d^2
+        capacity = K * max(1, min(UPDATES, d // 8))  # in a prediction a pending row costs K d, and a block d^2
         M = np.zeros((n, d, d))
         for k in range(K):
             np.fill_diagonal(M[k * K - k * (k - 1) // 2], 1.0 / regularization)
@@ -103,8 +103,7 @@ class Blocks(NamedTuple):
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:
-        r"""Return the same inverse with coordinates up to d added, in which A is still :math:`\lambda I`; no rows are
-        pending."""
+        r"""Return the inverse extended to d coordinates, with :math:`A = \lambda I` in the new ones and no pending rows."""
         flush(self)
         K, _, n = self.F.shape
         wide = Blocks.initial(K, d, regularization)
@@ -135,7 +134,8 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
 @njit(arrays="new")
 def form(blocks, x):
     r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At, and the upper half of V without pending rows, x
-    (d,)."""
+    (d,).
+    """
     M, At, V = blocks.M, blocks.At, blocks.V
     K = At.shape[0]
     p = 0
@@ -171,7 +171,7 @@ def form_pending(blocks, x):
 
 @njit(arrays="new")
 def form_and_complete(blocks, x):
-    """Write At and all of V at x (d,); results of `form` for the same x are not computed again."""
+    """Write At and all of V at x (d,); reuse the results of `form` for the same x."""
     M, At, V, seen = blocks.M, blocks.At, blocks.V, blocks.seen
     K = At.shape[0]
     known = blocks.at[0] == 1
@@ -184,7 +184,7 @@ def form_and_complete(blocks, x):
             if not known:
                 np.dot(M[p], x, v)
                 At[k, l] = At[l, k] = 0.5 * np.dot(x, v)
-            if l > k:  # while the block is in the processor's nearest cache
+            if l > k:  # while the block is in the L1 cache
                 np.dot(x, M[p], V[l, k])
             p += 1
     if not known:
@@ -208,8 +208,7 @@ def subtract(A, D):
 
 @njit(arrays="new")
 def form_many(blocks, X):
-    """Write :math:`(1/2) x_t' (A^{-1})_p x_t` into `Ats[p, t]` for every block p and context X (n, d), n at most
-    `BATCH`."""
+    """Write :math:`(1/2) x_t' (A^{-1})_p x_t` into `Ats[p, t]` for every block p and context X (n, d), n at most `BATCH`."""
     M, Ats = blocks.M, blocks.Ats
     n, d = X.shape
     Xt, MXt = blocks.Xt[: d * n].reshape(d, n), blocks.MXt[: d * n].reshape(d, n)
@@ -259,8 +258,7 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""Add c H to A at the context and the root of At, V, `root.s` and `root.a`; leave the factor of the core in
-    `root.L`.
+    r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the core's factor in `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
     This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with
@@ -279,14 +277,13 @@ def add_hessian(blocks, c, root):
 
 @njit
 def rounding_doubt(At, x, lam, centre, u, residual, terms):
-    r"""Return a bound on the rounding error of a round's term T of a certificate
-    (`forecasters.soft_labels.surrogate_term`).
+    r"""Return a bound on the rounding error of a round's term T of a certificate, as in `soft_labels.surrogate_term`.
 
-    In the direction common to all classes A is always :math:`\lambda I`, so
+    In the direction common to all classes A is :math:`\lambda I`, so
     :math:`\tilde{A} \mathbf{1} = (\|x\|^2 / (2 \lambda)) \mathbf{1}`. The distance of :math:`\tilde{A}` from this
     identity measures the rounding error of :math:`A^{-1}` at x. The other entries are assumed to have an error
     `ERROR_FACTOR` times as large. T changes by :math:`u'r - (1/2) u'(\delta \tilde{A}) u - u'(\delta\, \text{mean})`,
-    where u (K,) has the round's coefficients of h, and r is the root's residual.
+    where u (K,) has the coefficients of the change of h in the round, and r is the root's residual.
 
     Parameters
     ----------
@@ -327,7 +324,7 @@ def flush(blocks):
 
 @njit
 def half_root(s, q, L, scale, T):
-    r"""Write :math:`\text{scale}\, L^{-1} Y'` into T (K, K): all the column solves of `half_solve` at once."""
+    r"""Write :math:`\text{scale}\, L^{-1} Y'` into T (K, K): all column solves of `half_solve` at once."""
     K = T.shape[0]
     for i in range(K):
         weight = scale * q[i]

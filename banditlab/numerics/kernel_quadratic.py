@@ -1,4 +1,4 @@
-r"""The quadratic of AIOLI in a reproducing kernel Hilbert space, by its Gram matrix, which grows with the updates.
+r"""AIOLI's quadratic in a reproducing kernel Hilbert space, by a Gram matrix that grows with the updates.
 
 The quadratic is :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, where
 :math:`\phi_s` is the feature of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, the Gram matrix G and
@@ -10,7 +10,7 @@ The quadratic is :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :mat
     \phi' A^{-1} b = (k_x' \beta - a'r)/\lambda,
 
 with :math:`r = L^{-1} D^{1/2} G \beta`. A round adds a row to L, :math:`\sqrt{\kappa}\, a` and its diagonal entry, and
-changes r by a multiple of :math:`\beta_t`. It costs one triangular solve and stores no matrix but L.
+changes r by a multiple of :math:`\beta_t`. It costs one triangular solve, and L is the only stored matrix.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from banditlab.numerics.limits import Limits
 from banditlab.numerics.symmetric import dot
 
 FIRST_CAPACITY = 64
-"""Rounds the arrays hold at first; the capacity doubles whenever they are full."""
+"""The initial capacity in rounds, which doubles when the arrays are full."""
 LINEAR, GAUSSIAN, POLYNOMIAL = range(3)
 r"""The kernels: :math:`x'y`, :math:`\exp(-\|x - y\|^2 / (2\, \text{parameter}^2))`, :math:`(1 + x'y)^{\text{parameter}}`."""
 
@@ -36,7 +36,7 @@ class Dual(NamedTuple):
     r"""The quadratic in its dual form, for at most `capacity` rounds.
 
     n (1,) is the number of rounds. X (capacity, d) has their contexts; s (:math:`\sqrt{\kappa}`), :math:`\beta` and r
-    have the shape (capacity,). L is packed by rows. For kernel and parameter, see `kernel_value`. regularization is
+    have shape (capacity,). L is packed by rows. For `kernel` and `parameter`, see `kernel_value`. `regularization` is
     :math:`\lambda`. k and a (capacity,) are work arrays.
     """
 
@@ -66,7 +66,7 @@ class Dual(NamedTuple):
         return cls(np.zeros(1, np.int64), X, s, beta, r, L, kernel, parameter, regularization, k, a)
 
     def grown(self) -> Dual:
-        """Return a quadratic with space for at least one more round: itself, or a copy of twice the capacity."""
+        """Return a quadratic with space for at least one more round: this one, or a copy with twice the capacity."""
         capacity = len(self.s)
         if self.n[0] < capacity:
             return self
@@ -98,14 +98,14 @@ def kernel_value(x, y, kernel, parameter):
 
 @njit
 def dual_form(dual, x):
-    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,), with :math:`k_x` and a left in the
-    work arrays.
+    r"""Return :math:`m = \phi'A^{-1} b` and :math:`q = \phi'A^{-1} \phi` at x (d,); leave :math:`k_x` and a in the work
+    arrays.
     """
     dual, x = borrow(dual), borrow(x)
     k, a, s, L = dual.k, dual.a, dual.s, dual.L
     lam, kernel, parameter = dual.regularization, dual.kernel, dual.parameter
     m, q = 0.0, kernel_value(x, x, kernel, parameter)
-    # Row by row of L: k_x, a = L^{-1} D^{1/2} k_x, and the two sums k_x'beta - a'r and k(x, x) - a'a.
+    # For each row of L: k_x, a = L^{-1} D^{1/2} k_x, and the two sums k_x'beta - a'r and k(x, x) - a'a.
     start = 0
     for i in range(dual.n[0]):
         k[i] = kernel_value(dual.X[i], x, kernel, parameter)

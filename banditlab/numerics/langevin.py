@@ -14,7 +14,7 @@ is accepted with probability
 
     \min(1, e^{U(W) - U(V)} q(W \mid V)/q(V \mid W)), \qquad -\ln q(V \mid W) = \|V - W + e \nabla U(W)\|^2/(4 e).
 
-A proposal outside the ball is rejected, so the target stays exact. Nothing is clipped.
+A proposal outside the ball is rejected, so the target is exact.
 """
 
 from __future__ import annotations
@@ -32,12 +32,12 @@ from banditlab.numerics.softmax import log_softmax
 from banditlab.numerics.symmetric import dot
 
 ACCEPTANCE_RATE = 0.574
-"""Acceptance rate the step size is steered to, the optimal one for smooth targets in many dimensions."""
+"""The acceptance rate to which the step size adapts, which is optimal for smooth targets in many dimensions."""
 GAIN, DECAY = 0.5, 0.25
-r"""The step's logarithm moves by :math:`\text{GAIN}\, \text{round}^{-\text{DECAY}}` times the difference of the rate
-and `ACCEPTANCE_RATE` after each round.
+r"""After each round the step's logarithm changes by :math:`\text{GAIN}\, \text{round}^{-\text{DECAY}}` times the
+acceptance rate minus `ACCEPTANCE_RATE`.
 """
-LEAST_STEP, MOST_STEP = 1e-12, 1e2  # in units of B^2 (of the prior's variance where there is no ball)
+LEAST_STEP, MOST_STEP = 1e-12, 1e2  # in units of B^2, or of the prior's variance without a ball
 PROPOSALS, ACCEPTANCES = range(2)
 """Slots of `Chains.tally`."""
 
@@ -45,8 +45,9 @@ PROPOSALS, ACCEPTANCES = range(2)
 class Chains(NamedTuple):
     """The chains: positions W (c, K, d), with their potentials U (c,) and gradients G (c, K, d).
 
-    samples (S, c, K, d) has the positions after each of the last round's S steps. step (1,) is e. tally (2,) has
-    PROPOSALS and ACCEPTANCES. V, H (K, d) and z (K,) are work arrays: a proposal, its gradient, a context's logits.
+    `samples` (S, c, K, d) has the positions after each of the last round's S steps. `step` (1,) is e. `tally` (2,) has
+    the counts `PROPOSALS` and `ACCEPTANCES`. V, H (K, d) and z (K,) are work arrays: a proposal, its gradient, a
+    context's logits.
     """
 
     W: NDArray[np.float64]
@@ -74,7 +75,7 @@ def potential(W, X, C, z, G, ridge=0.0):
         value += 0.5 * ridge * dot(W[k], W[k])
         for j in range(d):
             G[k, j] = ridge * W[k, j]
-    # The losses of one distinct context after the other.
+    # The losses, one distinct context at a time.
     for i in range(X.shape[0]):
         for k in range(K):
             z[k] = dot(W[k], X[i])
@@ -127,10 +128,10 @@ def mala_step(chains, c, X, C, B, noise, u, ridge):
 
 @njit
 def advance(chains, X, C, B, noise, u, rounds, ridge):
-    """Move every chain by S steps on the posterior after `rounds` rounds; noise (S, c, K, d), u (S, c)."""
+    """Make S steps of every chain on the posterior after `rounds` rounds, with noise (S, c, K, d) and uniforms u (S, c)."""
     accepted = 0
     for c in range(chains.W.shape[0]):
-        # The posterior has changed since the last round: potential and gradient anew.
+        # The posterior has changed since the last round, so recompute potential and gradient.
         chains.U[c] = potential(chains.W[c], X, C, chains.z, chains.G[c], ridge)
         for s in range(noise.shape[0]):
             accepted += mala_step(chains, c, X, C, B, noise[s, c], u[s, c], ridge)
@@ -138,7 +139,7 @@ def advance(chains, X, C, B, noise, u, rounds, ridge):
                 overwrite(chains.samples[s, c, k], chains.W[c, k])
     chains.tally[PROPOSALS] += u.size
     chains.tally[ACCEPTANCES] += accepted
-    # ln e moves towards the acceptance rate wanted, less and less (Robbins and Monro).
+    # ln e adapts to the target acceptance rate with decreasing gains (Robbins and Monro).
     change = GAIN * rounds**-DECAY * (accepted / u.size - ACCEPTANCE_RATE)
     unit = B * B if math.isfinite(B) else 1.0
     chains.step[0] = min(MOST_STEP * unit, max(LEAST_STEP * unit, chains.step[0] * math.exp(change)))

@@ -1,12 +1,12 @@
-"""Ranges of a state's integers, which compiled code uses as indices without a check.
+"""Allowed ranges of a state's integers, which compiled code uses as indices without a check.
 
-A named tuple that kernels read has a method that returns the allowed range of each of its integer arrays:
+Named tuples for kernels have a method that returns the allowed ranges of their integer arrays:
 
     def limits(self) -> Limits:
         return {"place": (0, len(self.value) - 1), "rounds": COUNT}
 
-A saved state with an integer outside its range is rejected (see `banditlab.players.saved`). Kernels never leave a
-range.
+A saved state with an integer outside its range is rejected (see `banditlab.players.saved`). Kernels keep integers
+within these ranges.
 """
 
 from __future__ import annotations
@@ -15,11 +15,13 @@ from collections.abc import Mapping
 from typing import Any
 
 Limits = Mapping[str, tuple[Any, ...]]
-"""By field ("points", or "store.places" of a tuple inside): least and largest value, numbers or arrays; then a divisor."""
+"""By field ("points", or "store.places" for a nested tuple): the least and largest value, as numbers or arrays, and
+optionally a divisor.
+"""
 COUNT = (0, 2**53)
-"""Limits of what is counted."""
+"""The limits of a count."""
 WORD = (-(2**63), 2**63 - 1)
-"""Limits of a key: any integer of 64 bits."""
+"""The limits of a key, which is any 64-bit integer."""
 
 
 def constant(value: Any) -> tuple[Any, Any]:

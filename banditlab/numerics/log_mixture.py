@@ -1,9 +1,9 @@
-r"""The aggregating algorithm at learning rate 1: forecasts mixed with weights proportional to :math:`e^{-\text{loss}}`.
+r"""The aggregating algorithm with learning rate 1: forecasts mixed with weights proportional to :math:`e^{-\text{loss}}`.
 
 Let Z (N, K) be the members' logits and w (N,) the log weights, :math:`\sum_i e^{w_i} = 1`. The mixture predicts
 :math:`z_k = \ln \sum_i e^{w_i} \mathrm{softmax}(Z_i)_k`. Its loss is :math:`-\ln \sum_i e^{w_i - \mathrm{loss}_i}`,
-because the logarithmic loss is 1-mixable with equality. The members are any forecasters, whose log softmax `mix`
-takes, or matrices, whose logits `mix_linear` computes.
+because the logarithmic loss is 1-mixable with equality. The members are any forecasters, whose log softmax is the input
+of `mix`, or matrices, whose logits `mix_linear` computes.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def mix(w, Z, z):
     """Write the mixture's logits into z (K,), from log weights w (N,) and members' log softmax Z (N, K)."""
     N, K = Z.shape
     for k in range(K):
-        # z_k = ln sum_i e^{w_i + Z_ik}, its largest term taken out
+        # z_k = ln sum_i e^{w_i + Z_ik}, with its largest term factored out
         top = -math.inf
         for i in range(N):
             top = max(top, w[i] + Z[i, k])

@@ -1,4 +1,4 @@
-r"""Prefetch of a block of contexts: packed matrices :math:`P_i` and vectors :math:`h_i` are read once for m rounds.
+r"""Prefetch of a block of contexts, by which matrices :math:`P_i` and vectors :math:`h_i` are read once for m rounds.
 
 Problem. Models :math:`i = 1, \dots, M` store :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
 reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all models, and updates some of them. With
@@ -8,51 +8,51 @@ reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all models, and upd
 
     h_i \leftarrow h_i + \text{step}\, v, \qquad P_i \leftarrow P_i - s v v', \quad s \ge 0. \tag{1}
 
-If the :math:`M d^2/2` numbers exceed the processor's caches, a round takes as long as reading them from memory. The
-next :math:`n \le m` contexts, the columns of X (d, n), are known, and nothing in these rounds leaves their span. The
-rounds read and update only
+If the :math:`M d^2/2` numbers exceed the processor's caches, a round takes as long as reading them from memory. Suppose
+that the next :math:`n \le m` contexts, the columns of X (d, n), are known. Updates in these rounds stay in their span,
+so the rounds need to read and update only
 
 .. math::
 
     G_i = X'P_i X \quad (n \times n), \qquad g_i = X'h_i. \tag{2}
 
-Column t of :math:`G_i` is :math:`c = X'v`. So round t reads :math:`q_i = (G_i)_{tt}` and :math:`m_i = (g_i)_t`. The
-product of (1) with :math:`X'` from the left and X from the right has no :math:`d \times d` matrix:
+Round t reads :math:`q_i = (G_i)_{tt}` and :math:`m_i = (g_i)_t`. Column t of :math:`G_i` is :math:`c = X'v`.
+Multiplying (1) by :math:`X'` from the left and X from the right gives updates without :math:`d \times d` matrices:
 
 .. math::
 
     g_i \leftarrow g_i + \text{step}\, c, \qquad G_i \leftarrow G_i - s c c'. \tag{3}
 
-Only later rounds need (3), so row t stays as it was in round t. After the block, every model is brought up to
-date. Let model i have updates in the rounds :math:`t_1 < \dots < t_r`. The :math:`v_a` of (1) follow from the
-:math:`P_i` at the beginning of the block:
+Only the entries of later rounds need (3), so row t is not changed after round t. After the block, every model is
+brought up to date. Let model i have updates in the rounds :math:`t_1 < \dots < t_r`. The :math:`v_a` of (1) follow from
+the :math:`P_i` at the beginning of the block:
 
 .. math::
 
-    v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad
-    (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ as it was in round } t_b, \tag{4}
+    v_a = P_i x_{t_a} - \sum_{b<a} s_b (c_b)_{t_a} v_b, \qquad (c_b)_{t_a} = (G_i)_{t_b t_a} \text{ in round } t_b,
+    \tag{4}
 
-This is one product with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
+This takes one product with r contexts. Then :math:`h_i \mathrel{+}= \sum_a \text{step}_a v_a` and, with
 :math:`f_a = \sqrt{s_a} v_a`,
 
 .. math::
 
     P_i \leftarrow P_i - \sum_a f_a f_a', \tag{5}
 
-with eight rows of :math:`P_i` at a time. While these rows are in the cache, the next block's (2) reads them. With L the
-lower block triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4), so of
-:math:`P x = L x + L'x` only the second term is computed later.
+with eight rows of :math:`P_i` at a time. While these rows are in the cache, (2) is computed for the next block. With L
+the lower block triangle, :math:`P = L + L'` and :math:`G = X'L X + (X'L X)'`. :math:`L X` is stored for (4), where only
+the second term of :math:`P x = L x + L'x` remains to be computed.
 
 A model with few updates has the low-rank form :math:`P_i = p I - F'F` (see `low_rank`). Then
 :math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is two products with F, and (5) appends the rows :math:`f_a`.
 
-Rounding. The results are exact up to rounding. q is a difference: if a context is repeated, q falls from
-:math:`\|x\|^2/\lambda` to about 1, both in (3) and in :math:`x'P x` with P from (1). In both cases the error is a few
-units of rounding of the former q.
+Rounding. The results are exact up to rounding. q is a difference, by (3) and also by :math:`x'P x` with P from (1): if
+a context is repeated, it falls from :math:`\|x\|^2/\lambda` to about 1. Its error is a few rounding errors of the
+former q.
 
 Cost per round: :math:`d^2 + 2 n d` operations per model for (2), as a matrix product, and :math:`2 d^2` per updated
-model. :math:`P_i` is read from memory once in n rounds, once more for every sixteen contexts of its updates (or the one
-or two that remain), and written once.
+model. In n rounds :math:`P_i` is read from memory once, plus once for every sixteen contexts of its updates, and
+written once.
 """
 
 from __future__ import annotations
@@ -80,25 +80,26 @@ from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, strip_times, s
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, put
 
 SHORTEST = 8
-"""Fewer contexts go one by one."""
+"""Fewer contexts than this are processed one by one."""
 MOST_SINGLE = 2
-"""So many contexts left over, or fewer, take a sweep over the matrix each; more take one together."""
+"""Up to this many remaining contexts take one pass over the matrix each; more share a pass."""
 
 ACTIVE, POSITION, LENGTH, HALF = range(4)
-"""Slots of `Ahead.place`: 1 in a stretch that was looked at, else 0; the round at hand, counted from the stretch's first; the
-stretch's length; which half of X is in use."""
+"""Entries of `Ahead.place`: 1 in a prefetched block, else 0; the current round in the block; the block's length; the
+half of X in use.
+"""
 MEAN, STEP, WEIGHT = range(3)
-r"""Rows of `Ahead.terms[i]`: :math:`g_i`; the :math:`\text{step}_a` and the :math:`s_a` of the rounds learnt."""
+r"""Rows of `Ahead.terms[i]`: :math:`g_i`; :math:`\text{step}_a` and :math:`s_a` of the rounds with updates."""
 
 
 class Ahead(NamedTuple):
     r"""The arrays of M models for a block of up to m contexts.
 
-    place (4,) and terms (M, 3, m) are described at their slots. rounds (M, 1 + m) has r and :math:`t_1, \dots, t_r` of
-    every model. In G (M, m, m), row t has (3) to the right of column t; its other entries are not used. X (2, m/16, D,
-    16) has contexts as columns, in groups of sixteen: those of the last block and, in the other half, those of the
-    block before. LX (M, D, m) has :math:`L X` of every whole model. Work arrays: V (m, D), the :math:`v_a` and then
-    the :math:`f_a` of one model; scratch, for any use; pair (2 D 16,), contexts as columns and their products.
+    `place` (4,) and `terms` (M, 3, m) are described at their indices. `rounds` (M, 1 + m) has r and
+    :math:`t_1, \dots, t_r` of every model. In G (M, m, m), row t has (3) to the right of column t; its other entries
+    are not used. X (2, m/16, D, 16) has the contexts of this block and the previous one as columns, in groups of
+    sixteen. LX (M, D, m) has :math:`L X` of every whole model. Work arrays: V (m, D), the :math:`v_a` and then the
+    :math:`f_a` of one model; `scratch`; and `pair` (2 D 16,), contexts as columns and their products.
     """
 
     place: NDArray[np.int64]
@@ -142,7 +143,7 @@ def ahead(M: int, d: int, m: int) -> Ahead:
 @inline
 def read_ahead(ahead, m, q):
     """Write :math:`m_i = h_i'x` and :math:`q_i = x'P_i x` if the current round was prefetched; return whether it was."""
-    if ahead is None:  # known when the kernel is compiled: small models have none
+    if ahead is None:  # known when the kernel is compiled, and None for small models
         return False
     if ahead.place[ACTIVE] == 0:
         return False
@@ -177,19 +178,19 @@ def update_ahead(ahead, i, step, s):
 
 @njit
 def update_stretch(ahead, i, step, s):
-    """Apply (3) to the later rounds of the block; (1) is applied at the end of the block."""
+    """Apply (3) for the later rounds of the block; (1) is applied at the end of the block."""
     t, n = ahead.place[POSITION], ahead.place[LENGTH]
     rounds, terms, G = borrow(ahead.rounds[i]), borrow(ahead.terms[i]), borrow(ahead.G[i])
     c, m = borrow(G[t]), G.shape[0]
-    # What (4) and (5) need of this round after the stretch.
+    # Store what (4) and (5) require of this round after the block.
     a = rounds[0]
     rounds[0], rounds[1 + a], terms[STEP, a], terms[WEIGHT, a] = a + 1, t, step, s
-    # g <- g + step c, and G <- G - s c c' row by row, both right of t.
-    for b in range((t + 1) // WIDTH * WIDTH, n, WIDTH):  # eight at a time: g up to t is read no more
+    # g <- g + step c, and G <- G - s c c' row by row, both to the right of t.
+    for b in range((t + 1) // WIDTH * WIDTH, n, WIDTH):  # eight at a time, because g up to t is not used any more
         put(terms, b, eight(terms, b) + eight(c, b) * step)
     for a in range(t + 1, n):
         by = s * c[a]
-        for b in range(a // WIDTH * WIDTH, n, WIDTH):  # nor what stands left of the diagonal
+        for b in range(a // WIDTH * WIDTH, n, WIDTH):  # and neither are entries to the left of the diagonal
             put(G, a * m + b, eight(G, a * m + b) - eight(c, b) * by)
 
 
@@ -198,14 +199,13 @@ def update_stretch(ahead, i, step, s):
 
 @njit
 def next_stretch(P, low, H, ahead, X, behind):
-    """Bring P (M, S) and H (M, D) up to date, then prefetch the contexts X (n, d - e), with `behind` (e,) appended to
-    each.
+    """Bring P (M, S) and H (M, D) up to date, then prefetch the contexts X (n, d - e), with `behind` (e,) appended.
 
     n may be 0.
     """
     P, H, ahead = borrow(P), borrow(H), borrow(ahead)
     n, half = X.shape[0], ahead.place[HALF]
-    # The old contexts are still needed, for (4): the new ones take the other half.
+    # (4) still requires the old contexts, so the new ones use the other half.
     old, new = ahead.X[half], ahead.X[1 - half]
     ahead.place[ACTIVE], ahead.place[POSITION], ahead.place[LENGTH], ahead.place[HALF] = n > 0, 0, n, 1 - half
     pad_contexts(new, X, behind)
@@ -239,7 +239,7 @@ def pad_contexts(own, X, behind):
 
 @njit
 def append_and_read(P, low, X, ahead, i, n):
-    """Append the rows of (5) to model i's P, which has few updates, and write (2) for n contexts X (m/16, D, 16)."""
+    """Append the rows of (5) to model i's low-rank P, and write (2) for n contexts X (m/16, D, 16)."""
     for a in range(ahead.rounds[i, 0]):
         append(P, low, i, 1.0, ahead.V[a])
     m = ahead.G.shape[1]
@@ -255,7 +255,7 @@ def complete(P, low, h, X, ahead, i):
     V, G, steps, s = ahead.V, ahead.G[i], ahead.terms[i, STEP], ahead.terms[i, WEIGHT]
     r, D = ahead.rounds[i, 0], h.shape[0]
     t = ahead.rounds[i, 1 : 1 + r]
-    # V_a = P x_{t_a}, up to sixteen contexts a sweep over P, or one.
+    # V_a = P x_{t_a}, with up to sixteen contexts per pass over P, or one.
     for a in range(0, r, TILE):
         if r - a <= MOST_SINGLE:
             for b in range(a, r):
@@ -284,7 +284,7 @@ def scale(v, factor):
 
 @njit
 def clear(v):
-    """Write zeros into v (D,), even over NaN that another model left there."""
+    """Write zeros into v (D,), even over NaN."""
     for j in range(v.shape[0]):
         v[j] = 0.0
 
@@ -310,9 +310,9 @@ def products(P, low, i, X, LX, rounds, pair, V):
 
 @njit(arrays="views")
 def as_lanes(X, rounds, wide, pair, D):
-    """Return the contexts of some `rounds` as columns of (D, wide), padded with zeros, and a work array of that shape.
+    """Return the contexts of `rounds` as columns (D, wide), padded with zeros, and a work array of that shape.
 
-    Both are parts of `pair`.
+    Both are views of `pair`.
     """
     pair = borrow(pair)
     few, out = pair[: D * wide].reshape(D, wide), pair[D * wide : 2 * D * wide].reshape(D, wide)
@@ -332,9 +332,9 @@ def from_lanes(columns, n, V):
 
 @njit
 def whole_products(P, X, LX, rounds, pair, V):
-    """Write :math:`L x_t + L'x_t` for a whole P, for up to eight or up to sixteen contexts at a time.
+    """Write :math:`L x_t + L'x_t` for a whole P, for eight or sixteen contexts at a time.
 
-    The first term, :math:`L x_t`, is already in LX (D, m).
+    The first term is already in LX (D, m).
     """
     wide = WIDTH if rounds.shape[0] <= WIDTH else TILE
     few, out = as_lanes(X, rounds, wide, pair, V.shape[1])
@@ -347,9 +347,9 @@ def whole_products(P, X, LX, rounds, pair, V):
 
 @njit
 def add_other_half(P, X, out):
-    """Add :math:`L'X` to out for P (S,), X and out (D, wide).
+    """Add :math:`L'X` to `out` for P (S,), X and `out` (D, wide).
 
-    Each block row of L adds its rows I of X to all rows before them.
+    A block row of L adds multiples of its rows of X to the rows before them.
     """
     P, X, out = borrow(P), borrow(X), borrow(out)
     i, wide = 0, X.shape[1]
@@ -366,7 +366,7 @@ def add_other_half(P, X, out):
 def subtract_and_read(P, X, ahead, i, n):
     """Subtract (5) from model i's P, and write (2) and :math:`L X` for n contexts X (m/16, D, 16).
 
-    It takes one pass over P, with eight rows at a time.
+    This takes one pass over P, eight rows at a time.
     """
     P, X, ahead = borrow(P), borrow(X), borrow(ahead)
     V, G, r, tiles, m = ahead.V, ahead.G[i], ahead.rounds[i, 0], -(-n // TILE), ahead.G.shape[1]
@@ -375,10 +375,10 @@ def subtract_and_read(P, X, ahead, i, n):
         put(G, o, all_lanes(0.0))
     start = 0
     for I in range(0, X.shape[1] if r + n > 0 else 0, WIDTH):
-        # (5) in these eight rows, four f_a at a time
+        # (5) for these eight rows, four f_a at a time
         for a in range(0, r, GROUP):
             subtract_rows_of(P, start, I, V, a)
-        # L X of these eight rows, sixteen contexts at a time
+        # L X for these eight rows, sixteen contexts at a time
         strip = ahead.LX[i, I : I + WIDTH]
         for tile in range(tiles):
             strip_times(P, start, I + WIDTH, X, tile, strip)

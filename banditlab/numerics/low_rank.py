@@ -1,14 +1,14 @@
-r"""Matrices :math:`P = p I - F'F` after few updates: r rows F (r, D) instead of :math:`D (D + 8)/2` numbers.
+r"""Matrices :math:`P = p I - F'F` with few updates, stored as rows F (r, D) instead of :math:`D (D + 8)/2` numbers.
 
-Problem. A model begins at :math:`P = p I`, and every update subtracts :math:`s v v'` with :math:`v = P x`. After r
+Problem. A model begins with :math:`P = p I`, and every update subtracts :math:`s v v'` with :math:`v = P x`. After r
 updates
 
 .. math::
 
-    P = p I - F'F, \quad \text{row } a \text{ of } F \text{ being } f_a = \sqrt{s_a} v_a; \quad
-    P \leftarrow P - s v v' \text{ appends a row.} \tag{1}
+    P = p I - F'F, \quad \text{where row } a \text{ of } F \text{ is } f_a = \sqrt{s_a} v_a; \quad P \leftarrow P - s v
+    v' \text{ appends a row.} \tag{1}
 
-(For a matrix A that grows by :math:`w x x'` the sign is the other one: :math:`A = p I + F'F`.)
+(For a matrix A to which :math:`w x x'` is added, the sign is opposite: :math:`A = p I + F'F`.)
 
 The form is exact for any r. It takes fewer operations than a whole P until r is about :math:`D/2`:
 
@@ -17,15 +17,14 @@ The form is exact for any r. It takes fewer operations than a whole P until r is
     x'P y = p x'y - (F x)'(F y), \qquad P x = p x - F'(F x). \tag{2}
 
 With many classes or many features, the cost of a class with few updates is therefore proportional to their number.
-:math:`x'P x` is a difference, as each entry of P in (1) is, so its rounding is that of :math:`p \|x\|^2` in both
-forms.
+:math:`x'P x` and the entries of P are differences, so rounding errors are those of :math:`p \|x\|^2` in both forms.
 
-Storage. The rows are stored where the whole matrix will be stored. When `capacity` rows fill this space, the matrix is
-made whole (`make_whole`, :math:`O(r D^2)`, once). The rows are stored in blocks of eight, each by columns (see
-`row_tiles`); rows from r on are zeros.
+Storage. The rows occupy the space of the whole matrix. When `capacity` rows fill this space, the matrix is formed
+(`make_whole`, :math:`O(r D^2)`, once). The rows are stored in blocks of eight, each by columns (see `row_tiles`); rows
+after the first r are zeros.
 
 Cost: :math:`2 r D` operations for :math:`x'P x`; :math:`4 r D` for :math:`x'P y` and for a product. :math:`r D` numbers
-are read, and the rest of the memory is not touched.
+are read.
 """
 
 from __future__ import annotations
@@ -53,7 +52,7 @@ from banditlab.numerics.row_tiles import GROUP, TILE, eight_rows, no_rows, strip
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put, total, totals
 
 LARGE = 3 * 2**19
-"""Bytes of a set of matrices from which on they begin as rows: about where they leave a core's own cache."""
+"""Matrices begin as rows if together they have at least this many bytes, about the size of a core's cache."""
 WHOLE = -1
 """The rank of a matrix that is stored whole, as in `packed_symmetric`."""
 
@@ -61,8 +60,8 @@ WHOLE = -1
 class LowRank(NamedTuple):
     """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, with D the next multiple of eight.
 
-    sign is -1, or 1 for :math:`p I + F'F`. Functions that receive None instead of this object take all matrices as
-    whole. gram (m, m) is a work array: :math:`X'X` of the m contexts of a block, on and to the right of the diagonal.
+    `sign` is -1, or 1 for :math:`p I + F'F`. Functions that receive None instead of this object treat all matrices as
+    whole. `gram` (m, m) is a work array: the upper triangle of :math:`X'X` for the m contexts of a block.
     """
 
     scales: Floats
@@ -78,7 +77,7 @@ class LowRank(NamedTuple):
 
 
 def low_rank(scales: NDArray[np.float64], d: int, m: int = 0, *, sign: float = -1.0) -> LowRank:
-    r"""Return :math:`P_i = \text{scales}_i I`, for blocks of m contexts."""
+    r"""Return the description of matrices :math:`P_i = \text{scales}_i I` stored as rows, for blocks of m contexts."""
     return LowRank(np.array(scales, dtype=np.float64), np.zeros(len(scales), np.int64), d, sign, zeros(m, m))
 
 
@@ -116,7 +115,7 @@ def all_forms(P, low, point, q):
             q[i] = low.scales[i] * size + low.sign * squares(P[i], ranks[i], point)  # (2)
             i += 1
             continue
-        # All whole ones that follow, together.
+        # All following whole matrices together.
         end = i + 1
         while end < M and ranks[end] == WHOLE:
             end += 1
@@ -131,7 +130,7 @@ def squares(P, r, point):
     zero = all_lanes(0.0)
     D, n, found = point.x.shape[0], point.upto[-1], zero
     for i in range(0, r * D, WIDTH * D):
-        # F x of eight rows, in four sums: an addition waits for the one before.
+        # F x of eight rows, in four independent sums.
         a = b = c = e = zero
         for s in range(0, n - 3, 4):
             a = a + eight(P, i + point.place[s]) * point.value[s]
@@ -208,7 +207,7 @@ def add_back(P, i, y, out):
 def any_downdate(P, low, i, v, s):
     """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,).
 
-    A matrix whose rank is below the largest one gets a row more. s does not contain the sign of `low`.
+    A matrix with fewer than `capacity` rows gets one more row. s does not include the sign in `low`.
     """
     if low is None:
         downdate(P, v, s)
@@ -238,7 +237,7 @@ def make_whole(P, low, i):
     r"""Write :math:`p I + \text{sign}\, F'F` over the rows of :math:`P_i` as P (S,)."""
     r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]
     D = -(-d // WIDTH) * WIDTH
-    # A copy of the rows, as rows, so many zeros after them as make fours. Once in a model's life: it is made here.
+    # A copy of the rows, padded with zero rows to a multiple of four; this happens only once per model.
     F = np.zeros((-(-r // GROUP) * GROUP, D))
     for a in range(r):
         for j in range(D):
@@ -247,7 +246,7 @@ def make_whole(P, low, i):
         P[s] = 0.0
     start = 0
     for I in range(0, D, WIDTH):
-        for j in range(max(I, D - d), I + WIDTH):  # halves, and nothing before the d rows
+        for j in range(max(I, D - d), I + WIDTH):  # the halved diagonal, without the padding
             P[start + WIDTH * j + j - I] = 0.5 * scale
         for a in range(0, r, GROUP):
             subtract_rows_of(P, start, I, F, a)
@@ -296,9 +295,7 @@ def rows_product_of_eight(P, r, scale, X, out):
 
 @njit
 def products_of_contexts(low, X, n):
-    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, if some matrix needs
-    them.
-    """
+    r"""Write :math:`x_a'x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into `low.gram`, if some matrix requires them."""
     asked = False
     for i in range(low.ranks.shape[0]):
         asked = asked or low.ranks[i] != WHOLE

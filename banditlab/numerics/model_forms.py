@@ -1,7 +1,7 @@
 """An array of models :math:`P_i = A_i^{-1}` and :math:`h_i` in any form: whole matrices, diagonals or sketches.
 
-When a kernel is compiled, the type of `inverses` determines which form `read`, `read_one`, `update_one` and `reset`
-run. Their x is the context (d,). For `SketchedInverses`, which share a sketch, x is the sketch with its current
+When a kernel is compiled, the type of `inverses` determines the form of `read`, `read_one`, `update_one` and `reset`.
+Their argument x is the context (d,). For `SketchedInverses`, which share a sketch, x is the sketch with its current
 context.
 """
 
@@ -21,7 +21,7 @@ def _update_whole(inverses, x, i, step, weight, down):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and add :math:`\text{weight}\, x x'` to
     :math:`A_i`.
 
-    x is the context of the last `read_one`; down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    x is the context of the last `read_one`, and `down` is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
     class_inverses.update_one(inverses, i, step, weight * down)
 

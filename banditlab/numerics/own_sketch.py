@@ -1,8 +1,8 @@
 """The functions of `class_inverses` for an agent with a single set of models, which has its own sketch.
 
-`read` may be called at any x. `read_one` and `update_one` must be called as a pair, at one x, once per round. To update
-several models at one x, call `begin_context` first, then `read_one` and `update_one` of `sketched_inverses` for each
-model, then `close`.
+`read` may be called at any x. `read_one` and `update_one` must be called as a pair, at the same x, once per round. To
+update several models at one x, call `begin_context` first, then `read_one` and `update_one` of `sketched_inverses` for
+each model, then `close`.
 """
 
 from __future__ import annotations
@@ -31,9 +31,7 @@ class OwnSketch(NamedTuple):
 
 
 def own_sketch(scales: NDArray[np.float64], d: int, m: int) -> OwnSketch:
-    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over an empty sketch of m
-    rows.
-    """
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over an empty sketch of m rows."""
     return OwnSketch(directions(d, m), sketched_inverses(scales, d, m))
 
 
@@ -46,7 +44,7 @@ def read(inverses, x, m, q):
 
 @njit
 def begin_context(inverses, x):
-    """Make x the current context of the next updates; add its direction to a basis with fewer than m rows."""
+    """Make x the current context of the next updates; if the basis has fewer than m rows, add the direction of x."""
     project(inverses.sketch, x)
     if widen_basis(inverses.sketch):
         widen(inverses.inverses, inverses.sketch)
@@ -84,7 +82,7 @@ def update_one(inverses, x, i, step, weight, down):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and :math:`A_i` by
     :math:`\text{weight}\, x x'`, and update the sketch with x.
 
-    The update stays in the family of matrices that the sketch represents.
+    The updated matrix is approximated within the family that the sketch represents.
     """
     update_in_sketch(inverses.inverses, inverses.sketch, i, step, weight, down)
     close(inverses)

@@ -1,4 +1,4 @@
-r"""Packed symmetric matrices, in an order that suits eight numbers at a time (see `simd`).
+r"""Packed symmetric matrices, in an order for processing eight numbers at a time (see `simd`).
 
 A :math:`d \times d` matrix is padded in front to :math:`D \times D`, with D the next multiple of eight. The
 :math:`8 \times 8` blocks up to the diagonal are stored, one block row after the other. Each block is stored by columns,
@@ -8,9 +8,9 @@ so a column of a block is eight consecutive numbers. For :math:`D = 24`:
     block 1   block 2         rows 8 ... 15
     block 3   block 4   block 5
 
-Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so :math:`x'A x = 2 x'L x`
-takes one pass. A pass reads only the columns in which the context is not zero, and skips the block rows in which it is
-zero everywhere.
+Diagonal blocks are stored halved. With L the lower block triangle, :math:`A = L + L'`, so :math:`x'A x = 2 x'L x` takes
+one pass. A pass reads only the columns of nonzero entries of the context, and skips block rows in which all its entries
+are zero.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ def width(d: int) -> int:
 
 
 def zeros(*shape: int) -> Floats:
-    """Return zeros that start on a cache line, so no group of eight numbers crosses a cache line."""
+    """Return zeros aligned to a cache line, so no group of eight numbers crosses a cache line."""
     size = int(np.prod(shape))
-    # Eight numbers more than needed, of which those before the first cache line are left out.
+    # Allocate eight more numbers than needed, and skip those before the first cache line.
     scratch = np.zeros(size + WIDTH)
     first = -scratch.ctypes.data // scratch.itemsize % WIDTH
     return scratch[first : first + size].reshape(shape)
 
 
 def single_zeros(*shape: int) -> NDArray[np.float32]:
-    """Return an even number of float32 zeros that start on a cache line; `eight` reads them as float64."""
+    """Return an even number of float32 zeros aligned to a cache line; `eight` reads them as float64."""
     return zeros(int(np.prod(shape)) // 2).view(np.float32).reshape(shape)
 
 
@@ -92,7 +92,7 @@ def unpack(P, A):
     i = 0
     for I in range(-pad, d, WIDTH):
         for j in range(-pad, I + WIDTH):
-            # Column j of block row I ... I + 7; what stands in the padding (j, r < 0) is left out.
+            # Column j of block row I ... I + 7, without the padding (j, r < 0).
             for r in range(max(I, 0), I + WIDTH):
                 if j >= 0:
                     A[r, j] = A[j, r] = P[i + r - I] * (1.0 if j < I else 2.0)
@@ -107,17 +107,17 @@ def pack(A, P):
     i = 0
     for I in range(-pad, d, WIDTH):
         for j in range(-pad, I + WIDTH):
-            # Zeros in the padding, halves in the diagonal block (j >= I).
+            # The padding is zero, and the diagonal block (j >= I) is halved.
             for r in range(I, I + WIDTH):
                 P[i + r - I] = A[r, j] * (1.0 if j < I else 0.5) if j >= 0 and r >= 0 else 0.0
             i += WIDTH
 
 
 class Point(NamedTuple):
-    """A context in the form that passes over a matrix read: x (D,), with its zeros in front.
+    """A context in the form that a pass over a matrix reads: x (D,), padded with zeros in front.
 
-    value and place (D,) have the nonzero entries and eight times their positions in x. upto (D/8,) has the number of
-    nonzero entries before the end of each group of eight.
+    `value` and `place` (D,) have the nonzero entries and eight times their positions in x. `upto` (D/8,) has the number
+    of nonzero entries before the end of each group of eight.
     """
 
     x: Floats
@@ -139,9 +139,9 @@ def point(d: int) -> Point:
 
 @njit
 def pad(x, own):
-    """Copy x (d,) behind the zeros of own (D,)."""
+    """Copy x (d,) into `own` (D,), after its padding."""
     x, own = borrow(x), borrow(own)
-    # The first eight hold the padding and begin entry by entry, the others go eight at a time.
+    # The first eight entries, with the padding, are copied one by one, the others eight at a time.
     first = own.shape[0] - x.shape[0]
     for j in range(first % WIDTH, WIDTH):
         own[j] = x[j - first]
@@ -157,9 +157,9 @@ def set_point(point, x):
     first, n = own.shape[0] - x.shape[0], 0
     for b in range(upto.shape[0]):
         for j in range(max(WIDTH * b, first), WIDTH * b + WIDTH):
-            # Without a branch: written over by the next entry where this one is 0.
+            # Without a branch: if this entry is 0, the next one overwrites it.
             value[n], place[n] = x[j - first], WIDTH * j
-            n += x[j - first] != 0.0  # NaN is not 0: it stays in
+            n += x[j - first] != 0.0  # NaN is not 0 and is included
         upto[b] = n
 
 
@@ -172,7 +172,7 @@ def forms(P, point, q):
     P, q = borrow(P), borrow(q)
     point = borrow(point)
     K, S = P.shape
-    # Four matrices share a sweep, then two, the last one alone with itself.
+    # Four matrices share a pass, then two; a single last one is passed twice.
     whole = K // 4 * 4
     for k in range(0, whole, 4):
         a, b, c, e = _four_sweeps(P, k * S, S, point)

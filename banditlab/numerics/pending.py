@@ -1,4 +1,4 @@
-"""Pending rounds: what `learn_kernel` needs of each, in a ring that compiled loops fill and empty."""
+"""Pending rounds: the inputs of `learn_kernel`, in a ring buffer that compiled loops fill and empty."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from banditlab.numerics.sparse_rows import CSR, SparseRow, n_rows
 Floats = NDArray[np.float64]
 Whole = NDArray[np.int64]
 NEVER = 2**61
-"""The delay, in rounds, of a bit that does not come."""
+"""The delay, in rounds, of a bit that never arrives."""
 
 
 class Rules(NamedTuple):
     """The fixed rules for the arrival of bits.
 
-    `wrong` and `right`: the delay of the bit of a wrong or right action if the run has no other rule, else -1.
-    `answered` (2, K): the probability that feedback on such an action arrives. `timeout` (or `NEVER`), `batch` and the
-    length of the run, `rounds`, are in rounds.
+    `wrong` and `right`: the constant delay of the bit of a wrong or right action if the run has no other rule, else -1.
+    `answered` (2, K): the probability that the bit of a wrong or right action arrives. `timeout` (or `NEVER`), `batch`
+    and `rounds`, the length of the run, are in rounds.
     """
 
     wrong: int
@@ -35,8 +35,8 @@ class Rules(NamedTuple):
 
 
 class Draws(NamedTuple):
-    """The draws for the rounds of a block: the delay (n, 2) of the bit if the action is wrong, and if it is right; a
-    uniform (n,) that decides whether the bit arrives; whether the bit that the agent receives is flipped (n,).
+    """The draws for the n rounds of a block: the delays (n, 2) of the bit of a wrong and of a right action, a uniform
+    (n,) that determines whether the bit arrives, and whether the bit is flipped (n,).
     """
 
     delay: Whole
@@ -45,7 +45,7 @@ class Draws(NamedTuple):
 
 
 class SparseSlots(NamedTuple):
-    """Sparse contexts, one a slot: places (C, m) and values (C, m), of which the first `size` (C,) are used."""
+    """Sparse contexts, one per slot: indices (C, m) and values (C, m), of which the first `size` (C,) are used."""
 
     indices: NDArray[np.uint32]
     values: Floats
@@ -53,18 +53,18 @@ class SparseSlots(NamedTuple):
 
 
 ACTION, BIT, PLACE, NEXT = range(4)
-"""The columns of a ring's notes."""
+"""The columns of `Ring.notes`."""
 SPARE, WAITING = range(2)
-"""The entries of a ring's counts."""
+"""The entries of `Ring.counts`."""
 
 
 class Ring(NamedTuple):
-    """The pending rounds: C slots, and for the L rounds to come the slots whose bits arrive at the end of each.
+    """The pending rounds in C slots, and for each of the next L rounds a list of the slots whose bits arrive at its end.
 
-    A slot has the context, p (K,) and payload of a round, and notes (4,): its action and bit; the context's row in the block
-    where the bit arrives within it, -1 where `x` holds a copy; the next slot of the same list. `last` (L,) holds, at the
-    arrival's round modulo L, the last slot of a circular list, -1 where it is empty. counts (2,) holds the first slot of the
-    list of those not in use, and the number of pending rounds.
+    A slot has a round's context, p (K,), payload and `notes` (4,). The notes are the action, the bit, the context's row
+    in the block if the bit arrives within the block (-1 if `x` has a copy), and the next slot of the same list. `last`
+    (L,) has, at the arrival's round modulo L, the last slot of a circular list, or -1 if it is empty. `counts` (2,) has
+    the first slot of the list of unused slots, and the number of pending rounds.
     """
 
     x: Any
@@ -76,7 +76,7 @@ class Ring(NamedTuple):
 
 
 def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
-    """Return a ring without slots for contexts in the form of X, whose bits arrive less than `window` rounds later."""
+    """Return a ring without slots, for contexts in the form of X and delays below `window` rounds."""
     sparse = SparseSlots(np.zeros((0, 0), np.uint32), np.zeros((0, 0)), np.zeros(0, np.int64))
     x = sparse if isinstance(X, CSR) else np.zeros((0, X.shape[1]))
     p, payload, notes = np.zeros((0, n_classes)), np.zeros((0, payload_size)), np.zeros((0, 4), np.int64)
@@ -84,7 +84,7 @@ def empty_ring(X: Any, n_classes: int, payload_size: int, window: int) -> Ring:
 
 
 def with_room(ring: Ring, X: Any) -> Ring:
-    """Return the ring with slots for the contexts of a block, L slots at most; it doubles where there are too few."""
+    """Return the ring with enough slots for the contexts of a block, but at most L; if there are too few, double them."""
     slots = len(ring.notes)
     left = len(ring.last) - slots
     wanted = min(left, int(ring.counts[WAITING]) + n_rows(X) - slots) if left else 0
@@ -97,7 +97,7 @@ def with_room(ring: Ring, X: Any) -> Ring:
     else:
         x = _grown(ring.x, more)
     grown = Ring._make((x, *(_grown(array, more) for array in ring[1:-2]), *ring[-2:]))
-    if more:  # the new slots, before those that are not in use
+    if more:  # put the new slots before the other unused slots
         grown.notes[slots:, NEXT] = [*range(slots + 1, slots + more), grown.counts[SPARE]]
         grown.counts[SPARE] = slots
     return grown
@@ -111,9 +111,10 @@ def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
 
 @inline
 def arrival(rules, draws, t, now, hit, action, too_late):
-    """Return the round at whose end the agent updates on the bit of round `now` (the t-th of the block), and the bit.
+    """Return the round at whose end the bit of round `now`, the t-th of the block, arrives, and the bit.
 
-    That round is beyond the run for a bit that never comes. An answer after the timeout adds to `too_late` (1,).
+    If the bit never arrives, the round is after the end of the run. A bit after the timeout is counted in `too_late`
+    (1,).
     """
     delay, bit = rules.right if hit else rules.wrong, hit
     if delay >= 0:
@@ -143,7 +144,7 @@ def _store_sparse(slots, slot, x):
 
 
 def _stored(slots, slot):
-    """Return the context in a slot, as `row` returns those of a block."""
+    """Return the context in a slot, in the form that `row` returns."""
     return read_only(slots[slot])
 
 
@@ -158,22 +159,22 @@ stored = by_context(_stored, _stored_sparse, kind=SparseSlots, name="slots", inl
 
 @inline
 def put(ring, end, action, bit, place):
-    """Keep the first spare slot until the end of a round, behind those that arrive then, too; `end` is that round modulo L."""
-    counts, notes, end = ring.counts, ring.notes, np.uint64(end)  # unsigned: no index from the end of an array
+    """Append the first unused slot to the list of the round whose number modulo L is `end`."""
+    counts, notes, end = ring.counts, ring.notes, np.uint64(end)  # unsigned, because indices below 0 wrap around
     slot, last = counts[SPARE], ring.last[end]
     counts[SPARE] = notes[slot, NEXT]
     counts[WAITING] += 1
     notes[slot, ACTION], notes[slot, BIT], notes[slot, PLACE], notes[slot, NEXT] = action, bit, place, slot
-    if last >= 0:  # a circular list: behind the last is the first
+    if last >= 0:  # a circular list, in which the first slot follows the last
         notes[slot, NEXT], notes[last, NEXT] = notes[last, NEXT], slot
     ring.last[end] = slot
 
 
 @inline
 def due(ring, end):
-    """Return the first and the last slot whose bits arrive at the end of a round, -1 if there are none, and make them spare.
+    """Return the first and the last slot of a round's list, or -1 if it is empty, and mark its slots as unused.
 
-    `end` is that round modulo L. The slots' content stays as it is until the next decision, but for the last's NEXT.
+    `end` is the round modulo L. The slots' content is valid until the next decision, except `NEXT` of the last one.
     """
     counts, notes, end = ring.counts, ring.notes, np.uint64(end)
     last = ring.last[end]

@@ -1,7 +1,7 @@
 """Standard normals as a function of a key and a counter: Philox4x32-10 (Salmon, Moraes, Dror and Shaw, SC 2011).
 
-The generator has no state of its own: the same counter always gives the same numbers. A pickle needs only the counter,
-and compiled and Python code draw the same numbers.
+The generator has no state: the same counter always gives the same numbers, in compiled and in Python code. A saved
+player therefore needs only the counter.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _FIVE, _SIX, _SHIFT = np.uint64(5), np.uint64(6), np.uint64(29)
 def philox(c0, c1, c2, c3, k0, k1):
     """Return four 32-bit words, each in a uint64, for a counter of four words and a key of two words."""
     for _ in range(10):
-        # A round: two 32 x 32 bit products, their halves crossed with the other words and the key.
+        # A round: two products of 32-bit words, whose halves are combined with the other words and the key.
         p0, p1 = _M0 * c0, _M1 * c2
         c0, c1, c2, c3 = (p1 >> _HALF) ^ c1 ^ k0, p1 & _LOW, (p0 >> _HALF) ^ c3 ^ k1, p0 & _LOW
         # The key's next value (a Weyl sequence).
@@ -36,7 +36,7 @@ def philox(c0, c1, c2, c3, k0, k1):
 @njit
 def digest(x):
     """Return a 64-bit hash of a context x (d,)."""
-    # Multiply and shift, word by word.
+    # Multiply and shift, one word at a time.
     bits = x.view(np.uint64)
     h = _ODD
     for j in range(bits.shape[0]):
@@ -52,7 +52,9 @@ def _uniform(high, low):
 
 @njit
 def normals(key, round_, word, out):
-    """Fill out (n,) with standard normals, a function of the key, the round (below :math:`2^{32}`) and the 64-bit word."""
+    """Fill `out` (n,) with standard normals, which are a function of the key, the round (below :math:`2^{32}`) and the
+    64-bit word.
+    """
     k, t = np.uint64(key), np.uint64(round_) & _LOW
     n = out.shape[0]
     for i in range(0, n, 2):
@@ -67,7 +69,8 @@ def normals(key, round_, word, out):
 
 @njit
 def gamma(shape, key, round_, place):
-    r"""Return a draw of :math:`\mathrm{Gamma}(\text{shape})`, shape at least 1, from the key, the round and the place.
+    r"""Return a draw of :math:`\mathrm{Gamma}(\text{shape})`, shape at least 1, as a function of the key, the round and
+    an index.
 
     A normal n is accepted with a uniform u by the test of Marsaglia and Tsang (ACM Trans. Math. Software 26, 2000).
     """

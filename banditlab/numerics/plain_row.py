@@ -1,4 +1,4 @@
-"""Encode a table's row of finite numbers in one call, with the steps of the fitted encoder."""
+"""Encode a table's row of finite numbers in one call, by the steps of the fitted encoder."""
 
 from __future__ import annotations
 
@@ -9,10 +9,9 @@ from banditlab.numerics.jit import njit
 def fill_row(numbers, centers, scales, places, most, divisor, root, hair, constant, x):
     r"""Write the context of p numbers into x (d,), which already has the nominal features, and return True.
 
-    Number :math:`v_j` is written to `x[places[j]]`. It is :math:`v_j - \text{center}_j`, divided by
-    :math:`\text{scale}_j`, by the divisor and by the root in turn, times hair. The last entry is `constant`, unless
-    that is NaN. If the squared norm before `divisor` is NaN or at least `most`, the function returns False and x is
-    undefined.
+    `x[places[j]]` is set to :math:`v_j - \text{center}_j`, divided by :math:`\text{scale}_j`, `divisor` and `root` in
+    turn, times `hair`. The last entry is set to `constant`, unless that is NaN. If the squared norm before `divisor` is
+    NaN or at least `most`, the function returns False and x is undefined.
     """
     size = x.shape[0]
     if constant == constant:

@@ -1,6 +1,6 @@
-"""Private folders and files, because stored code is executed when it is loaded.
+"""Checks that folders and files are private, because stored code is executed when it is loaded.
 
-Systems without owners and modes (Windows) allow no check, and every folder counts as private there.
+On systems without owners and modes (Windows) every folder counts as private.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 
 def make_private(folder: Path) -> None:
-    """Create a folder and its missing parents for this user only, whatever the umask; raise an OSError if that fails."""
+    """Create a folder and its missing parents for this user only, for any umask; raise an OSError if that fails."""
     missing = []
     while not folder.is_dir():
         missing.append(folder)
@@ -28,10 +28,10 @@ def make_private(folder: Path) -> None:
 
 
 def exposed(folder: Path) -> str:
-    """Return who else may write a folder, or replace it, in a few words; return "" if nobody may.
+    """Return a few words on who else may write or replace a folder, or "" if nobody may.
 
-    The check covers the folder and its parents, as far as they exist. Users who may write a parent without a sticky bit
-    may rename the folder.
+    The check covers the folder and its parents, if they exist, because users who may write a parent without a sticky
+    bit may rename the folder.
     """
     path = Path(os.path.realpath(folder))
     for each in (path, *path.parents):
@@ -40,36 +40,36 @@ def exposed(folder: Path) -> str:
         except FileNotFoundError:
             continue
         except OSError as error:
-            reason = f"cannot be looked at ({error.strerror})"
+            reason = f"cannot be checked ({error.strerror})"
         if reason:
             return f"{each} {reason}"
     return ""
 
 
 def is_private_file(descriptor: int) -> bool:
-    """Return whether an open file is a regular file that this user or root owns and that nobody else may write."""
+    """Return whether an open file is a regular file that is owned by this user or root, and that nobody else may write."""
     found = os.fstat(descriptor)
     return stat.S_ISREG(found.st_mode) and not open_to_others(found, descriptor)
 
 
 def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = False) -> str:
-    """Return who else may write a file or folder, in a few words; return "" if nobody may.
+    """Return a few words on who else may write a file or folder, or "" if nobody may.
 
     Parameters
     ----------
     found
         The result of `os.stat` or `os.lstat`.
     path
-        Its path or descriptor, for its access control list.
+        Its path or descriptor, by which its access control list is read.
     above
-        Whether it is a parent of the folder in question. In a sticky parent such as /tmp, users rename only their own
-        files.
+        Whether it is a parent of the folder to check. In a parent with a sticky bit, such as /tmp, users can rename
+        only their own files.
     """
     if not hasattr(os, "geteuid"):
         return ""
     if found.st_uid not in (os.geteuid(), 0):
         return f"belongs to another user ({found.st_uid})"
-    if above and found.st_mode & stat.S_ISVTX:  # others may not rename what is not theirs, as in /tmp
+    if above and found.st_mode & stat.S_ISVTX:  # others cannot rename files that they do not own, as in /tmp
         return ""
     by_group = found.st_mode & stat.S_IWGRP and (_has_list(path) or not _own_group(found.st_gid))
     if found.st_mode & stat.S_IWOTH or by_group:
@@ -79,7 +79,7 @@ def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = Fal
 
 @cache
 def _own_group(group: int) -> bool:
-    """Return whether a group is this user's private group, which has the user's name and no other member."""
+    """Return whether a group is this user's private group, with the user's name and no other member."""
     import grp
     import pwd
 
@@ -92,7 +92,7 @@ def _own_group(group: int) -> bool:
 
 
 def _has_list(path: Path | int) -> bool:
-    """Return whether a file has a Linux access control list; the mode's group bits are then an upper limit."""
+    """Return whether a file has a Linux access control list, with which the mode's group bits are only an upper limit."""
     if not hasattr(os, "listxattr"):
         return False
     try:

@@ -1,4 +1,4 @@
-"""Contexts in the form that kernels take, without compiled code, for modules that only pass contexts on."""
+"""Contexts in the form that kernels require, without compiled code, for modules that only pass contexts on."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 
 def as_contexts(contexts: Any) -> NDArray[np.float64]:
-    """Return contexts (any shape) as a C-contiguous read-only float64 view, so that kernels are compiled only once."""
+    """Return contexts of any shape as a C-contiguous read-only float64 array, so kernels are compiled for one type only."""
     return read_only(np.ascontiguousarray(contexts, dtype=np.float64))
 
 

@@ -1,6 +1,6 @@
-"""The right actions in the rounds of a block: y is (n,) int64 with labels, or (n, K) bool with the bit of every action.
+"""The right actions in the rounds of a block: y has labels, (n,) int64, or the bit of every action, (n, K) bool.
 
-Compiled code contains only the form that the type of y needs.
+Compiled code contains only the form for the type of y.
 """
 
 from __future__ import annotations

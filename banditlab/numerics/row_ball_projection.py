@@ -1,4 +1,4 @@
-r"""The projection behind Online Newton Step: onto the product of K row balls, in the norm of a matrix A.
+r"""The projection of Online Newton Step onto the product of K row balls, in the norm of a matrix A.
 
 .. math::
 
@@ -15,9 +15,9 @@ The subproblem is solved with :math:`P = A^{-1}` (Kd, Kd), which is available. W
 :math:`\nu` maximises the concave dual :math:`D(\nu) = (1/2) \sum_k \nu_k (W_k'V_k - B^2)`. Its gradient is
 :math:`(\|W_k\|^2 - B^2)/2` and its Hessian is :math:`-H`, :math:`H_{kj} = W_k'[(A + N)^{-1}]_{kj} W_j`. The equations
 :math:`1/B - 1/\|W_k\| = 0` are nearly linear in :math:`\nu`, and Newton's method solves them in 4 to 7 steps. A step is
-halved until D rises or the residual halves. If that fails or hardly helps, each row moves by its own step, along which
-D always rises. Rows strictly inside (:math:`\nu_k = 0`) drop out: a step costs a Cholesky factor of order
-:math:`|F| d`, where F is the set of rows on the sphere.
+halved until D increases or the residual halves. If that fails or the progress is small, each row moves by a separate
+step, along which D always increases. Rows strictly inside the ball have :math:`\nu_k = 0`, so a step costs a Cholesky
+factor of order :math:`|F| d`, where F is the set of rows on the sphere.
 """
 
 from __future__ import annotations
@@ -34,31 +34,35 @@ from banditlab.numerics.limits import COUNT, Limits
 from banditlab.numerics.symmetric import dot
 
 TOLERANCE = 1e-12
-r"""Residual at which Newton's method stops: the largest excess :math:`\|W_k\|/B - 1`, or
-:math:`\min(1 - \|W_k\|/B, \nu_k p_k)` inside, :math:`p_k` the mean diagonal of P's block k (what is left of a
-multiplier that should be 0, as a relative change of :math:`W_k`).
+r"""The residual at which Newton's method stops.
+
+It is the largest excess :math:`\|W_k\|/B - 1`, or for rows inside the ball :math:`\min(1 - \|W_k\|/B, \nu_k p_k)`, with
+:math:`p_k` the mean diagonal of P's block k. (:math:`\nu_k p_k` is the relative change of :math:`W_k` by a multiplier
+that should be 0.)
 """
 ROUNDING = 1e-8
-"""Below this residual D no longer distinguishes better from worse: a step must halve the residual, or it is the last."""
+"""Below this residual the value of D is too inexact, so a step must halve the residual, or it is the last."""
 STALLED = 1e-6
-"""A larger residual after the last step is counted as a stall."""
+"""A larger residual after the last step counts as a stall."""
 STEPS = 200
 FEW, MANY = np.int64(6), np.int64(40)
-"""Halvings of a step. A plain int handed to a kernel is a separate type to numba, which compiles for each."""
+"""The largest number of halvings of a step, as int64, because numba would compile the kernels again for a plain int."""
 PANEL = 64
-"""Columns of a Cholesky factor that are brought up to date by one matrix product."""
+"""The number of columns of a Cholesky factor that one matrix product updates."""
 
 BOUND, NEWTON, STALLS = range(3)
-"""Slots of `tally`: projections that moved the point, factorisations, solves that ended above STALLED."""
+"""Entries of `tally`: the numbers of projections that moved the point, of factorisations, and of solves that ended
+above `STALLED`.
+"""
 
 
 class MetricBall(NamedTuple):
-    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and tally (3,) has counts; others are work arrays.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and `tally` (3,) has counts; others are work arrays.
 
-    V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and free (K,) has the rows
-    in F. norm, old, move, alone and pinned have the shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). scale (K,) is the
-    mean diagonal of P's blocks. left (Kd Kd,) and product (Kd PANEL,) serve the factor, and are empty if it has one
-    panel.
+    V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and `free` (K,) has the rows
+    in F. `norm`, `old`, `move`, `alone` and `pinned` have shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). `scale` (K,)
+    is the mean diagonal of P's blocks. `left` (Kd Kd,) and `product` (Kd PANEL,) are used in the factorisation, and are
+    empty if it has one panel.
     """
 
     nu: NDArray[np.float64]
@@ -112,7 +116,7 @@ class MetricBall(NamedTuple):
 
 @njit
 def cholesky(C, m):
-    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor; the diagonal stores reciprocals."""
+    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor, with inverted diagonal entries."""
     for i in range(m):
         for j in range(i):
             C[i, j] = (C[i, j] - dot(C[i, :j], C[j, :j])) * C[j, j]
@@ -121,7 +125,7 @@ def cholesky(C, m):
 
 @njit(arrays="new")
 def cholesky_by_panels(C, m, left, product):
-    """Compute the result of `cholesky` by matrix products; left (m m,) and product (m PANEL,) are work arrays."""
+    """Compute the result of `cholesky` by matrix products; `left` (m m,) and `product` (m PANEL,) are work arrays."""
     for first in range(0, m, PANEL):
         last = min(first + PANEL, m)
         rows, width = m - first, last - first
@@ -142,14 +146,14 @@ def cholesky_by_panels(C, m, left, product):
 
 @njit
 def forward(C, m, v):
-    """Overwrite v[:m] with :math:`L^{-1} v`, L from `cholesky`."""
+    """Overwrite v[:m] with :math:`L^{-1} v`, with L from `cholesky`."""
     for i in range(m):
         v[i] = (v[i] - dot(C[i, :i], v[:i])) * C[i, i]
 
 
 @njit
 def backward(C, m, v):
-    """Overwrite v[:m] with :math:`(L')^{-1} v`, L from `cholesky`."""
+    """Overwrite v[:m] with :math:`(L')^{-1} v`, with L from `cholesky`."""
     for i in range(m - 1, -1, -1):
         v[i] *= C[i, i]
         for j in range(i):
@@ -158,7 +162,7 @@ def backward(C, m, v):
 
 @njit
 def active_rows(ball, B):
-    """Write F, the rows with a multiplier or outside the ball, into `ball.free`. Return its size and if it changed."""
+    """Write F, the rows with a multiplier or outside the ball, into `ball.free`; return its size and whether it changed."""
     count, changed = 0, False
     for k in range(ball.nu.shape[0]):
         if ball.nu[k] > 0.0 or ball.norm[k] > B:
@@ -205,7 +209,7 @@ def row_norms(ball, B, d):
 def evaluate(ball, P, B, count, d):
     r"""Write :math:`W(\nu)` of (W), with :math:`\nu` zero outside F; return (the residual, the dual value).
 
-    It leaves the factor of C on F in `ball.C`.
+    The factor of C on F is left in `ball.C`.
     """
     n = ball.V.shape[0]
     factor(ball, P, count, d)
@@ -223,7 +227,7 @@ def evaluate(ball, P, B, count, d):
         for i in range(d):
             f = math.sqrt(ball.nu[k]) * u[a * d + i]
             for j in range(n):
-                ball.W[j] -= P[k * d + i, j] * f  # P is symmetric: row for column
+                ball.W[j] -= P[k * d + i, j] * f  # P is symmetric, so a row is also a column
     return row_norms(ball, B, d)
 
 
@@ -250,7 +254,7 @@ def curvature(ball, P, count, d):
 def newton_direction(ball, P, B, count, d):
     """Write the secular Newton step on F into `ball.move`, and each row's separate step into `ball.alone`.
 
-    A row whose multiplier would fall below 0 goes to 0 exactly, and the step of the other rows is computed again.
+    A multiplier that would become negative is set to 0, and the step of the other rows is computed again.
     """
     curvature(ball, P, count, d)
     for a in range(count):
@@ -297,9 +301,9 @@ def solve_unpinned(ball, B, count):
 
 @njit
 def rows_alone(ball, count):
-    r"""Set `ball.move` to each row's separate step, along which D always rises.
+    r"""Set `ball.move` to each row's separate step, along which D always increases.
 
-    A :math:`\nu` that is far too large goes back to 0.
+    A :math:`\nu` that is far too large is reset to 0.
     """
     for a in range(count):
         k = ball.free[a]
@@ -310,8 +314,8 @@ def rows_alone(ball, count):
 
 @njit
 def search(ball, P, B, count, d, worst, dual, halvings):
-    r"""Move :math:`\nu` along `ball.move`, halving the step until D rises or the residual halves; return (ok, residual,
-    D).
+    r"""Move :math:`\nu` along `ball.move`, halving the step until D increases or the residual halves; return (ok,
+    residual, D).
     """
     length, now, value = 1.0, worst, dual
     for _ in range(halvings):
@@ -327,7 +331,7 @@ def search(ball, P, B, count, d, worst, dual, halvings):
 
 @njit(arrays="new")
 def project(ball, P, B):
-    """Write the projection of ball.V (Kd,) onto the row balls in the norm of :math:`P^{-1}` into ball.W."""
+    """Write the projection of `ball.V` (Kd,) onto the row balls in the norm of :math:`P^{-1}` into `ball.W`."""
     K = ball.nu.shape[0]
     d = ball.V.shape[0] // K
     overwrite(ball.W, ball.V)
@@ -359,7 +363,7 @@ def project(ball, P, B):
             evaluate(ball, P, B, count, d)
             rows_alone(ball, count)
             ok, now, value = search(ball, P, B, count, d, worst, dual, MANY)
-        if not ok:  # rounding: nothing better is near
+        if not ok:  # no better point up to rounding
             overwrite(ball.nu, ball.old)
             evaluate(ball, P, B, count, d)
             break

@@ -1,4 +1,4 @@
-"""Products of matrices stored by rows: :math:`W x`, and :math:`Y + C W`, eight numbers at a time.
+"""Products of matrices stored by rows, :math:`W x` and :math:`Y + C W`, eight numbers at a time.
 
 Rows are padded to a multiple of eight (see `packed_symmetric.zeros`), so loops need no remainder.
 """
@@ -10,7 +10,7 @@ from banditlab.numerics.row_tiles import eight_rows
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, fma, put, total
 
 FOUR = 4
-"""Rows of W x that share a look at x: as many sums as hide the time an addition takes."""
+"""The number of rows of W per pass over x, as many independent sums as hide the latency of additions."""
 
 
 @njit

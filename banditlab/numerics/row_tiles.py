@@ -1,8 +1,7 @@
-"""Eight rows by eight or sixteen columns in registers: the inner loops of matrix products over `simd`'s lanes.
+"""The inner loops of matrix products, for eight rows by eight or sixteen columns in registers (see `simd`).
 
-The next contexts are columns in groups of sixteen: X (m/16, D, 16). Rows are stored in blocks of eight, each by
-columns, so a column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of
-`low_rank`.
+Contexts are columns in groups of sixteen, X (m/16, D, 16). Rows are stored in blocks of eight, each by columns, so a
+column of a block is eight consecutive numbers: a block row of `packed_symmetric`, or eight rows of `low_rank`.
 """
 
 from __future__ import annotations
@@ -11,9 +10,9 @@ from banditlab.numerics.jit import inline
 from banditlab.numerics.simd import WIDTH, all_lanes, combined, eight, plus_outer, put
 
 TILE = 2 * WIDTH
-"""Contexts that are multiplied in one pass over a matrix: as many sums as registers hold, eight rows by two times eight."""
+"""The number of contexts that are multiplied in one pass over a matrix, whose sums for eight rows fit into registers."""
 GROUP = 4
-"""Rows f that are taken off a packed matrix at a time."""
+"""The number of rows f that one pass subtracts from a packed matrix."""
 
 
 @inline
@@ -25,7 +24,7 @@ def no_rows():
 
 @inline
 def eight_rows(A, i, step):
-    r"""Return eight rows of eight entries of A, counted flat: row r, from 0 to 7, begins at :math:`i + r\, \text{step}`."""
+    r"""Return eight rows of eight entries of A; row r, from 0 to 7, begins at the flat index :math:`i + r\, \text{step}`."""
     low = (eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
     i += 4 * step
     return (*low, eight(A, i), eight(A, i + step), eight(A, i + 2 * step), eight(A, i + 3 * step))
@@ -40,11 +39,9 @@ def put_rows(A, i, step, rows):
 
 @inline
 def strip_times(P, i, columns, X, tile, strip):
-    """Multiply the block of eight rows that begins at i of P by sixteen contexts, and write the result into strip (8,
-    m).
-    """
+    """Multiply the block of eight rows at index i of P by sixteen contexts; write the result into `strip` (8, m)."""
     m = strip.shape[1]
-    # Eight rows by two times eight contexts in registers, one column of P after the other.
+    # Eight rows by sixteen contexts in registers, one column of P at a time.
     a, b, o = no_rows(), no_rows(), tile * X.shape[1] * TILE
     for _ in range(columns):
         a = plus_outer(a, P, i, eight(X, o))

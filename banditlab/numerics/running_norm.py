@@ -1,9 +1,9 @@
-r"""Norms of weights, updated with the weights, so a projection onto a ball changes one number only.
+r"""Running norms of weights :math:`W = \text{scale}\, V`, so a projection onto a ball changes one number only.
 
-:math:`W = \text{scale}\, V`. A projection changes the scale; an update changes the entries of V, and
-:math:`\|V\|^2` by the change of these entries' squares. Rounding errors accumulate in :math:`\|V\|^2`. It is therefore
-computed again after as many updates as there are features, or once it has fallen to a small part of its largest value.
-That costs :math:`O(K)` per round on average. There is one ball for all of W, or one for each row.
+A projection changes the scale; an update changes the entries of V, and :math:`\|V\|^2` by the change of these entries'
+squares. Rounding errors accumulate in :math:`\|V\|^2`. It is therefore recomputed after as many updates as there are
+features, or if it has fallen to a small fraction of its largest value. That costs :math:`O(K)` per round on average.
+There is one ball for all of W, or one for each row.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from banditlab.numerics.jit import njit, reduction, stand_alone
 from banditlab.numerics.vectors import descend
 
 FALL = 1e-4
-"""How far a running square may fall below its largest value: it then still has about 12 digits."""
+"""The fraction of its largest value to which a running square may fall, with which it still has about 12 digits."""
 LEAST_SCALE = 1e-9
-"""A smaller scale is multiplied into V."""
+"""A scale below this is multiplied into V."""
 
 
 class Norms(NamedTuple):
-    r"""For each ball (n,): the scale, :math:`\|V\|^2`, its largest value, and the updates since its computation.
+    r"""For each of n balls: the scale, :math:`\|V\|^2`, its largest value, and the number of updates since it was computed.
 
     n is 1 or K.
     """
@@ -42,7 +42,7 @@ class Norms(NamedTuple):
 
 @reduction
 def measure(V, norms):
-    """Multiply V by the scales and compute its norms again."""
+    """Multiply V by the scales, and recompute its norms."""
     stand_alone()
     n = norms.scale.shape[0]
     rows = V.shape[0] // n
@@ -65,7 +65,7 @@ def add_gains(V, norms, gains):
         for k in range(i * rows, i * rows + rows):
             gain += gains[k]
         norms.square[i] += gain
-        norms.largest[i] = max(norms.largest[i], norms.square[i])  # the sum's error is relative to it
+        norms.largest[i] = max(norms.largest[i], norms.square[i])  # rounding errors are relative to it
         norms.updates[i] += 1.0
         worn |= norms.updates[i] >= V.shape[1] or norms.square[i] < FALL * norms.largest[i]
     if worn:
@@ -76,7 +76,7 @@ def add_gains(V, norms, gains):
 def descend_in_balls(V, x, r, norms, radius, gains):
     r"""Subtract :math:`r x'` from W, then rescale the rows of each ball to the radius if they are longer.
 
-    r and gains are overwritten.
+    r and `gains` are overwritten.
     """
     n = norms.scale.shape[0]
     rows = r.shape[0] // n

@@ -1,10 +1,10 @@
 """Eight numbers at a time, for kernels: `eight(A, i)`, and + - * / on its results, lane by lane.
 
-A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight sums side by side do
-vectorise, in an order that the source determines. A lane is an ordinary float64 sum, rounded alike on every processor.
-Only `fma`, `plus_outer` and `combined` use fused operations. LLVM splits the eight numbers where registers are
-narrower. Arrays are of float64. `eight` and `put` also take float32 arrays, whose entries become float64 when they are
-read.
+A running sum does not vectorise without fastmath, because the compiler may not reorder it. Eight independent sums do
+vectorise, in an order that the source determines. A lane is an ordinary float64 sum with the same rounding on every
+processor. Only `fma`, `plus_outer` and `combined` use fused operations. LLVM splits the eight numbers if registers are
+narrower. Arrays have type float64. `eight` and `put` also accept float32 arrays, whose entries are converted to float64
+when read.
 
     eight, first, pair, all_lanes       eight lanes from memory or from numbers
     put, put_first                      back to memory
@@ -13,7 +13,7 @@ read.
     plus_outer, combined                               matrix products of eight rows
     fma, power_of_two  building blocks of `simd_math`
 
-Every intrinsic below is a pair: the types it takes and returns, and `generate`, which emits its LLVM instructions.
+Every intrinsic below returns its types and a function `generate`, which emits its LLVM instructions.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _I32, _I64 = ir.IntType(32), ir.IntType(64)
 
 
 class LanesType(nbtypes.Type):
-    """The type of eight float64 in a register."""
+    """The type of eight float64 numbers in a register."""
 
     def __init__(self) -> None:
         super().__init__(name=f"Lanes{WIDTH}")
@@ -70,7 +70,7 @@ def _address(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
 
 
 def _eight(typingctx, A, i):
-    """Return entries i to :math:`i + 7` of a C-contiguous array, counted flat, without a check that they exist."""
+    """Return entries i to :math:`i + 7` of a C-contiguous array, by flat index, without a check of bounds."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -82,7 +82,7 @@ def _eight(typingctx, A, i):
 
 
 def _put(typingctx, A, i, v):
-    """Write v into entries i to :math:`i + 7` of A, counted flat; the numbers are rounded if A is of float32."""
+    """Write v into entries i to :math:`i + 7` of A, by flat index; numbers are rounded if A is float32."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         address = _address(context, builder, signature.args[0], args[0], args[1])
@@ -108,7 +108,7 @@ _MASK = ir.VectorType(ir.IntType(1), WIDTH)
 
 
 def _first(typingctx, A, i, n):
-    """Return entries i to :math:`i + n - 1` of A in the first lanes, n below eight, and zeros in the others."""
+    """Return entries i to :math:`i + n - 1` of A in the first lanes, with n < 8, and zeros in the others."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR.as_pointer(), _I32, _MASK, _VECTOR])
@@ -152,7 +152,7 @@ def _unless_below(typingctx, v, w, u):
 
 def _count(relation: str) -> Any:
     def count(typingctx, v, x):
-        """Return the number of lanes that have the relation to x."""
+        """Return the number of lanes for which the comparison with x holds."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             kind = ir.IntType(WIDTH)
@@ -201,7 +201,7 @@ def _total(typingctx, v):
     """Return the sum of the lanes: ((0+4)+(2+6)) + ((1+5)+(3+7))."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # Each lane plus the one half the width away, three times.
+        # Add the lanes of the other half, three times.
         v, n = args[0], WIDTH
         while n > 1:
             n //= 2
@@ -212,17 +212,17 @@ def _total(typingctx, v):
 
 
 def _halve(builder: Any, v: Any, w: Any, run: int) -> Any:
-    """Add every second run of lanes to the run before it; sums of v and w alternate, run by run."""
+    """Add every second run of lanes to the run before it; sums of v and w alternate."""
     order = [i for s in range(0, WIDTH, 2 * run) for t in (s, WIDTH + s) for i in range(t, t + run)]
     return builder.fadd(_pick(builder, v, w, order), _pick(builder, v, w, [i + run for i in order]))
 
 
 def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
     def totals(typingctx, a, b, c, e, f, g, h, k):
-        """Return in lane i the sum of the lanes of the i-th argument, by a transposition and seven additions."""
+        """Return the sum of the lanes of the i-th argument in lane i, by a transposition and seven additions."""
 
         def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-            # Eight rows become four, two, one: sums of one run of lanes and the next.
+            # Reduce eight rows to four, two and one by adding neighbouring runs of lanes.
             rows = [args[place] for place in places]
             for run in runs:
                 rows = [_halve(builder, rows[i], rows[i + 1], run) for i in range(0, len(rows), 2)]
@@ -234,7 +234,7 @@ def _transposed(runs: tuple[int, ...], places: tuple[int, ...]) -> Any:
 
 
 def _entry(context: Any, builder: Any, kind: Any, array: Any, i: Any) -> Any:
-    """Return entry i of an array, counted flat, in every lane."""
+    """Return entry i of an array, by flat index, in every lane."""
     data = context.make_array(kind)(context, builder, array).data
     return _spread(builder, builder.load(builder.gep(data, [i])))
 
@@ -247,7 +247,7 @@ def _fused(builder: Any, a: Any, b: Any, c: Any) -> Any:
 
 
 def _plus_outer(typingctx, a, A, i, v):
-    """Return the rows :math:`a_r + A_{i+r} v`, rounded once, of eight rows :math:`a_r`, A counted flat as `eight` does."""
+    """Return the rows :math:`a_r + A_{i+r} v`, rounded once, for eight rows :math:`a_r` and flat indices of A."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, v = args
@@ -263,12 +263,12 @@ def _plus_outer(typingctx, a, A, i, v):
 def _combined(typingctx, a, A, i, step):
     r"""Return the sum of :math:`A_{i + r\, \text{step}}\, a_r` over two, four or eight rows :math:`a_r`.
 
-    The sums over even and odd rows are computed separately and then added.
+    Even and odd rows are summed separately first.
     """
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         a, A, i, step = args
-        # Two sums, so that an addition need not wait for the one before it; each begins with a product.
+        # Two independent sums, each of which begins with a product.
         sums: list[Any] = [None, None]
         for r in range(signature.args[0].count):
             entry, row = _entry(context, builder, signature.args[1], A, i), builder.extract_value(a, r)
@@ -303,8 +303,8 @@ def _any_above(typingctx, v, w):
 
 
 ROUNDER = 1.5 * 2.0**52
-"""v plus `ROUNDER`, for :math:`|v| < 2^{31}`, ends in the bits of the integer next to v, and minus `ROUNDER` is that
-integer.
+"""For :math:`|v| < 2^{31}`, the last bits of v + `ROUNDER` are those of the nearest integer, which is (v + `ROUNDER`) -
+`ROUNDER`.
 """
 
 
@@ -314,14 +314,14 @@ def _power_of_two(typingctx, v):
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         whole = ir.VectorType(_I64, WIDTH)
         shift, bias = (ir.Constant(whole, [_I64(number)] * WIDTH) for number in (52, 1023 << 52))
-        # n stands in the last bits of n + ROUNDER: shifted to the exponent's place, the bias added.
+        # n is in the last bits of n + ROUNDER; shift it to the exponent and add the bias.
         exponent = builder.add(builder.shl(builder.bitcast(args[0], whole), shift), bias)
         return builder.bitcast(exponent, _VECTOR)
 
     return LANES(LANES), generate
 
 
-# What follows takes lanes or single numbers, so that a function made of it gives an entry the same bits in either form.
+# The following functions accept lanes or single numbers, and give an entry the same bits in both forms.
 
 
 def _either(*kinds: Any) -> tuple[Any, list[Any]]:
@@ -331,18 +331,18 @@ def _either(*kinds: Any) -> tuple[Any, list[Any]]:
 
 
 def _fma(typingctx, a, b, c):
-    """Return :math:`a b + c` rounded once; a processor without that instruction computes the same bits, slowly."""
+    """Return :math:`a b + c` rounded once; processors without this instruction compute the same bits more slowly."""
     kind, taken = _either(a, b, c)
     shape = _VECTOR if kind == LANES else ir.DoubleType()
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        # Numbers among lanes are spread first.
+        # Numbers are spread to lanes first.
         return _fused(builder, *(arg if arg.type == shape else _spread(builder, arg) for arg in args))
 
     return kind(*taken), generate
 
 
-# The intrinsics by the names that kernels call.
+# The names by which kernels call the intrinsics.
 eight: Any = intrinsic(_eight)
 put: Any = intrinsic(_put)
 first: Any = intrinsic(_first)

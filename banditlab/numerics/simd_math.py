@@ -1,7 +1,7 @@
-"""Functions of eight numbers at a time (see `simd`), with the same bits on every processor because no libm is called.
+"""Functions of eight numbers at a time (see `simd`), with the same bits on every processor because they call no libm.
 
 * expm1, near_exp, exp, exponentials: reduction to a short interval, then a polynomial.
-* cosine, sine: functions of turns, by their series over half a turn on either side.
+* cosine, sine: functions of an angle in turns, by their series for up to half a turn.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from banditlab.numerics.simd import (
 
 _LOG2_E = 1.0 / math.log(2.0)
 _LN2_HIGH, _LN2_LOW = 0.6931471803691238, 1.9082149292705877e-10
-r""":math:`\ln 2` in two parts; the first has so few bits that its multiples by integers below :math:`2^{20}` are exact."""
+r""":math:`\ln 2` in two parts. The first has few bits, so its multiples by integers below :math:`2^{20}` are exact."""
 LEAST_EXPONENT = -600.0
-""":math:`e^z` is taken for 0 below: products with what is left are no subnormal numbers, which processors are slow with."""
+""":math:`e^z` is 0 for z below this, which avoids subnormal products, with which processors are slow."""
 _TAYLOR = tuple(1.0 / math.factorial(n) for n in range(14))
 
 _COSINE = tuple((-1.0) ** n * math.tau ** (2 * n) / math.factorial(2 * n) for n in range(15))
@@ -46,12 +46,12 @@ r"""Coefficients :math:`c_n`, :math:`s_n`: :math:`\cos 2 \pi t = \sum_n c_n t^{2
 def expm1(z):
     r"""Return :math:`e^z - 1` of lanes :math:`|z| \le 700`, to a few units in the last place.
 
-    The accuracy holds for z of either sign, however small.
+    This also holds for small and negative z.
     """
     shifted = z * _LOG2_E + all_lanes(ROUNDER)
     n = shifted - all_lanes(ROUNDER)
     r = (z - n * _LN2_HIGH) - n * _LN2_LOW  # z = n ln 2 + r with |r| <= (ln 2)/2
-    # e^r by its Taylor series to r^13, even and odd powers apart
+    # e^r by its Taylor series to r^13, even and odd powers separately
     square = r * r
     even, odd = all_lanes(_TAYLOR[12]), all_lanes(_TAYLOR[13])
     for power in (10, 8, 6, 4, 2):  # two chains of half the length
@@ -81,14 +81,14 @@ def near_exp(z):
 def exp(z):
     r"""Return :math:`e^z` of lanes :math:`z \le 700`, to a unit or two in the last place.
 
-    The result is 0 below LEAST_EXPONENT, and NaN where z is NaN.
+    The result is 0 below `LEAST_EXPONENT`, and NaN if z is NaN.
     """
     return unless_below(z, all_lanes(LEAST_EXPONENT), near_exp(larger(all_lanes(LEAST_EXPONENT), z)))
 
 
 @inline
 def turn_fraction(t):
-    r"""Return t minus the nearest integer, of lanes :math:`|t| \le 2^{50}`: the part of a turn, in [-1/2, 1/2]."""
+    r"""Return t minus the nearest integer, in [-1/2, 1/2], for lanes :math:`|t| \le 2^{50}`."""
     return t - ((t + all_lanes(ROUNDER)) - all_lanes(ROUNDER))
 
 
@@ -121,12 +121,12 @@ def exponentials(z, scale, top, K, e):
         v = exp((eight(z, k) - all_lanes(top)) * scale)
         put(e, k, v)
         sums = sums + v
-    # The one to seven numbers left over, the other lanes left alone. One or two are read and written as numbers: a processor
-    # waits, here some 10 ns, before it reads numbers that were just written as some lanes of eight, or the other way round.
+    # The remaining one to seven numbers. One or two are read and written as numbers, because a processor waits about 10
+    # ns when it reads numbers as lanes that were just written as numbers, or the reverse.
     k, n = K - K % WIDTH, K % WIDTH
     if 0 < n <= 2:
         v = exp((pair(z[k], z[K - 1]) - all_lanes(top)) * scale)
-        e[k], e[K - 1] = lane(v), second(v)  # of one number both lanes
+        e[k], e[K - 1] = lane(v), second(v)  # for one number both lanes
         sums = sums + only(v, n, 0.0)
     elif n > 0:
         v = exp((first(z, k, n) - all_lanes(top)) * scale)

@@ -1,36 +1,36 @@
-r"""An array of models as in `class_inverses`, in the coordinates of one sketch of all models' contexts.
+r"""An array of models as in `class_inverses`, in the coordinates of a sketch of the contexts of all models.
 
 Problem. M models over contexts of :math:`\mathbb{R}^d` take :math:`M d^2/2` numbers of memory and as many
-multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`), these
-directions contain nearly all the information of :math:`P_i`. So :math:`P_i` is approximated within the family
+multiplications per round. If the contexts lie mostly in :math:`m < d` directions Q (see `frequent_directions`),
+:math:`P_i` is nearly determined by these directions. It is therefore approximated within the family
 
 .. math::
 
     P_i = Q'B_i Q + p_i (I - Q'Q), \qquad B_i \in \mathbb{R}^{m \times m} \text{ symmetric}, \; p_i \in \mathbb{R}. \tag{1}
 
-Read. For a context with coordinates :math:`a = Q x` and a remainder of squared norm `rest`,
+Reading. For a context with coordinates :math:`a = Q x` and a remainder of squared norm `rest`,
 
 .. math::
 
     x'P_i x = a'B_i a + p_i\, \text{rest}. \tag{2}
 
 Update. :math:`A_i + w x x'` has the inverse :math:`P_i - s v v'`, :math:`v = P_i x`, :math:`s = w/(1 + w x'P_i x)`,
-which is outside the family. Its block in Q is stored exactly. Outside Q, :math:`w x x'` adds
-:math:`w\, \text{rest}` to the trace of :math:`A_i`, and every direction gets the mean:
+which is outside the family. Its block in Q is exact. Outside Q, :math:`w x x'` adds :math:`w\, \text{rest}` to the
+trace of :math:`A_i`, which is distributed equally over the directions:
 
 .. math::
 
     B_i \leftarrow B_i - s u u', \; u = B_i a, \qquad 1/p_i \leftarrow 1/p_i + w\, \text{rest}/(d - m). \tag{3}
 
 When the basis rotates, :math:`Q_{\text{new}} = R Q + \dots`, the block in the new basis and the trace of :math:`P_i`
-are stored:
+are preserved:
 
 .. math::
 
     B_i^{\text{new}} = R B_i R' + p_i (I - R R'), \qquad
     p_i^{\text{new}} = (\mathrm{tr}(B_i) + p_i (d - m) - \mathrm{tr}(B_i^{\text{new}}))/(d - m). \tag{4}
 
-While contexts span at most m directions, rest is 0, and the result is exactly that of `class_inverses`.
+As long as contexts span at most m directions, `rest` is 0, and the result is exactly that of `class_inverses`.
 
 :math:`h_i` is stored in full as :math:`H_i + Q'E_i`. The update :math:`h_i \mathrel{+}= \text{step}\, v` becomes
 :math:`H_i \mathrel{+}= \text{step}\, p_i x` and :math:`E_i \mathrel{+}= \text{step} (u - p_i a)`, which costs
@@ -39,9 +39,8 @@ While contexts span at most m directions, rest is 0, and the result is exactly t
 Related work. Sketched online Newton (Luo et al. 2016) sketches the rank-one terms of one matrix and adds a constant to
 the diagonal. Robust frequent directions (Luo et al. 2019) adds half of the eigenvalue that a shrink subtracts. With one
 matrix per class, either method needs M sketches, whose :math:`M m d` numbers alone exceed a core's cache. Here all
-models share one sketch of the contexts, and the diagonal gets the mean over the directions outside it. The other
-consistent choice preserves the trace of :math:`P_i` at every update; on streams of low rank with noise, (3) made fewer
-mistakes.
+models share one sketch of the contexts. An alternative to (3) preserves the trace of :math:`P_i` at every update; on
+streams of low rank with noise, agents with (3) made fewer mistakes.
 
 Cost: :math:`M (d + m^2/2)` multiplications to read all models, :math:`d + 1.5 m^2` for an updated model, and
 :math:`M (d + m)` per round on average for (4), in addition to the sketch's own cost. Memory: :math:`M (d + m^2/2)`
@@ -83,8 +82,8 @@ from banditlab.numerics.row_products import add_product, clear, times
 class SketchedInverses(NamedTuple):
     """The models: B (M, S), packed, of size mp; p (M,); H (M, D) and E (M, mp), whose rows determine :math:`h_i`.
 
-    places (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; square and
-    turned (mp, mp).
+    `places` (mp,) has the positions of the diagonal in a packed B. Work arrays: u (mp,), :math:`B_i a`; `square` and
+    `turned` (mp, mp).
     """
 
     B: Floats
@@ -102,8 +101,7 @@ class SketchedInverses(NamedTuple):
 
 
 def sketched_inverses(scales: NDArray[np.float64], d: int, m: int) -> SketchedInverses:
-    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over a sketch of at most m
-    rows.
+    r"""Return models of size d with :math:`P_i = \text{scales}_i I` and :math:`h_i = 0`, over a sketch of at most m rows.
 
     The sketch must be empty.
     """
@@ -154,7 +152,7 @@ def update_one(inverses, sketch, i, step, weight, down):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` with :math:`v = P_i x`, and :math:`A_i` by
     :math:`\text{weight}\, x x'` within the family (1).
 
-    x is the context of the last `read_one`, and down is :math:`1 / (1 + \text{weight}\, q_i)`.
+    x is the context of the last `read_one`, and `down` is :math:`1 / (1 + \text{weight}\, q_i)`.
     """
     p, rest = inverses.p[i], sketch.numbers[REST]
     step_along(inverses.E[i], step, inverses.u)
@@ -175,7 +173,7 @@ def widen(inverses, sketch):
 
 @njit
 def rotate(inverses, sketch):
-    """Rotate the models with the basis; call it between the sketch's `shrink` and `replace_basis`."""
+    """Rotate the models with the basis, between the sketch's `shrink` and `replace_basis`."""
     R, lost, square, turned = sketch.scratch.R, sketch.scratch.lost, inverses.square, inverses.turned
     add_product(inverses.H, inverses.E, sketch.Q)
     clear(inverses.E)

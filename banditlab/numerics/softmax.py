@@ -1,6 +1,6 @@
-"""Softmax kernels: the softmax of logits, its logarithm, and its sum over samples.
+"""Kernels for the softmax of logits, its logarithm, and its sum over samples.
 
-The largest logit is subtracted first, so no exponential overflows and the largest is 1.
+The largest logit is subtracted first, so no exponential exceeds 1.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def log_softmax(z):
 
 @njit
 def add_softmax(z, n, sign, v, total):
-    r"""Add :math:`\mathrm{softmax}(z + \text{sign}\, n)` to total, all of shape (K,); v is overwritten."""
+    r"""Add :math:`\mathrm{softmax}(z + \text{sign}\, n)` to `total`, for z, n and `total` (K,); v (K,) is a work array."""
     K = z.shape[0]
     # v = z + sign n
     top = -math.inf

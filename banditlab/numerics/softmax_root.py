@@ -19,15 +19,14 @@ from banditlab.numerics.jit import njit
 from banditlab.numerics.softmax import softmax_into
 
 TOLERANCE = 1e-11
-r"""Largest entry of :math:`z - g + \tilde{A} s`, relative to :math:`1 + \max |g|`; below about 1e-13 rounding stalls
-Newton's method.
+r"""The largest allowed entry of :math:`z - g + \tilde{A} s`, relative to :math:`1 + \max |g|`.
+
+Below about 1e-13 rounding stalls Newton's method.
 """
 
 
 class RootScratch(NamedTuple):
-    r"""Work arrays for one root: s, :math:`q = \sqrt{s}`, r, a, step, trial (K,); L (K, K), written by
-    `core_factor`.
-    """
+    r"""Work arrays for one root: s, :math:`q = \sqrt{s}`, r, a, `step`, `trial` (K,); L (K, K), written by `core_factor`."""
 
     s: NDArray[np.float64]
     q: NDArray[np.float64]
@@ -59,7 +58,7 @@ def residual(z, g, At, s, a, r):
         a[i] = total
         r[i] = z[i] - g[i] + total
         if abs(r[i]) > worst or math.isnan(r[i]):
-            worst = abs(r[i])  # NaN stays: nothing is above it
+            worst = abs(r[i])  # NaN is preserved, because no number exceeds it
     return worst
 
 
@@ -131,9 +130,7 @@ def times_Y(s, q, v):
 @njit
 def newton_step(At, s, q, a, r, step, L):
     r"""Write the Newton step :math:`-(I + \tilde{A} S)^{-1} r` for :math:`z - g + \tilde{A}\, \mathrm{softmax}(z)` into
-    step.
-
-    step has the shape (K,).
+    `step` (K,).
     """
     K = s.shape[0]
     core_factor(At, s, a, 1.0, q, L)
@@ -153,17 +150,15 @@ def newton_step(At, s, q, a, r, step, L):
 
 @njit
 def root(g, At, z, scratch):
-    r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), by Newton's method with step
-    halving.
+    r"""Write the root of :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` into z (K,), by Newton's method with step halving.
 
-    :math:`\tilde{A}` is symmetric positive semidefinite. Undamped, Newton's method cycles for large B or small
-    :math:`\lambda`. The start :math:`z = 0` makes the first step the solution with the softmax linearised at the
-    uniform distribution. It takes 3.4 to 5.2 steps on nine streams of contexts at :math:`K = 10`. A start at the last
-    round's root takes 3.9 to 6.3 steps, and the result would depend on earlier calls.
+    :math:`\tilde{A}` is symmetric positive semidefinite. Without damping, Newton's method cycles for large B or small
+    :math:`\lambda`. From :math:`z = 0`, it takes 3.4 to 5.2 steps on nine streams with :math:`K = 10`. From the last
+    round's root it would take 3.9 to 6.3 steps, and the result would depend on earlier calls.
 
-    On return `scratch.s` is :math:`\mathrm{softmax}(z)` and `scratch.a` is :math:`\tilde{A} s`. Returns the relative
-    residual, which is at most TOLERANCE unless rounding or the limit of 200 steps prevents it. If :math:`\tilde{A}` or
-    g is not finite, z is NaN.
+    On return `scratch.s` is :math:`\mathrm{softmax}(z)` and `scratch.a` is :math:`\tilde{A} s`. Return the relative
+    residual, which is at most `TOLERANCE` unless rounding or the limit of 200 steps prevents it. If :math:`\tilde{A}`
+    or g is not finite, z is NaN.
     """
     s, q, r, a, step, trial, L = scratch
     K = z.shape[0]
@@ -189,7 +184,7 @@ def root(g, At, z, scratch):
                 break
             length *= 0.5
         if not now < worst:
-            break  # rounding: no shorter step is better
+            break  # rounding prevents a further decrease
         overwrite(z, trial)
         worst = now
     residual(z, g, At, s, a, r)

@@ -1,7 +1,7 @@
-"""Sparse contexts: rows in CSR form, checked once, for compiled loops. Rows are made dense only on request.
+"""Sparse contexts for compiled loops: rows in CSR form, which are checked once.
 
-A kernel that takes both kinds of contexts is written once. It reads x only through functions made by
-`banditlab.numerics.contexts.by_context`. They have one form for arrays and one for a `SparseRow`.
+A kernel for dense and sparse contexts is written once. It reads x only through functions made by
+`banditlab.numerics.contexts.by_context`, which have one form for arrays and one for a `SparseRow`.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from banditlab.numerics.read_only import read_only
 Floats = NDArray[np.float64]
 
 MOST_DENSE = 8192
-"""Most features of sparse contexts that are made dense, a block at a time, for a player without sparse kernels: 64 MiB."""
+"""The most features with which blocks of sparse contexts are made dense (64 MiB), for players without sparse kernels."""
 
 
 class SparseRow(NamedTuple):
-    """One context in a kernel: the columns of its entries, increasing, and their values; the state determines d."""
+    """One context in a kernel: the increasing columns of its entries, and their values."""
 
     indices: NDArray[np.uint32]
     values: Floats
@@ -35,7 +35,7 @@ class CSR(NamedTuple):
     indptr: NDArray[np.int64]
 
     def row(self, t: int) -> SparseRow:
-        """Return context t (outside kernels; inside, it is `banditlab.numerics.contexts.row(X, t)`)."""
+        """Return context t, outside kernels. (Kernels use `banditlab.numerics.contexts.row(X, t)`.)"""
         start, stop = self.indptr[t], self.indptr[t + 1]
         return SparseRow(self.indices[start:stop], self.values[start:stop])
 
@@ -43,7 +43,8 @@ class CSR(NamedTuple):
 class SparseRows:
     """Contexts (n, d) in CSR form that satisfy the assumptions of compiled loops; slices of rows are views.
 
-    In every row the column indices increase strictly and lie in 0 ... d-1; every value is finite. Kernels take `csr`.
+    In every row the column indices increase strictly and lie in 0 ... d-1; every value is finite. `csr` is the argument
+    of kernels.
     """
 
     __slots__ = ("csr", "shape")
@@ -55,14 +56,14 @@ class SparseRows:
 
     @classmethod
     def of(cls, contexts: Any, whose: str = "the contexts") -> Self:
-        """Return the sparse contexts after a check, without a copy; the input is a scipy.sparse array or `SparseRows`.
+        """Check sparse contexts, a scipy.sparse array or `SparseRows`, and return them without a copy.
 
-        Rows whose column indices are unsorted or duplicated are sorted and summed in a copy.
+        If column indices are unsorted or duplicated, a copy is sorted and duplicates are summed.
 
         Raises
         ------
         UsageError
-            Column indices outside 0 ... d-1, values that are not finite, or invalid row pointers.
+            A column index is outside 0 ... d-1, a value is not finite, or a row pointer is invalid.
         """
         if isinstance(contexts, cls):
             return contexts
@@ -73,7 +74,7 @@ class SparseRows:
             fault = f"have entries outside their shape {found.shape}"
         elif not _is_ordered(csr):
             ordered = found.astype(np.float64)  # a copy; sums of small integers would overflow
-            # what it noted of itself earlier may be out of date
+            # flags that it stored earlier may be out of date
             ordered.has_canonical_format = ordered.has_sorted_indices = False
             ordered.sum_duplicates()
             csr = _as_csr(ordered, d)
@@ -102,7 +103,7 @@ class SparseRows:
         return dense
 
     def made_dense(self) -> Floats:
-        """Return the rows as a dense array for kernels that take dense contexts only.
+        """Return the rows as a dense array, for kernels that accept dense contexts only.
 
         Raises
         ------
@@ -124,7 +125,7 @@ def n_rows(X: Floats | CSR) -> int:
 
 
 def rows_of(X: Floats | CSR, part: slice) -> Floats | CSR:
-    """Return the contexts part.start ... part.stop - 1 of a kernel's argument, outside kernels."""
+    """Return the contexts `part.start` ... `part.stop - 1` of a kernel's argument, outside kernels."""
     return X._replace(indptr=X.indptr[part.start : part.stop + 1]) if isinstance(X, CSR) else X[part]
 
 
@@ -132,20 +133,20 @@ def refuse_dense(d: int) -> None:
     """Raise an IncompatibleError if sparse contexts of d features are too long for a dense array."""
     if d > MOST_DENSE:
         raise IncompatibleError(
-            f"no kernels for sparse contexts, and a dense row of d = {d:,} numbers is too long (at most {MOST_DENSE:,})"
+            f"no kernels for sparse contexts, and d = {d:,} is too large for dense ones (at most {MOST_DENSE:,})"
         )
 
 
 def _as_csr(found: Any, d: int) -> CSR | None:
-    """Return a scipy.sparse CSR array in the form that kernels take, or None if an entry lies outside its shape."""
+    """Return a scipy.sparse CSR array in the form that kernels require, or None if an entry lies outside its shape."""
     indptr = np.asarray(found.indptr, dtype=np.int64)
-    # Pointers that rise from row to row and stay within the arrays.
+    # Pointers must not decrease, and must lie within the arrays.
     whole = len(indptr) > 0 and indptr[0] >= 0 and indptr[-1] <= min(len(found.data), len(found.indices))
     if not whole or (np.diff(indptr) < 0).any():
         return None
     places = np.ascontiguousarray(found.indices)
     used = places[indptr[0] : indptr[-1]]
-    # Places within 0 ... d-1, which 32 bits hold.
+    # Column indices must lie within 0 ... d-1, and fit into 32 bits.
     if len(used) and (used.min() < 0 or used.max() >= min(d, 2**32)):
         return None
     indices = places.view(np.uint32) if places.dtype == np.int32 else places.astype(np.uint32)
@@ -157,7 +158,7 @@ def _is_ordered(csr: CSR) -> bool:
     """Return whether the column indices of every row increase strictly."""
     first, last = csr.indptr[0], csr.indptr[-1]
     used = csr.indices[first:last]
-    # Between two neighbours of one row the place must rise; where a row begins it may fall.
+    # Between neighbouring entries of a row the index must increase; at the start of a row it may decrease.
     rises = used[1:] > used[:-1]
     starts = csr.indptr[1:-1] - first
     rises[starts[(starts > 0) & (starts < len(used))] - 1] = True

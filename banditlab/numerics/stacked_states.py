@@ -1,8 +1,7 @@
-"""Equal states of several learners as one state whose arrays have a leading axis, so one compilation serves all.
+"""States of several learners as one state whose arrays have a leading axis, so kernels are compiled once.
 
-`stack` and `member` accept any state, whatever its fields. A learner's kernels run on `member(s, i)` as on the
-learner's own state, and change the stack's arrays in place. Numbers of a state never change, and a stack stores them as
-a vector.
+`stack` and `member` accept states with any fields. A learner's kernels run on `member(s, i)` as on the learner's own
+state, and change the stack's arrays in place. The numbers in a state never change, and a stack stores them as vectors.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from numba.np import arrayobj
 
 
 def stack(states: Sequence[Any]) -> Any:
-    """Return equal nested named tuples as one, in which every array or number has a leading axis over the states."""
+    """Return nested named tuples of the same form as one, in which arrays and numbers have a leading axis over the states."""
     if isinstance(states[0], np.ndarray | float | int):
         return np.stack(states)
     return type(states[0])(*(stack(fields) for fields in zip(*states, strict=True)))
@@ -49,7 +48,7 @@ def _member_of(context: Any, builder: Any, kind: Any, result: Any, value: Any, i
         start = cgutils.pointer_add(builder, array.data, builder.mul(i, strides[0]), array.data.type)
         if kind.ndim == 1:
             return arrayobj.load_item(context, builder, kind, start)
-        # A view: the remaining axes of the same memory, without a reference counter of its own.
+        # A view of the remaining axes, without a reference counter.
         part = context.make_array(result)(context, builder)
         arrayobj.populate_array(
             part, data=start, shape=shape[1:], strides=strides[1:], itemsize=array.itemsize, meminfo=None

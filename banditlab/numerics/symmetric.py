@@ -1,10 +1,10 @@
 """Symmetric matrices P (d, d) stored whole: :math:`P x`, :math:`P - s v v'`, and :math:`x'y`.
 
-The inner loops vectorise without fastmath: they add four rows at a time into a row of a work array.
+The inner loops add four rows at a time to a row of a work array, so they vectorise without fastmath.
 
-For a context with zeros, a round lists the nonzero entries once: `n = support(x, index)`. The functions named ..._on
-take that list and read only the entries that it names. If the list is long they switch to the dense forms. The choice
-depends on n and d alone, so every caller gets the same bits at the same context.
+For a context with zeros, a round lists the nonzero entries once: `n = support(x, index)`. The functions whose names end
+in `_on` read only the listed entries, or use the dense form if the list is long. The choice depends only on n and d, so
+every caller gets the same bits for the same context.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ def _add_four_rows(a, b, c, e, p0, p1, p2, p3, out):
 
 @inline
 def dot(x, y):
-    """Return :math:`x'y` for x, y (d,), in four partial sums so that the additions are independent of each other."""
+    """Return :math:`x'y` for x, y (d,), as four independent partial sums."""
     d = x.shape[0]
     whole = d // 4 * 4
-    # Sums over j = 0, 1, 2, 3 modulo 4; the one to three entries left over join the first.
+    # Sums over j = 0, 1, 2, 3 modulo 4; the remaining one to three entries are added to the first sum.
     s0 = s1 = s2 = s3 = 0.0
     for j in range(0, whole, 4):
         s0 += x[j] * y[j]
@@ -43,7 +43,7 @@ def symmetric_matvec(P, x, out):
     whole = d // 4 * 4
     for j in range(d):
         out[j] = 0.0
-    # out = sum_i x_i P_i, four rows a pass
+    # out = sum_i x_i P_i, four rows per pass
     for i in range(0, whole, 4):
         _add_four_rows(x[i], x[i + 1], x[i + 2], x[i + 3], P[i], P[i + 1], P[i + 2], P[i + 3], out)
     for i in range(whole, d):
@@ -57,14 +57,13 @@ def symmetric_matvec(P, x, out):
 
 @njit
 def support(x, index):
-    r"""Write the indices j with :math:`x_j \ne 0`, in increasing order, into index (d,) int64, and return their number.
-
-    x has the shape (d,).
+    r"""Write the indices j with :math:`x_j \ne 0` of x (d,), in increasing order, into `index` (d,) int64; return their
+    number.
     """
     n = 0
     for j in range(x.shape[0]):
-        index[n] = j  # written over by the next one where x_j is 0
-        n += x[j] != 0.0  # NaN is not 0: it stays in
+        index[n] = j  # overwritten by the next one if x_j is 0
+        n += x[j] != 0.0  # NaN is not 0 and is included
     return n
 
 
@@ -72,7 +71,7 @@ def support(x, index):
 def symmetric_matvec_on(P, x, index, n, out):
     """Write :math:`P x` into out (d,) for a symmetric P (d, d), where n is the result of `support(x, index)`."""
     P, x, index, out = borrow(P), borrow(x), borrow(index), borrow(out)
-    if 4 * n > 3 * x.shape[0]:  # reading all rows in order is faster than most of them by a list
+    if 4 * n > 3 * x.shape[0]:  # reading all rows in order is faster than reading most of them by index
         symmetric_matvec(P, x, out)
         return
     for j in range(out.shape[0]):
@@ -82,8 +81,8 @@ def symmetric_matvec_on(P, x, index, n, out):
 
 @inline
 def _add_rows(P, x, index, start, stop, first, out):
-    """Add the rows index[start:stop] of P, from column `first` on, times their x into out (d - first,)."""
-    # Four of the listed rows a pass, then the rest one by one.
+    """Add the rows `index[start:stop]` of P, from column `first`, times their x to `out` (d - first,)."""
+    # Four of the listed rows per pass, then the rest one by one.
     whole = start + (stop - start) // 4 * 4
     for s in range(start, whole, 4):
         i, j, k, l = index[s], index[s + 1], index[s + 2], index[s + 3]

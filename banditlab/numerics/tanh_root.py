@@ -1,4 +1,4 @@
-r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, AIOLI's forecast of one margin, in three versions.
+r"""The root of :math:`z = m - (w/2) q \tanh(z/2)`, which is AIOLI's forecast margin, in three versions.
 
 The versions solve for one number, for eight numbers, and for one number with its sigmoids. They agree up to rounding,
 not to the last bit, so a caller must always use the same version.
@@ -17,12 +17,12 @@ from banditlab.numerics.simd_math import exp, expm1, near_exp
 def aioli_root(m: float, q: float, w: float) -> float:
     r"""Return the root of :math:`z = m - (w/2) q \tanh(z/2)` for :math:`q \ge 0` and :math:`w \ge 0`.
 
-    Newton's method begins at :math:`m / (1 + w q / 4)`, which lies between 0 and the root because
-    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so every step stays on the same
-    side of the root (monotone, without damping). Half its second derivative is at most half its first, so a step s
-    leaves an error of at most :math:`s^2/2`.
+    Newton's method starts at :math:`m / (1 + w q / 4)`, which lies between 0 and the root because
+    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so every step stays on the same side
+    of the root. Half the second derivative is at most half the first, so the error after a step s is at most
+    :math:`s^2/2`.
     """
-    # The equation is odd in (z, m): solve for |m|, give the root m's sign.
+    # The equation is odd in (z, m), so solve it for |m|, and give the root the sign of m.
     half = 0.5 * w * q
     goal = abs(m)
     z = goal / (1.0 + 0.5 * half)
@@ -35,7 +35,7 @@ def aioli_root(m: float, q: float, w: float) -> float:
         tanh = e / (e + 2.0)
         step = (goal - z - half * tanh) / (1.0 + 0.5 * half * (1.0 - tanh * tanh))
         z += step
-        if step * step <= 1e-16 * z:  # the error is below half of it
+        if step * step <= 1e-16 * z:  # the error is less than half of this
             break
     return math.copysign(z, m)
 
@@ -46,7 +46,7 @@ def aioli_roots(m, q, w, z):
 
     All arrays are (n,), with n a multiple of eight. Newton's method is monotone for the reason given in `aioli_root`.
     With :math:`u = e^z - 1` we have :math:`\tanh(z/2) = u/(u + 2)` and :math:`1 - \tanh^2(z/2) = 4 (u + 1)/(u + 2)^2`,
-    so a step has one division only. The root lies within :math:`(w/2) q_k` of :math:`m_k`, because
+    so a step needs only one division. The root lies within :math:`(w/2) q_k` of :math:`m_k`, because
     :math:`|\tanh| \le 1`. If :math:`m_k` is infinite or the iteration overflows, the result is :math:`m_k` itself.
     """
     m, q, z = borrow(m), borrow(q), borrow(z)
@@ -54,7 +54,7 @@ def aioli_roots(m, q, w, z):
     for k in range(0, m.shape[0], WIDTH):
         goal = larger(eight(m, k), zero - eight(m, k))
         half = larger(eight(q, k), zero) * (0.5 * w)
-        # The same start as `aioli_root`'s, in eight lanes that go on until the last has converged.
+        # The start of `aioli_root`, in eight lanes, which iterate until all have converged.
         root = goal / (one + half * 0.5)
         for _ in range(60):
             e = expm1(smaller(root, top))  # beyond 40 tanh(z/2) is 1 to the last bit
@@ -63,7 +63,7 @@ def aioli_roots(m, q, w, z):
             root = root + step
             if not any_above(step * step, root * 1e-16):
                 break
-        root = smaller(larger(root, goal - half), goal)  # of NaN and a bound the bound
+        root = smaller(larger(root, goal - half), goal)  # if one is NaN, the other
         put(z, k, root)
         # m's sign
         for i in range(k, k + WIDTH):
@@ -74,7 +74,7 @@ def aioli_roots(m, q, w, z):
 def nearly_root(z, goal, half):
     r"""Return the root of :math:`z + \text{half} \tanh(z/2) = \text{goal}` with an error of about 1e-3.
 
-    It takes one Newton step from a z near the root, with tanh approximated by a fraction :math:`n/d`.
+    The function makes one Newton step from a z near the root, with tanh approximated by a fraction :math:`n/d`.
     """
     x = 0.25 * z * z
     d = 945.0 + x * (420.0 + x * 15.0)
@@ -92,7 +92,7 @@ def aioli_root_and_sigmoids(m, q, w):
     takes the Newton step itself to a nearer z.
     """
     half, goal = 0.5 * w * q, abs(m)
-    z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1, and z/2: the root lies above
+    z = max(goal - half, goal / (1.0 + 0.5 * half))  # tanh(z/2) is at most 1 and at most z/2, so the root is larger
     if z > 40.0:  # T is 1 to the last bit
         z = max(40.0, goal - half)
         return math.copysign(z, m), 1.0, lane(exp(all_lanes(-z)))
@@ -102,7 +102,7 @@ def aioli_root_and_sigmoids(m, q, w):
         f = 1.0 + e
         share, straight = 1.0 / f, f * f / (f * f + 2.0 * half * e)
         tanh, below = (1.0 - e) * share, e * share
-        rise = 2.0 * share * below  # the first derivative of T; the third is rise bent, the fourth rise turned
+        rise = 2.0 * share * below  # the first derivative of T; the third is rise * bent, the fourth rise * turned
         bent, turned = tanh * tanh - rise, tanh * (4.0 * rise - tanh * tanh)
         step = (goal - z - half * tanh) * straight
         # z + d + half tanh((z + d)/2) = goal, over 1 + half rise: d + two d^2 + three d^3 + four d^4 = step

@@ -1,4 +1,4 @@
-"""One thread per task: limits on the thread pools of numba and BLAS during a task."""
+"""Limits on the thread pools of numba and BLAS, so a task runs with one thread."""
 
 from __future__ import annotations
 

@@ -7,8 +7,8 @@ Here :math:`\nu = \nu_0 = 0`. After the update :math:`(w/2) (x'W_i)^2 + s x'W_i`
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
 which is one application of G to the update's gradient. :math:`N_i x` and v are known from the updates of the inverses,
-so one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error: in
-that round and the one after it, W is solved for again.
+so one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error, because
+W is solved for again in that round and in the next one.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def follow(qp, i, x, weight, step):
     step_along(qp.b[i], step, own)
     step_along(qp.h[i], step * share - f * inner(qp.h[i], own), u)
     r = add_to_sum(qp, f)
-    # (1): N_i x = share u, and v = share / (1 - f r) M u, of the M of before
+    # (1): N_i x = share u, and v = share / (1 - f r) M u with the previous M
     step_along(W[i], -force * share, u)
     scale(v, force * share / (1.0 - f * r))
     for k in range(W.shape[0]):

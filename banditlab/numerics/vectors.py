@@ -1,11 +1,11 @@
-"""Kernels of linear learners, in plain loops: sums and steps along a context or along a row of numbers.
+"""Kernels of linear learners: sums and steps along a context or along a row of numbers.
 
-A loop over a context x runs over its `size(x)` entries; `entry(x, i)` is the position and the value of one of them. A
+A loop over a context x runs over its `size(x)` entries, and `entry(x, i)` is the position and value of entry i. A
 kernel is therefore written once for dense and sparse contexts. Weights W (K, d) come from `matrix`; z, r (K,) have one
 number per class.
 
-The compiler chooses the order of a `reduction`'s sums by the features of the processor, and never inlines it. On one
-machine a sum therefore has the same bits in blocks as in single rounds.
+The order of the sums in a `reduction` depends on the processor, and a `reduction` is never inlined. On the same machine
+a sum therefore has the same bits in blocks and in single rounds.
 """
 
 from __future__ import annotations
@@ -18,13 +18,11 @@ from banditlab.numerics.jit import njit, reduction, stand_alone
 from banditlab.numerics.packed_symmetric import zeros
 
 MOST_BY_ROWS = 1024
-"""Most features of weights that lie in memory class by class; above, the numbers of all classes at a place lie together."""
+"""Up to this number of features, weights are stored in row order (by class), above it in column order (by feature)."""
 
 
 def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.float64]:
-    """Return W (K, d), each entry `value`; with many features W is in column order, so a sparse context reads
-    little.
-    """
+    """Return W (K, d) with all entries `value`; with many features W is in column order, which suits sparse contexts."""
     W = zeros(n_classes, n_features) if n_features <= MOST_BY_ROWS else zeros(n_features, n_classes).T
     W[:] = value
     return W
@@ -34,7 +32,7 @@ def matrix(n_classes: int, n_features: int, value: float = 0.0) -> NDArray[np.fl
 
 
 def _size(x):
-    """Return the number of entries of a context that a loop runs over."""
+    """Return the number of entries of a context over which a loop runs."""
     return x.shape[0]
 
 
@@ -82,7 +80,7 @@ def scores(W, x, z):
                 total += W[k, j] * xj
             z[k] = total
         return
-    # Four rows share a look at x. The last four overlap those before, so that equal rows have equal scores.
+    # Four rows per pass over x. The last four overlap the ones before, so equal rows have equal scores.
     for first in range(0, K, 4):
         k, a, b, c, e = min(first, K - 4), 0.0, 0.0, 0.0, 0.0
         for i in range(size(x)):

@@ -1,4 +1,4 @@
-"""Base classes of agents, references and forecasters, with their settings, saved states, checked inputs and rounds.
+"""Base classes of agents, references and forecasters, with their settings, saved states, input checks and round loops.
 
-Algorithms are defined in `agents`, `forecasters` and `boosting`, not here.
+The algorithms are in `agents`, `forecasters` and `boosting`.
 """

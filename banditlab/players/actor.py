@@ -1,7 +1,7 @@
 """Players that choose an action for a context: the common base of bandit agents and full-information agents.
 
-`Actor` is the interface. `RoundActor` implements the parts around its two methods: it checks the callers' input, draws
-the round's two uniforms, plays blocks and reports an invalid decision. `KernelActor` has compiled methods.
+`Actor` is the interface. `RoundActor` checks the callers' input, draws the round's two uniforms, runs blocks and
+reports an invalid decision. `KernelActor` has compiled methods.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ class Trace(NamedTuple):
     """The record of a block of rounds, with arrays of shape (n,).
 
     `action` is the chosen class, `correct` whether it was right, and `explored` whether it was an exploration. `p_true`
-    is the agent's probability of the hidden label, or of all actions that are right: one minus it is the expected
-    mistake of the round.
+    is the agent's probability of the hidden label, or of all right actions; 1 - `p_true` is the probability of a
+    mistake.
     """
 
     action: NDArray[np.int64]
@@ -66,8 +66,8 @@ class Trace(NamedTuple):
 def checked(decision: Decision, K: int, agent: Player) -> Decision:
     """Return the decision, or raise a PlayerError that names the agent and the invalid value.
 
-    The result is a plain Decision with a copy of the probabilities, whatever type `act` returned. The agent can then
-    neither change it later nor observe which entry, the label's, is read.
+    The result is a plain `Decision` with a copy of the probabilities. The agent therefore cannot change it later, or
+    observe which entry (the label's) is read.
     """
     name = agent.id or type(agent).__name__
     try:
@@ -85,7 +85,7 @@ def checked(decision: Decision, K: int, agent: Player) -> Decision:
             int(action), p, None if explored is None else bool(explored), getattr(decision, "payload", None)
         )
     if p.shape == (K,) and is_valid_decision(int(np.argmax(p)), p):
-        raise PlayerError(f"{name}: played class {action}, to which it gave probability 0")
+        raise PlayerError(f"{name}: chose class {action}, to which it gave probability 0")
     shown = np.array2string(p, max_line_width=10_000, threshold=12)  # one line for any K
     raise PlayerError(f"{name}: probabilities {shown} are not a distribution over {K} classes (sum {p.sum():.12g})")
 
@@ -94,9 +94,9 @@ class Actor(Player, ABC):
     """A player that acts: `act` returns a `Decision` for a context, `learn` receives the feedback."""
 
     explores: ClassVar[bool] = True
-    """Whether `Decision.explored` is a bool (a forced-exploration coin exists) or None."""
+    """Whether the agent has forced exploration, so `Decision.explored` is a bool and not None."""
     expected_kind: ClassVar[str] = "unconditional"
-    """ "conditional" for agents whose probabilities are one-hot given internal draws (Thompson sampling)."""
+    """ "conditional" if the probabilities are given internal draws and are then one-hot (Thompson sampling)."""
     rng: np.random.Generator
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
@@ -128,13 +128,13 @@ def _read_only(decision: Decision) -> Decision:
 
 
 class RoundActor(Actor):
-    """An actor written as two methods, which receive checked input only.
+    """An actor that a subclass defines by two methods, which receive checked input only.
 
     * `_decide(view, u) -> Decision`: u (2,) are the round's uniforms (coin flip, draw);
-    * `_receive(view, decision, outcome)`: the decision's arrays are of the shapes (K,) and (payload_size,).
+    * `_receive(view, decision, outcome)`: the decision's arrays have shapes (K,) and (payload_size,).
 
     `view` is the form in which the two methods read a context: the context itself (d,), unless the method `view`
-    returns something else. Blocks are played round by round with the same two methods; a subclass with its own loop
+    returns something else. Blocks are run round by round with the same two methods; a subclass with its own loop
     overrides `_play`.
     """
 
@@ -155,36 +155,36 @@ class RoundActor(Actor):
     def act(self, context: Floats) -> Decision:
         """Choose a class for `context` (d,), consuming exactly two uniforms of the generator.
 
-        The decision's arrays are read-only copies: later updates do not change them.
+        The decision's arrays are read-only copies, which later updates do not change.
 
         Raises
         ------
         UsageError
-            A context has another shape, is not finite, or has a norm beyond R. Nothing is drawn then.
+            The context has another shape, is not finite, or has a norm above R. Nothing is drawn then.
         """
         x = as_context(context, self.problem)
         return _read_only(self._decide(self.view(x), self.rng.random(2)))
 
     def _learn(self, context: Any, decision: Decision, outcome: Any) -> None:
-        """Check the context and the decision that `learn` received, and update; the outcome is checked already."""
+        """Check the context and the decision that `learn` received, and update with an outcome that was already checked."""
         K, x = self.problem.n_classes, as_context(context, self.problem)
         action = as_class("the decision's action", decision.action, K)
         p = as_vector("the decision's probabilities", decision.probabilities, K)
         payload = as_vector("the decision's payload", decision.payload, self.payload_size)
-        # copies: an update must not change the decision, and kernels need the array type that they have in blocks
+        # copies, because an update must not change the decision, and kernels require the array type of blocks
         self._receive(self.view(x), Decision(action, p.copy(), decision.explored, payload.copy()), outcome)
 
     def play_block(self, X: Floats, y: NDArray[Any], trace: Trace) -> None:
         """Run n rounds with contexts X (n, d), dense or CSR, and fill `trace`, each (n,).
 
         y has labels (n,), or, for an `Agent`, may have bits (n, K) bool. In each round `_receive` gets the feedback
-        that `learn` would get, after the action, and never the label.
+        that `learn` would get, after the action, and an `Agent` never gets the label.
 
         Raises
         ------
         UsageError
-            Contexts, labels or the trace have other shapes, contexts are not finite or have a norm beyond R, or labels
-            are out of range. Nothing is played then.
+            Contexts, labels or the trace have other shapes, a context is not finite or has a norm above R, or a label
+            is out of range. No round is run then.
         PlayerError
             An action is out of range, or probabilities are not a distribution.
         """
@@ -206,13 +206,13 @@ class RoundActor(Actor):
         self._receive(view, decision, self._outcome(correct, y, t))
 
     def _report(self, played: int, p: Floats, trace: Trace) -> None:
-        """Raise the PlayerError of the round at which a compiled loop stopped; p (K,) has that round's probabilities."""
+        """Raise the PlayerError for the round at which a compiled loop stopped; p (K,) has that round's probabilities."""
         if played < len(trace.action):
             checked(Decision(int(trace.action[played]), p), self.problem.n_classes, self)
 
 
 class KernelActor(RoundActor):
-    """An actor made of a state of arrays and two compiled kernels, which single rounds and blocks both call."""
+    """An actor with a state of arrays and two compiled kernels, which are used in single rounds and in blocks."""
 
     act_kernel: ClassVar[Callable[..., Any]]
     learn_kernel: ClassVar[Callable[..., Any]]
@@ -220,7 +220,7 @@ class KernelActor(RoundActor):
     plays_blocks = True
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return (act_kernel, learn_kernel) for this object; the kernels of a wrapper depend on the wrapped player."""
+        """Return (act_kernel, learn_kernel) for this object; those of a wrapper depend on the wrapped player."""
         return type(self).act_kernel, type(self).learn_kernel
 
     def prefetch(self) -> Any:
@@ -243,17 +243,17 @@ class KernelActor(RoundActor):
         p, payload = (
             np.zeros(self.problem.n_classes),
             np.zeros(self.payload_size),
-        )  # kernels may leave entries unwritten
+        )  # kernels may not write every entry
         answer = self.kernels()[0](self.state, view, u, p, payload)
         action, explored = answer if isinstance(answer, tuple) else (answer, False)
         return Decision(int(action), p, bool(explored) if self.explores else None, payload)
 
     def act_at(self, x: Floats) -> Decision:
-        """Choose as `act` does, without checks, at a context (d,) that is read-only, finite and of norm at most R."""
+        """Choose as `act` does, without checks. The context (d,) must be read-only, finite and of norm at most R."""
         return self._decide(x, self.rng.random(2))
 
     def learn_at(self, x: Floats, decision: Decision, outcome: Any) -> None:
-        """Update as `learn` does, without checks, with a decision of `act_at` at x (d,); the arguments do not change."""
+        """Update as `learn` does, without checks, with a decision of `act_at` at x (d,). The arguments are not modified."""
         action, p, explored, payload = decision
         self._receive(x, Decision(action, p.copy(), explored, payload.copy()), outcome)
 
@@ -268,8 +268,7 @@ class KernelActor(RoundActor):
 def play_kernels(
     player: KernelActor, loop: Any, X: Any, y: NDArray[Any], U: Floats, trace: Trace, more: tuple[Any, ...] = ()
 ) -> None:
-    """Run a checked block in a compiled loop with the arguments `more` before the trace; no method of the player is
-    called.
+    """Run a checked block in a compiled loop, with further arguments `more`, without calling methods of the player.
 
     Raises
     ------

@@ -18,10 +18,10 @@ __all__ = ["Agent", "Floats", "KernelAgent", "RoundAgent", "Trace", "checked"]
 
 
 class Agent(Actor):
-    """An agent with bandit feedback: it observes one bit, whether the action was right.
+    """An agent with bandit feedback, which observes one bit: whether its action was right.
 
-    `learn` uses its arguments and the agent's state only, so feedback may be late or missing. A replacement of the
-    labels of wrong rounds by other wrong labels, or of the bits of other actions, does not change any action.
+    `learn` uses only its arguments and the agent's state, so feedback may be late or missing. Actions depend on the
+    labels only through the bits of chosen actions.
     """
 
     feedback = "bit"
@@ -35,7 +35,7 @@ class Agent(Actor):
 
 
 class RoundAgent(RoundActor, Agent):
-    """An agent written as two methods (see `RoundActor`); the outcome that `_receive` gets is a bool."""
+    """An agent that a subclass defines by two methods (see `RoundActor`); the outcome passed to `_receive` is a bool."""
 
     def learn(self, context: Floats, decision: Decision, correct: bool) -> None:
         """Update with the bit of the decision that was made at `context` (d,).
@@ -43,14 +43,14 @@ class RoundAgent(RoundActor, Agent):
         Raises
         ------
         UsageError
-            The context has another shape, is not finite or has a norm beyond R; the feedback is not a bit; or the
-            decision's action, probabilities or payload cannot come from this agent. The state does not change then.
+            The context has another shape, is not finite or has a norm above R; the feedback is not a bit; or the
+            decision's action, probabilities or payload cannot be from this agent. The state does not change then.
         """
         self._learn(context, decision, as_bit(correct))
 
 
 class KernelAgent(KernelActor, RoundAgent):
-    """An agent made of a state of arrays and two compiled kernels, which single rounds and blocks both call.
+    """An agent with a state of arrays and two compiled kernels, which are used in single rounds and in blocks.
 
     A subclass sets `state` in its constructor, and
 

@@ -1,4 +1,4 @@
-"""Base classes of forecasters: Initialize / Predict / Update of the bandit reduction, with the label revealed."""
+"""Base classes of forecasters, with the methods predict and update of the bandit reduction."""
 
 from __future__ import annotations
 
@@ -21,25 +21,23 @@ Floats = NDArray[np.float64]
 
 
 class Forecaster(Player, ABC):
-    """A full-information learner: it predicts logits, then observes the label.
+    """A full-information learner, which predicts logits, then observes the label.
 
-    The forecast is the softmax of the logits; a binary learner returns (z, 0). A class that can forecast whole blocks at
-    compiled speed defines `_forecast_block` as well; runs use it for the package's own forecasters only.
+    The forecast is the softmax of the logits; a binary learner returns (z, 0). A class with a compiled loop over blocks
+    also defines `_forecast_block`, which runs use only for the package's own forecasters.
     """
 
     feedback = "label"
 
     def __init_subclass__(cls, **options: Any) -> None:
-        """Set `plays_blocks` for a class that defines `forecast_block`; if a setting determines it, the constructor
-        sets it.
-        """
+        """Set `plays_blocks` for a class that defines `forecast_block`; a constructor may set it by a setting."""
         super().__init_subclass__(**options)
         if not {"forecast_block", "_forecast_block"}.isdisjoint(vars(cls)):
             cls.plays_blocks = vars(cls).get("plays_blocks", True)
 
     @classmethod
     def settings_at(cls, norm_bound: float, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the settings to compare with the ball of `norm_bound`; the given ones have precedence."""
+        """Return settings for a comparison with the ball of `norm_bound`; given settings take precedence."""
         return {"norm_bound": norm_bound} | dict(given)
 
     @abstractmethod
@@ -47,7 +45,7 @@ class Forecaster(Player, ABC):
         """Return the logits (K,) for `context` (d,). The state does not change."""
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d) without a change of the state."""
+        """Return the logits (n, K) for `contexts` (n, d); the state does not change."""
         return np.stack([self.predict(context) for context in contexts])
 
     @abstractmethod
@@ -55,14 +53,14 @@ class Forecaster(Player, ABC):
         """Update with the class `label` of `context` (d,)."""
 
     def forecast_block(self, X: Floats, y: NDArray[np.int64], logits: Floats) -> None:
-        """Forecast n rounds at compiled speed, with each label revealed after its round, and fill logits (n, K).
+        """Forecast n rounds in a compiled loop, with each label revealed after its round, and fill `logits` (n, K).
 
         X is dense or CSR.
 
         Raises
         ------
         UsageError
-            Contexts, labels or logits have other shapes, contexts are not finite or have a norm beyond R, or labels are
+            Contexts, labels or logits have other shapes, a context is not finite or has a norm above R, or a label is
             out of range. The state does not change then.
         """
         X, y = as_block(X, y, self.problem, self.problem.n_classes, sparse=self.sparse)
@@ -82,7 +80,7 @@ class Forecaster(Player, ABC):
         IncompatibleError
             This forecaster accepts classes only.
         UsageError
-            The label is not a distribution, or as for `update`.
+            The label is not a distribution, or the context is invalid.
         """
         raise IncompatibleError(f"{self.id} accepts classes, not distributions over them: use folklore or aioli")
 
@@ -97,21 +95,19 @@ class Kernels(NamedTuple):
 
 
 class KernelForecaster(Forecaster):
-    """A forecaster made of a state of arrays and two compiled kernels.
+    """A forecaster with a state of arrays and two compiled kernels.
 
     A subclass sets `state` in its constructor, and
 
     * `predict_kernel(state, x, z)` writes the logits into z (K,); the state may contain work arrays.
     * `update_kernel(state, x, y, z)` writes the logits of `predict_kernel` into z, then updates.
-    * Optionally, `predict_many_kernel(state, X, Z)` writes the logits of X (n, d) into Z (n, K) as matrix products, if
-      that is much faster than single predictions. The exploration reduction then predicts in batches between two
-      updates.
+    * Optionally, `predict_many_kernel(state, X, Z)` writes the logits of X (n, d) into Z (n, K) as matrix products. The
+      exploration reduction then predicts in batches between two updates.
 
     Kernels are module-level functions compiled with `banditlab.kernels.njit`, and do not allocate memory. A learner
-    whose state grows does so between their calls: it overrides `play_in_parts`, and `kernels` if the kernels depend on
-    the state. If kernels read x only through functions made by `banditlab.kernels.by_context`, the class sets
-    `sparse = True`. Blocks of sparse contexts then use the same kernels, with x a `banditlab.kernels.SparseRow` (and X
-    a `banditlab.kernels.CSR`).
+    whose state grows overrides `play_in_parts`, and `kernels` if the kernels depend on the state. If kernels read x
+    only through functions made by `banditlab.kernels.by_context`, the class sets `sparse = True`. Blocks of sparse
+    contexts then use the same kernels, with x a `banditlab.kernels.SparseRow` (and X a `banditlab.kernels.CSR`).
     """
 
     predict_kernel: ClassVar[Callable[..., Any]]
@@ -128,26 +124,27 @@ class KernelForecaster(Forecaster):
     def play_in_parts(
         self, X: Floats | CSR, learns: Callable[[], NDArray[np.bool_]], play: Callable[[slice], None]
     ) -> None:
-        """Run the rounds at the n contexts X by calls of `play(part)`, part after part. The state may grow between
-        calls.
+        """Run the rounds at the n contexts X by calls of `play(part)` for consecutive parts.
 
-        `learns()` (n,) returns which rounds may be updates. `play` reads `kernels` and `state` at each call. A learner
-        whose arrays grow overrides this method: it enlarges the arrays, plays as many rounds as fit, and repeats.
+        The state may grow between calls. `learns()` (n,) returns which rounds may have updates. `play` reads `kernels`
+        and `state` at each call. A learner whose arrays grow overrides this method: it enlarges the arrays, runs as
+        many rounds as fit, and repeats.
         """
         play(slice(0, n_rows(X)))
 
     def predict(self, context: Floats) -> Floats:
         """Return the logits (K,) for `context` (d,).
 
-        A context of another shape, not finite or beyond R raises a UsageError.
+        A context that has another shape, is not finite or has a norm above R raises a UsageError.
         """
         z = np.empty(self.problem.n_classes)
         self.kernels.predict(self.state, as_context(context, self.problem), z)
         return z
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the logits (n, K) for `contexts` (n, d), dense or CSR, without a change of the state; errors as for
-        `predict`.
+        """Return the logits (n, K) for `contexts` (n, d), dense or CSR; the state does not change.
+
+        Errors are as for `predict`.
         """
         X = as_rows(contexts, self.problem, sparse=self.sparse)
         kernels, logits = self.kernels, np.empty((n_rows(X), self.problem.n_classes))
@@ -159,7 +156,7 @@ class KernelForecaster(Forecaster):
         return logits
 
     def update(self, context: Floats, label: int) -> None:
-        """Update with the class `label` of `context` (d,); errors as for `predict`, and for a label out of range."""
+        """Update with the class `label` of `context` (d,). Errors are as for `predict`, and for a label out of range."""
         x = as_context(context, self.problem)
         y = as_class("the label", label, self.problem.n_classes)
 

@@ -1,4 +1,4 @@
-"""Checks of the callers' input: compiled code checks no bounds, and one invalid number would stay in a state."""
+"""Checks of the callers' input, because compiled code checks no bounds and an invalid number would remain in the state."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from banditlab.numerics.squared_norms import first_beyond
 from banditlab.problem import Problem
 
 TOLERANCE = 1e-9
-"""How far a norm may lie above R, relative to it: contexts that were divided by their norm miss it by rounding."""
+"""The relative tolerance for norms above R, because normalised contexts may exceed R by rounding."""
 
 
 def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
-    r"""Return one context (d,) in the form that kernels take, or raise a UsageError.
+    r"""Return one context (d,) in the form that kernels require, or raise a UsageError.
 
-    Its entries must be finite. `space` is d, or a problem. With a problem, a norm beyond
-    :math:`R (1 + \text{TOLERANCE})` is rejected, too.
+    Its entries must be finite. `space` is d, or a problem. With a problem, norms above :math:`R (1 + \text{TOLERANCE})`
+    are also rejected.
     """
     d, limit = limits(space)
     x = _as_floats("the context", as_contexts, context)
@@ -35,10 +35,10 @@ def as_context(context: Any, space: int | Problem) -> NDArray[np.float64]:
 
 
 def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any:
-    """Return contexts (n, d) in the form that kernels take, or raise a UsageError; for `space`, see `as_context`.
+    """Return contexts (n, d) in the form that kernels require, or raise a UsageError; for `space`, see `as_context`.
 
-    Sparse contexts are returned as a `CSR` if the kernels accept that (`sparse`). Otherwise they are made dense, or an
-    IncompatibleError is raised if they are too long for that.
+    Sparse contexts are returned as a `CSR` if `sparse`. Otherwise they are made dense, or an IncompatibleError is
+    raised if they are too long.
     """
     d, limit = limits(space)
     if is_sparse(contexts):
@@ -46,7 +46,7 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
         if rows.shape[1] != d:
             raise UsageError(f"the contexts must be of shape (n, {d}), got {rows.shape}")
         if sparse:
-            fits = _sparse_squares(rows.csr) <= limit  # the entries are finite already
+            fits = _sparse_squares(rows.csr) <= limit  # the entries were already checked to be finite
             if not fits.all():
                 t = int(np.argmin(fits))
                 raise UsageError(f"context {t} of the block must {_demand(rows.csr.row(t).values, limit)}")
@@ -64,10 +64,10 @@ def as_rows(contexts: Any, space: int | Problem, *, sparse: bool = False) -> Any
 def as_block(
     contexts: Any, labels: Any, space: int | Problem, K: int, *, sparse: bool = False, several: bool = False
 ) -> tuple[Any, NDArray[Any]]:
-    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` in the form that compiled loops take.
+    r"""Return contexts (n, d) and labels (n,) in :math:`0, \dots, K-1` in the form that compiled loops require.
 
-    For `sparse`, see `as_rows`. If several actions may be right (`several`), the bit of every action, (n, K) bool, may
-    replace the labels.
+    For `sparse`, see `as_rows`. If `several` actions may be right, the bit of every action, (n, K) bool, may replace
+    the labels.
     """
     X, y = as_rows(contexts, space, sparse=sparse), np.asarray(labels)
     if several and y.ndim == 2:
@@ -84,7 +84,7 @@ def as_block(
 
 
 def as_class(name: str, value: Any, K: int) -> int:
-    r"""Return a label or an action in :math:`0, \dots, K-1` as an int, or raise a UsageError; `name` says which it is."""
+    r"""Return a label or an action in :math:`0, \dots, K-1` as an int, or raise a UsageError that calls it `name`."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < K:
         raise UsageError(f"{name} must be an integer in 0 ... {K - 1}, got {value!r}")
     return int(value)
@@ -98,7 +98,7 @@ def as_bit(value: Any) -> bool:
 
 
 def as_vector(name: str, values: Any, size: int) -> NDArray[np.float64]:
-    """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError; None is not a number."""
+    """Return `size` numbers as a C-contiguous float64 vector, or raise a UsageError."""
     given = () if values is None else values
     vector = _as_floats(name, lambda a: np.ascontiguousarray(a, dtype=np.float64), given)
     if vector.shape != (size,):
@@ -121,12 +121,10 @@ def limits(space: int | Problem) -> tuple[int, float]:
 
 
 def _first_refused(X: NDArray[np.float64], limit: float) -> int:
-    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit, or n if there is
-    none.
+    """Return the first row of X (n, d) that is not finite or whose squared norm is above the limit, or n if there is none.
 
-    It takes one pass. R lies in [1e-100, 1e100], so squares need no scaling. A square overflows only for an entry
-    beyond any R, and underflows only for one that is negligible compared with R. A sum that contains NaN is not within
-    the limit.
+    R lies in [1e-100, 1e100], so squares need no scaling: a square overflows only for an entry above any R, and
+    underflows only for one that is negligible compared with R.
     """
     if limit < math.inf:
         return int(first_beyond(X, limit))
@@ -138,7 +136,7 @@ def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
     """Return the squared norm of every row (n,)."""
     first, last = csr.indptr[0], csr.indptr[-1]
     squares = np.zeros(len(csr.indptr) - 1)
-    filled = csr.indptr[1:] > csr.indptr[:-1]  # reduceat takes no empty parts
+    filled = csr.indptr[1:] > csr.indptr[:-1]  # reduceat does not accept empty parts
     with np.errstate(over="ignore"):
         entries = np.square(csr.values[first:last])
         if len(entries):
@@ -147,7 +145,7 @@ def _sparse_squares(csr: CSR) -> NDArray[np.float64]:
 
 
 def _demand(x: NDArray[np.float64], limit: float) -> str:
-    """Return the message for a rejected context: what it must be, and what it is."""
+    """Return the message for a rejected context: the requirement, and the value found."""
     if not np.isfinite(x).all():
         return f"be finite, got {x[~np.isfinite(x)][0]} at {int(np.argmin(np.isfinite(x)))}"
     largest = np.abs(x).max()

@@ -1,7 +1,7 @@
-"""Base classes of references: agents that play under the same protocol but observe the label after every round.
+"""Base classes of reference agents, which observe the label after every round.
 
-They are references and are never ranked with bandit agents. `LabelAgent` is not an `Agent`: the engine passes a label
-to instances of this class only, whatever their attributes are.
+They are never ranked with bandit agents. `LabelAgent` is not an `Agent`: the engine passes labels to instances of this
+class only.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from banditlab.problem import Decision
 
 
 class LabelAgent(Actor):
-    """An agent that observes the label after each round, whatever its action was.
+    """An agent that observes the label after each round.
 
-    `act` decides before the label is known, as for a bandit agent; `learn` uses its arguments and the state only.
+    `act` chooses before the label is known, as for a bandit agent; `learn` uses only its arguments and the state.
     """
 
     feedback = "label"
     group = "reference"
-    explores = False  # there is nothing to explore for: `Decision.explored` is None
+    explores = False  # no exploration, so `Decision.explored` is None
 
     @abstractmethod
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
@@ -38,7 +38,9 @@ class LabelAgent(Actor):
 
 
 class RoundLabelAgent(RoundActor, LabelAgent):
-    """A label agent written as two methods (see `RoundActor`); the outcome that `_receive` gets is the label."""
+    """A label agent that a subclass defines by two methods (see `RoundActor`); the outcome passed to `_receive` is the
+    label.
+    """
 
     def learn(self, context: Floats, decision: Decision, label: int) -> None:
         """Update with the label of the round in which `decision` was made at `context` (d,).
@@ -46,14 +48,14 @@ class RoundLabelAgent(RoundActor, LabelAgent):
         Raises
         ------
         UsageError
-            The context has another shape, is not finite or has a norm beyond R; the label is out of range; or the
-            decision cannot come from this agent. The state does not change then.
+            The context has another shape, is not finite or has a norm above R; the label is out of range; or the
+            decision cannot be from this agent. The state does not change then.
         """
         self._learn(context, decision, as_class("the label", label, self.problem.n_classes))
 
 
 class KernelLabelAgent(KernelActor, RoundLabelAgent):
-    """A label agent made of a state of arrays and two compiled kernels, which single rounds and blocks both call.
+    """A label agent with a state of arrays and two compiled kernels, which are used in single rounds and in blocks.
 
     A subclass sets `state` in its constructor, and
 

@@ -1,6 +1,6 @@
-"""Base of agents and forecasters: resolved settings, and a state that is saved without pickle.
+"""Base class of agents and forecasters, with resolved settings and a state that is saved as plain data.
 
-A constructor argument `x` is stored resolved as the attribute `x` ("theory" becomes a number). A player that is built
+A constructor argument `x` is stored as the attribute `x`, with "theory" resolved to a number. A player that is built
 from `params()` and restored from its saved state continues exactly where the saved player stopped.
 """
 
@@ -37,7 +37,7 @@ from banditlab.problem import Problem
 from banditlab.validation import keyword_only
 
 STATE_FORMAT = 1
-"""Number of the file format that `save` writes and `load` reads."""
+"""The number of the file format that `save` writes and `load` reads."""
 Size = Annotated[int, Field(lt=2**63)]
 
 
@@ -62,15 +62,18 @@ class Header(Plain):
 
 
 class Player:
-    """Base of every agent and forecaster. Constructors are `(problem, rng, *, keyword-only JSON-able settings)`."""
+    """Base class of agents and forecasters.
+
+    Constructors are `(problem, rng, *, settings)`, with settings convertible to JSON.
+    """
 
     id: ClassVar[str] = ""
     """The name in specs and listings, for instance "banditron"."""
     feedback: ClassVar[str] = "bit"
     """What the player observes after a round: "bit" (right or wrong) or "label"."""
     group: ClassVar[str] = "practice"
-    """ "theory" where the defaults are a theorem's settings, "practice", "reference" (full information, for scale),
-    "baseline" (learns nothing), or "adapter" (another library's method)."""
+    """ "theory" (defaults are a theorem's settings), "practice", "reference" (full information), "baseline" (does not
+    learn) or "adapter" (another library's method)."""
     requires: ClassVar[tuple[str, ...]] = ()
     """Modules of another library that the constructor imports."""
     summary: ClassVar[str] = ""
@@ -78,38 +81,43 @@ class Player:
     reference: ClassVar[str] = ""
     """Authors, title, venue, year, and the algorithm's number there."""
     version: ClassVar[int] = 1
-    """Raised whenever the numbers this player produces change."""
+    """Increased whenever the decisions or forecasts of this player change."""
     plays_blocks: bool = False
-    """Whether it plays blocks of rounds: an agent's `play_block`, a forecaster's `forecast_block`. The engine calls those of
-    the package's classes only; it plays the kernels of a plug-in's agent in the package's loop, anything else step by step."""
+    """Whether it has a block loop: an agent's `play_block`, a forecaster's `forecast_block`.
+
+    The engine calls only those of the package's classes. It runs a plug-in's kernels in the package's loop, and other
+    players round by round.
+    """
     sparse: bool = False
-    """Whether blocks of sparse contexts are taken as they are; else they are made dense, where they are short enough."""
+    """Whether the block loop accepts sparse contexts; otherwise they are made dense if they are short enough."""
     bound_unit: ClassVar[str] = ""
-    """ "nats", "bits" or a part of them such as "0.5 bits": the unit of the comparator's loss in this player's theorem; ""
-    where there is none."""
+    """ The unit of the comparator's loss in this player's theorem: "nats", "bits" or a part such as "0.5 bits"; ""
+    without a theorem."""
     bound_adversary: ClassVar[str] = "oblivious"
-    """ "adaptive" where `bound` and `certificate` hold in environments that depend on earlier actions, of the comparator chosen
-    at the end; "oblivious" where they do not, or where nothing is said: there the engine records neither."""
+    """ "adaptive" if `bound` and `certificate` hold in environments that depend on earlier actions, for the comparator
+    chosen in hindsight. Otherwise "oblivious"; the engine then records neither in such environments."""
     bound_late: int = 0
-    """By how many rounds bits may at most be late for `bound` and `certificate` to hold; all of them come."""
+    """The largest delay of bits, in rounds, with which `bound` and `certificate` hold if all bits arrive."""
     wraps: ClassVar[str | None] = None
-    """The setting that names an inner player (the exploration reduction: "forecaster"); its settings pass through."""
+    """The setting that names a wrapped player, to which further settings are passed; "forecaster" for the exploration
+    reduction.
+    """
 
     state_order: ClassVar[tuple[int, int]] = (1, 1)
-    """(a, b): at its defaults the state is at least :math:`K^a d^b / 2` numbers."""
+    """(a, b) such that with default settings the state has at least :math:`K^a d^b / 2` numbers."""
 
     state_constants: ClassVar[tuple[str, ...]] = ()
-    """Attributes of the state that follow from problem and settings and never change: a saved one must agree."""
+    """Attributes of the state that are determined by problem and settings; a saved state must have the same values."""
 
     excluded_checks: ClassVar[dict[str, str]] = {}
-    """Conformance checks that do not apply to this player, each with the reason (see `banditlab.checks`)."""
+    """Conformance checks that do not apply to this player, with reasons (see `banditlab.checks`)."""
 
     def __init__(self, problem: Problem, rng: np.random.Generator | None) -> None:
         self.problem = problem
         self.rng = rng
 
     def __repr__(self) -> str:
-        """Return in one line the class, the id, K, d and the settings that differ from their defaults."""
+        """Return one line with the class, the id, K, d and the settings that differ from their defaults."""
         own = {name: (getattr(self, name, p.default), p.default) for name, p in self.own_settings().items()}
         shown = [f"{self.id!r}"] if self.id else []
         if "problem" in vars(self):  # the constructor may have failed before it was set
@@ -122,7 +130,7 @@ class Player:
     @classmethod
     def own_settings(cls) -> dict[str, inspect.Parameter]:
         """Return the keyword-only parameters of the constructor, by name."""
-        return keyword_only(cls)  # type: ignore[arg-type]  # mypy takes a class for unhashable
+        return keyword_only(cls)  # type: ignore[arg-type]  # mypy considers a class unhashable
 
     @classmethod
     def completed(cls, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -131,23 +139,20 @@ class Player:
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, before it is built."""
+        """Return a lower bound on the bytes of the state, before the player is built."""
         a, b = cls.state_order
         return 4.0 * problem.n_classes**a * problem.n_features**b
 
     @classmethod
     def needs_dense(cls, problem: Problem, settings: Mapping[str, Any]) -> bool:
-        """Return whether the player needs dense contexts, before it is built.
+        """Return whether the player requires dense contexts, before it is built.
 
-        The result is True if no kernel accepts sparse contexts. A class whose constructor determines it overrides this
-        method.
+        A class for which settings determine this overrides the method.
         """
         return cls.plays_blocks and not cls.sparse
 
     def params(self) -> dict[str, Any]:
-        """Return the resolved settings, including those of a wrapped player (a name that both have is
-        `forecaster.name`).
-        """
+        """Return the resolved settings, including those of a wrapped player (a name that both have is `forecaster.name`)."""
         own = {name: getattr(self, name) for name in self.own_settings()}
         if self.wraps is None:
             return own
@@ -160,9 +165,9 @@ class Player:
         raise AttributeError(f"{type(self).__name__} wraps no player")
 
     def bound(self, rounds: int) -> float | None:
-        """Return the additive term of the theorem after `rounds` rounds at the player's own settings, or None.
+        """Return the additive term of the theorem after `rounds` rounds for the player's settings, or None.
 
-        Its unit is that of the comparator's loss, `bound_unit`. It is None if the constants are not proved.
+        Its unit is `bound_unit`, that of the comparator's loss. It is None if no theorem covers the settings.
         """
         return None
 
@@ -171,9 +176,9 @@ class Player:
         return math.nan
 
     def diagnostics(self) -> dict[str, Any]:
-        """Return diagnostics by name. Numbers are stored at each checkpoint as `diagnostic.NAME`.
+        """Return diagnostics by name; a wrapper returns those of the wrapped player.
 
-        A wrapper returns those of the wrapped player.
+        Numbers are stored at each checkpoint as `diagnostic.NAME`.
         """
         return {} if self.wraps is None else self.inner.diagnostics()
 
@@ -182,27 +187,28 @@ class Player:
     def get_state(self) -> dict[str, Any]:
         """Return everything that changes from round to round: nested dicts of arrays, numbers, strings and generators.
 
-        Arrays and generators are the player's own and change with it; `copy.deepcopy` makes a snapshot.
+        Arrays and generators are not copies and change with the player; `copy.deepcopy` makes a snapshot.
         """
         skip = {"problem", *self.own_settings()}
         return {name: value for name, value in vars(self).items() if name not in skip and not callable(value)}
 
     def limits(self) -> Limits:
-        """Return the least and the largest value of the state's numbers, by attribute, if they are limited.
+        """Return the least and the largest allowed value of numbers in the state, by attribute.
 
-        Named tuples of kernels have `limits` of their own (see `banditlab.numerics.limits`).
+        Named tuples of kernels have their own `limits` (see `banditlab.numerics.limits`).
         """
         return {}
 
     def set_state(self, state: dict[str, Any]) -> None:
         """Restore a state that `get_state` of a player with the same settings returned.
 
-        Only the state is replaced: no method, kernel, setting or problem.
+        Only the state is replaced, and no method, kernel, setting or problem.
 
         Raises
         ------
-            A name is missing, or this player's state does not have it; an array has another shape or type; another
-            value has another type; or a number is outside `limits`, the player's or its tuple's.
+        UsageError
+            A name is missing or unknown, an array has another shape or type, another value has another type, or a
+            number is outside `limits` of the player or of its tuple.
         """
         own = Player.get_state(self)
         expected = set(self.get_state()) if type(self).set_state is Player.set_state else set(state)
@@ -220,12 +226,12 @@ class Player:
             if name in ("payload_size", "plays_blocks", "sparse", *self.state_constants) and not same(
                 mine[name], value
             ):
-                raise UsageError(f"state.{name} must be {mine[name]!r}, as the settings determine")
+                raise UsageError(f"state.{name} must be {mine[name]!r} for these settings")
         for name, value in restored(mine, state).items():
             setattr(self, name, value)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the player to one npz file: arrays as they are, everything else as JSON, no pickle.
+        """Write the player to one npz file, which contains arrays and JSON but no pickle.
 
         The file is replaced in one step once it is complete. If it cannot be written, a UsageError gives the reason.
         """
@@ -236,7 +242,7 @@ class Player:
         return packed(*self.to_data())
 
     def to_data(self) -> tuple[dict[str, Any], dict[str, np.ndarray]]:
-        """Return the data that `save` writes: a header, plain data that fits `Header`, and arrays by name."""
+        """Return the data that `save` writes: a header in the form of `Header`, and arrays by name."""
         arrays: dict[str, np.ndarray] = {}
         problem = {name: getattr(self.problem, name) for name in SavedProblem.model_fields}
         head = {
@@ -253,14 +259,13 @@ class Player:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Return the player that `save` wrote; it continues exactly where the saved player stopped.
 
-        The file need not be trusted: it is data, no code in it is run, and values that are unsafe in compiled code are
-        rejected.
+        The file need not be trusted: no code in it is run, and values that are unsafe in compiled code are rejected.
 
         Raises
         ------
         UsageError
-            The file is not one of this class, has another format or version, or has a state that no player of this
-            class with its problem and settings can reach.
+            The file is of another class, format or version, or its state is impossible for a player of this class with
+            its problem and settings.
         """
         return cls.from_bytes(read_whole(path), str(path))
 
@@ -269,13 +274,13 @@ class Player:
         """Return the player for the result of `to_bytes`, as `load` does; errors name `source`."""
         try:
             head, arrays = unpacked(data, Header)
-        except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
+        except Exception as error:  # a damaged or crafted zip, array or JSON text may raise any exception
             raise UsageError(f"{source}: not a saved player: {one_line(error)}") from error
         return cls.from_data(head, arrays, len(data), source)
 
     @classmethod
     def from_data(cls, head: Header, arrays: dict[str, np.ndarray], size: int, source: str) -> Self:
-        """Return the player that `to_data` wrote into a file of `size` bytes; raise the errors that `load` raises."""
+        """Return the player for the result of `to_data`, read from a file of `size` bytes; errors are as for `load`."""
         if head.format != STATE_FORMAT:
             raise UsageError(
                 f"{source}: saved in format {head.format}; this version of banditlab reads format {STATE_FORMAT}"
@@ -285,7 +290,7 @@ class Player:
             raise UsageError(f"{source}: has (id, version) {found}, expected {(cls.id, cls.version)}")
         try:
             return cls._built(head, arrays, size)
-        except Exception as error:  # settings and numbers of a crafted file may raise anything in a constructor
+        except Exception as error:  # settings of a crafted file may raise any exception in a constructor
             raise UsageError(f"{source}: not a saved {cls.id}: {one_line(error)}") from error
 
     @classmethod
@@ -308,7 +313,7 @@ class Player:
 
 
 SLACK = 2**24
-"""Bytes that the state of any player may take, whatever the size of its file."""
+"""The size of a state, in bytes, that is allowed for a file of any size."""
 
 
 def _short(value: Any) -> str:

@@ -16,7 +16,7 @@ from banditlab.numerics.right_actions import is_right, probability_right
 
 
 def _no_prefetch(typingctx, state, X, t):
-    """Do nothing; compiles to no code, for any state."""
+    """Do nothing, for any state; this compiles to no code."""
     return nbtypes.none(state, X, t), lambda context, builder, signature, args: context.get_dummy_value()
 
 
@@ -24,18 +24,18 @@ no_prefetch: Any = intrinsic(_no_prefetch)
 
 
 prefetch_kernel = no_prefetch
-"""What `play_rounds` calls where nothing else is bound to the name."""
+"""The default for `prefetch_kernel` in `play_rounds`."""
 act_kernel: Any = None
 learn_kernel: Any = None
 update_kernel: Any = None
-"""Placeholders that `bind` replaces by a player's kernels; a template is not called unbound."""
+"""Placeholders that `bind` replaces by a player's kernels; a template is never called without them."""
 
 
 def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
-    """Run one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); only the bit of the action reaches `learn_kernel`.
+    """Run one block: X (n, d) or `CSR`, y (n,) or (n, K), U (n, 2); `learn_kernel` receives only the bit of the action.
 
-    `prefetch_kernel` is called before every round t, and with t = n at the end. Returns n, or the first round whose decision
-    is invalid (see `is_valid_decision`): there is no update for it, and p still holds its probabilities.
+    `prefetch_kernel` is called before every round t, and with t = n at the end. Return n, or the first round whose
+    decision is invalid (see `is_valid_decision`). That round has no update, and p has its probabilities.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     n = y.shape[0]
@@ -58,10 +58,10 @@ def play_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
 def play_rounds_late(
     state, X, y, U, p, payload, ring, rules, draws, start, too_late, action, correct, p_true, explored
 ):
-    """Run one block as `play_rounds` does, but update with the bit of a round when it arrives, if it does.
+    """Run one block as `play_rounds` does, but update with the bit of a round when it arrives, if ever.
 
-    The block begins with round `start` of the run. ring, rules, draws: see `banditlab.numerics.pending`. Bits that arrive
-    at the end of one round are learnt in the order of their rounds.
+    The block begins with round `start` of the run. For `ring`, `rules` and `draws`, see `banditlab.numerics.pending`.
+    Updates on bits that arrive together are in the order of their rounds.
     """
     state, X, y, U, p, payload, ring = (
         borrow(state),
@@ -87,7 +87,7 @@ def play_rounds_late(
             overwrite(p, p_t)
             return t
         arrives, bit = arrival(rules, draws, t, start + t, hit, a, too_late)
-        if arrives < rules.rounds:  # less than L rounds from here
+        if arrives < rules.rounds:  # less than L rounds after this one
             place = t
             if arrives >= start + y.shape[0]:
                 place = -1
@@ -106,7 +106,7 @@ def play_rounds_late(
 
 
 def forecast_rounds(state, X, y, z, logits):
-    """Forecast one block with the labels revealed: `update_kernel` writes the logits it predicted with into z (K,)."""
+    """Forecast one block with revealed labels; `update_kernel` writes the logits of its forecast into z (K,)."""
     state, X, y, z, logits = borrow(state), borrow(X), borrow(y), borrow(z), borrow(logits)
     for t in range(y.shape[0]):
         update_kernel(state, row(X, t), y[t], z)
@@ -114,9 +114,9 @@ def forecast_rounds(state, X, y, z, logits):
 
 
 def play_label_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
-    """Run one block: X (n, d) or `CSR`, y (n,), U (n, 2); the label reaches `learn_kernel` once the action is taken.
+    """Run one block: X (n, d) or `CSR`, y (n,), U (n, 2); `learn_kernel` receives the label after the action.
 
-    Returns what `play_rounds` does.
+    Returns as `play_rounds` does.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     for t in range(y.shape[0]):

@@ -1,9 +1,9 @@
-"""A player's state as data: writing it to a file, reading it, and comparing it with the state of a new player.
+"""A player's state as data: write it to a file, read it, and compare it with the state of a new player.
 
-Files are not trusted. A file is a zip of plain arrays, one of them a JSON text, and no code in it is run. Arrays are
-numbers (no pickle), and a pydantic model validates the text. Names, shapes and types must be those of the state that
-the constructor makes from the file's problem and settings. Compiled code checks no bounds. Integers that kernels use as
-indices must therefore lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
+Files are not trusted. A file is a zip of plain arrays, one of which has JSON text, and no code in it is run. Arrays
+contain numbers (no pickle), and a pydantic model validates the text. Names, shapes and types must be those of the state
+that the constructor creates from the file's problem and settings. Compiled code checks no bounds, so integers that
+kernels use as indices must lie in the ranges that their named tuple declares (see `banditlab.numerics.limits`).
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ from banditlab.disk import write_whole as write_to_disk
 from banditlab.errors import UsageError
 
 CLOSE = 1e-9
-"""Relative tolerance for a number that follows from the settings: another machine's libm may round it differently."""
+"""Relative tolerance for a number determined by the settings, because another machine's libm may round it differently."""
 HEADER = "header"
-"""The array that holds the JSON text."""
+"""The name of the array with the JSON text."""
 
 
 class Plain(BaseModel):
-    """Plain data, strictly typed, without further keys."""
+    """Plain data of strict types, without further keys."""
 
     model_config = ConfigDict(extra="forbid", strict=True)
 
@@ -38,14 +38,14 @@ M = TypeVar("M", bound=Plain)
 
 
 class Fields(dict[str, Any]):
-    """The decoded fields of a player or a named tuple; the new object's type determines which of the two."""
+    """The decoded fields of a player or a named tuple; the new object's type determines which."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ files
 
 
 def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
-    """Return the bytes of a file: arrays as they are, and a header as JSON."""
+    """Return the bytes of a file with arrays and a header as JSON."""
     file = io.BytesIO()
     np.savez(file, **{HEADER: np.array(json.dumps(head).encode())}, **arrays)  # type: ignore[arg-type]
     return file.getvalue()
@@ -54,8 +54,7 @@ def packed(head: dict[str, Any], arrays: dict[str, np.ndarray]) -> bytes:
 def unpacked(data: bytes, model: type[M]) -> tuple[M, dict[str, np.ndarray]]:
     """Return the header and the arrays from the result of `packed`.
 
-    Members are stored uncompressed, so the decoded file is not larger than the file; the zip's checksums detect
-    damage.
+    Members must be uncompressed, so the decoded data are not larger than the file. The zip's checksums detect damage.
 
     Raises
     ------
@@ -87,7 +86,7 @@ def is_whole(data: bytes) -> bool:
 
 
 def write_whole(path: str | os.PathLike[str], data: bytes) -> None:
-    """Write a file atomically: either the complete new file is on disk, or the earlier one.
+    """Write a file atomically, so the disk has either the complete new file or the earlier one.
 
     Raises
     ------
@@ -129,7 +128,7 @@ def _short(value: Any) -> str:
 def encode(value: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
     """Return `value` as data for JSON, with its arrays moved to `arrays` under their path.
 
-    A named tuple is replaced by its fields, and so is any object with `get_state` (a player inside).
+    A named tuple is replaced by its fields, and an object with `get_state` (a wrapped player) by its state.
     """
     if isinstance(value, np.ndarray):
         if value.dtype.hasobject:
@@ -165,9 +164,7 @@ def _plain(value: Any) -> Any:
 
 
 def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
-    """Return the value that `encode` encoded, with arrays from `arrays`; raise a ValueError if the node is not its
-    output.
-    """
+    """Return the value that `encode` encoded, with arrays from `arrays`; raise a ValueError if the node is not its output."""
     if not isinstance(node, dict) or len(node) != 1:
         raise ValueError(f"{path} is not an encoded value")
     [(kind, value)] = node.items()
@@ -190,7 +187,10 @@ def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
 GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
 """Numpy's bit generators."""
 LARGEST = {"has_uint32": 1, "uinteger": 2**32 - 1, "buffer_pos": 4, "pos": 624}
-"""Of the numbers in their states; numpy reads a buffer at a position without a check. The others have 128 bits."""
+"""The largest value of the numbers in their states, because numpy reads a buffer at a position without a check.
+
+The others have 128 bits.
+"""
 
 
 def _generator(state: Any, path: str) -> np.random.Generator:
@@ -205,7 +205,7 @@ def _generator(state: Any, path: str) -> np.random.Generator:
 
 
 def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> None:
-    """Raise a ValueError unless `new` may replace `old` in the state of a bit generator, its arrays given as lists."""
+    """Raise a ValueError unless `new` may replace `old` in the state of a bit generator, whose arrays are lists."""
     if isinstance(old, dict):
         if not isinstance(new, dict) or new.keys() != old.keys():
             raise ValueError(f"{path} must have the names {', '.join(old)}")
@@ -226,8 +226,8 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
     """Return `new` as a replacement of `old`, without shared arrays, or raise a UsageError that names the mismatch.
 
-    Arrays are written in place, so a wrapper and the player inside it still share them. If something does not
-    match, nothing is written, except that an inner player checks its own state itself.
+    Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
+    nothing is written, except in a wrapped player, which checks its own state.
     """
     require(old, new, path)
     return _put(old, new)
@@ -236,13 +236,13 @@ def restored(old: Any, new: Any, path: str = "state") -> Any:
 def require(old: Any, new: Any, path: str) -> None:
     """Raise a UsageError unless `new` may replace `old`, which the constructor set.
 
-    Arrays must have the shape and type of the old ones, numbers must be numbers, strings must be strings, and
-    generators generators. Named tuples must have the same fields and the same plain numbers (kernels are compiled for
-    them), and integers must lie within `limits`. A dictionary may have further entries, and a list of plain values
-    another length. None may become anything.
+    Arrays must have the shape and type of the old ones; numbers, strings and generators must stay so. Named tuples must
+    have the same fields and the same plain numbers, for which kernels are compiled, and integers must lie within
+    `limits`. A dictionary may have further entries, and a list of plain values another length. None may be replaced by
+    any value.
     """
     if old is None:
-        _refuse(isinstance(new, Fields), path, "created in the constructor, which leaves None there", new)
+        _refuse(isinstance(new, Fields), path, "created in the constructor, which sets None", new)
     elif isinstance(old, np.ndarray):
         fits = isinstance(new, np.ndarray) and old.shape == new.shape and old.dtype == new.dtype
         _refuse(not fits, path, f"an array {old.dtype} of shape {old.shape}", new)
@@ -274,7 +274,7 @@ def _require_tuple(old: Any, new: Any, path: str) -> None:
     _refuse(set(given) != set(old._fields), path, f"the fields {', '.join(old._fields)}", new)
     for name, known in old._asdict().items():
         if known is None or isinstance(known, bool | int | float | str):
-            _refuse(not same(known, given[name]), f"{path}.{name}", f"{known!r}, as the settings have it", given[name])
+            _refuse(not same(known, given[name]), f"{path}.{name}", f"{known!r} for these settings", given[name])
         else:
             require(known, given[name], f"{path}.{name}")
     for name, limits in (old.limits() if hasattr(old, "limits") else {}).items():
@@ -293,12 +293,12 @@ def _require_plain(old: Any, new: Any, path: str) -> None:
 
 
 def within(value: Any, path: str, least: Any, largest: Any, divisor: Any = 0) -> None:
-    """Raise a UsageError unless all numbers lie in least ... largest and are multiples of the divisor."""
+    """Raise a UsageError unless all numbers lie in `least` ... `largest` and are multiples of the divisor."""
     found = np.asarray(value)
     whole = not np.any(divisor) or np.all(found % np.maximum(divisor, 1) == 0)
     if not (np.all(found >= least) and np.all(found <= largest) and whole):
         span = f"{np.min(least)} ... {np.max(largest)}" + (f", multiples of {divisor}" if np.max(divisor) > 1 else "")
-        shown = f"an entry out of it: {found.min()} ... {found.max()}" if found.ndim and found.size else _short(value)
+        shown = f"an entry outside it: {found.min()} ... {found.max()}" if found.ndim and found.size else _short(value)
         raise UsageError(f"{path} must lie in {span}, got {shown}")
 
 
@@ -351,7 +351,7 @@ def _named(value: dict[str, Any]) -> str:
 
 
 def _put(old: Any, new: Any) -> Any:
-    """Return `new`, which matches (see `require`), in the type of `old`."""
+    """Return `new`, which has passed `require`, in the type of `old`."""
     if isinstance(new, np.random.Generator):
         bits = type(new.bit_generator)()
         bits.state = new.bit_generator.state

@@ -1,4 +1,4 @@
-"""A trained agent that makes decisions: `Policy`, its durable log, its server, and statistics of the log."""
+"""`Policy`, a trained agent that makes decisions, with its durable log, its server, and statistics of the log."""
 
 from __future__ import annotations
 
@@ -28,5 +28,5 @@ _MODULES = {
     "banditlab.policy.training": ("train",),
 }
 
-if not TYPE_CHECKING:  # a type checker that saw it would take any name for right
+if not TYPE_CHECKING:  # hidden from type checkers, which would otherwise accept any name
     __getattr__, __dir__, __all__ = lazy_names(__name__, _MODULES)

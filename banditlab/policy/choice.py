@@ -1,4 +1,4 @@
-"""A policy's choice, and the record of the choice that an update needs when feedback arrives."""
+"""A policy's choice, and the record of it that is needed for an update when feedback arrives."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from banditlab.errors import UsageError, nearest
 from banditlab.problem import Decision
 
 Name = str | int | float | bool
-"""The name of a class, as the table has it."""
+"""The name of a class, as in the table."""
 LONGEST_NAME = 1000
-"""Characters of a name that is added later: a policy's file and every answer hold it."""
+"""The largest number of characters of an added name, which a policy's file and every response contain."""
 LARGEST_NAME = 2**63
-"""Whole numbers beyond are no table's."""
+"""Larger whole numbers cannot occur in a table."""
 TOLD = 100
-"""So many classes are named in an error."""
+"""The largest number of classes that an error names."""
 
 
 def as_name(name: Any) -> Name:
-    """Return a valid name of a class, a text or a JSON number, or raise a UsageError."""
+    """Return a valid name of a class, which is text or a JSON number, or raise a UsageError."""
     name = name.item() if isinstance(name, np.generic) else name
     if isinstance(name, str):
         if len(name) > LONGEST_NAME or not _is_unicode(name):
@@ -39,7 +39,7 @@ def as_name(name: Any) -> Name:
 
 
 def are_alike(one: Name, other: Name) -> bool:
-    """Return whether two equal values name the same class: 1 and 1.0 do (they are equal in JSON), 1 and True do not."""
+    """Return whether two equal values name the same class: 1 and 1.0 do, as in JSON, but 1 and True do not."""
     return type(one) is type(other) or (not isinstance(one, bool) and not isinstance(other, bool))
 
 
@@ -54,7 +54,7 @@ def unknown_class(name: Any, classes: list[Name]) -> UsageError:
 
 
 def short(value: Any) -> str:
-    """Return a value for an error message: one line of at most 60 characters."""
+    """Return a value as one line of at most 60 characters, for an error message."""
     text = repr(value[:60] if isinstance(value, str | bytes) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -62,13 +62,13 @@ def short(value: Any) -> str:
 def _is_unicode(text: str) -> bool:
     try:
         text.encode()
-    except UnicodeEncodeError:  # half a surrogate pair
+    except UnicodeEncodeError:  # one half of a surrogate pair
         return False
     return True
 
 
 class Choice:
-    """A policy's answer to one row, drawn from the distribution p (K,) of its agent.
+    """A policy's choice for one row, drawn from its agent's distribution p (K,).
 
     Attributes
     ----------
@@ -77,10 +77,10 @@ class Choice:
     action
         The name of the chosen class, as in the table.
     probability
-        The probability with which the class was chosen, which off-policy evaluation divides by.
+        The probability with which the class was chosen, by which off-policy evaluation divides.
     scores
-        The probability with which each class would have been chosen, by its name; 0 for classes that were not allowed.
-        The scores sum to 1 up to rounding. They are the agent's action probabilities, not forecasts of being right.
+        The probability of choosing each class, by its name; 0 for classes that were not allowed. The scores sum to 1 up
+        to rounding. They are not probabilities of being right.
     cost
         The mean cost of that class in the training table, or None if it is not known.
     """
@@ -91,7 +91,7 @@ class Choice:
         self, id: str, action: int, p: NDArray[np.float64], classes: list[Name], cost: float | None = None
     ) -> None:
         self.id, self.action, self.probability = id, classes[action], p.item(action)
-        # The list may get longer, when a class is added; its first K names stay those of p.
+        # The list may grow when a class is added, but its first K names are those of p.
         self._p, self._classes, self.cost = p, classes, cost
 
     @property
@@ -100,11 +100,11 @@ class Choice:
         return dict(zip(self._classes, self._p.tolist(), strict=False))
 
     def __repr__(self) -> str:
-        """Return one line for any K."""
+        """Return one line."""
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
-        """Return the choice as one JSON object; JSON requires that the names of classes under "scores" are strings."""
+        """Return the choice as a JSON object, in which the names of classes under "scores" are strings."""
         return json.dumps(self.to_dict())
 
     def to_dict(self) -> dict[str, Any]:
@@ -114,20 +114,20 @@ class Choice:
 
 
 class Held(NamedTuple):
-    """How a decision was made when a holdback policy makes a share of the decisions."""
+    """How a decision was made under a holdback, with which another policy makes a fraction of the decisions."""
 
     held: bool
-    """Whether the other policy took it."""
+    """Whether the other policy made the decision."""
     share: float
     other: float
     """The probability with which the other policy would have chosen the action."""
 
 
 class Record(NamedTuple):
-    """A decision with everything that `learn` needs, so late feedback leads to the exact update.
+    """A decision with the arguments of its later update.
 
-    An agent's update may use only its arguments and the agent's state. Whatever it needs of the state at the time of
-    the decision is stored in the payload. Late feedback therefore updates the current state with the context, action,
+    An agent's update uses only its arguments and the current state. Numbers that it needs from the state at the time of
+    the decision are in the payload. Late feedback therefore updates the current state with the context, action,
     distribution and payload of its round.
     """
 
@@ -135,14 +135,14 @@ class Record(NamedTuple):
     """(d,)"""
     action: int
     probabilities: NDArray[np.float64]
-    """(K,), what the action was drawn from."""
+    """(K,), the distribution from which the action was drawn."""
     explored: bool | None
     payload: NDArray[np.float64] | None
     generation: int
-    """How many classes had been added: what was decided among fewer classes is recorded and not learnt from."""
+    """The number of classes added before. Feedback on decisions among fewer classes is recorded without an update."""
     held: Held | None = None
-    """None without a holdback."""
+    """How the decision was made under a holdback; None without one."""
 
     def decision(self) -> Decision:
-        """Return the decision in the form that the agent takes."""
+        """Return the decision as an argument of `learn`."""
         return Decision(self.action, self.probabilities, self.explored, self.payload)

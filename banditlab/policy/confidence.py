@@ -1,8 +1,8 @@
-r"""Anytime-valid intervals: they hold at all times at once, so a share may be monitored and stopped at any time.
+r"""Anytime-valid intervals, which hold at all times simultaneously, so a mean may be monitored and stopped at any time.
 
-Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past (they may change). Let :math:`G_i` in [0,
-1] be any predictable guess and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
-:math:`1 - 2 \alpha`, for all t at once (Theorem 4; equation 10 with :math:`c = 1`),
+Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past, which may change. Let :math:`G_i` in [0,
+1] be any predictable forecast of :math:`X_i` and :math:`V_t = \sum_{i \le t} (X_i - G_i)^2`. With probability at least
+:math:`1 - 2 \alpha`, for all t simultaneously (Theorem 4; equation 10 with :math:`c = 1`),
 
 .. math::
 
@@ -12,15 +12,15 @@ Let :math:`X_i` in [0, 1] have conditional means :math:`\mu_i` given the past (t
 
     u(v) = \sqrt{k_1^2 v l + k_2^2 l^2} + k_2 l, \qquad l = \ln h(\log_\eta(v/m)) + \ln(1/\alpha), \quad v \ge m,
 
-and, because :math:`X_i` is sub-Gaussian with variance 1/4, with probability at least :math:`1 - \alpha`, for all t at
-once (equation 14),
+Because :math:`X_i` is sub-Gaussian with variance 1/4, also with probability at least :math:`1 - \alpha`, for all t
+simultaneously (equation 14),
 
 .. math::
 
     |\text{mean of } X_1, \dots, X_t - \text{mean of } \mu_1, \dots, \mu_t|
     < \sqrt{(v + \rho) \ln((v + \rho)/(\rho \alpha^2))}/t, \qquad v = t/4,
 
-with :math:`\rho = 10` here. The second interval is narrower while there are few answers. In the first interval
+with :math:`\rho = 10` here. The second interval is narrower if there are few observations. In the first interval
 :math:`k_1 = (\eta^{1/4} + \eta^{-1/4})/\sqrt{2}`, :math:`k_2 = (\sqrt{\eta} + 1)/2` and
 :math:`h(k) = (k + 1)^s \zeta(s)`, with :math:`\eta = 2`, :math:`s = 1.4` and :math:`m = 10`.
 
@@ -46,23 +46,23 @@ K2 = (math.sqrt(ETA) + 1.0) / 2.0
 
 
 def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
-    r"""Return :math:`u(v)`, which the sum of deviations ever crosses upwards with probability at most :math:`\alpha`."""
+    r"""Return :math:`u(v)`, which the sum of deviations exceeds at any time with probability at most :math:`\alpha`."""
     v = np.maximum(np.asarray(v, dtype=np.float64), FIRST)
     l = POWER * np.log(np.log(v / FIRST) / math.log(ETA) + 1.0) + math.log(ZETA) - np.log(alpha)
     return np.asarray(np.sqrt(K1**2 * v * l + (K2 * l) ** 2) + K2 * l)  # (10)
 
 
 def variances(x: Floats) -> Floats:
-    r"""Return :math:`V_0, \dots, V_n` of x (n,), (n + 1,); the guess is the mean of the earlier values and one half."""
+    r"""Return :math:`V_0, \dots, V_n` (n + 1,) for x (n,); :math:`G_i` is the mean of the earlier values and one half."""
     before = np.arange(len(x)) + 1.0
     guess = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]]) if len(x) else np.zeros(0)) / before
     return np.concatenate([[0.0], np.cumsum((x - guess) ** 2)])
 
 
 def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
-    """Return mean, low and high after each of x (n,) in [0, 1]; the intervals hold at all n times at once.
+    """Return mean, low and high after each entry of x (n,) in [0, 1]; the intervals hold at all n times simultaneously.
 
-    They are the intersection of two intervals, each with an error probability of half of 1 - level.
+    Each is the intersection of two intervals, with error probability (1 - level)/2 each.
     """
     x = np.asarray(x, dtype=np.float64)
     t = np.arange(1.0, len(x) + 1.0)
@@ -74,18 +74,17 @@ def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats
 
 
 BLOCK = 32
-"""Answers between two places at which a rise is looked for."""
+"""The number of observations between two restarts of the test for a rise."""
 
 
 def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
-    """Return the first index in x (n,) at which the mean of the entries from there on is significantly above the mean
-    before it, or None.
+    """Return the index in x (n,) after which the mean is significantly above the mean before it, or None.
 
-    The index is the one at which the two intervals are furthest apart. Suppose that the conditional mean never rises
-    above its average so far (it may fall, as a policy improves). Then an index is ever returned, for whatever n, with
-    probability at most 1 - level. Half of it is for the sequence from the start. The other half is divided among
-    sequences that restart at every 32nd answer, in the proportion :math:`1/k^2`. (Restarts: S. Shekhar, A. Ramdas.
-    Reducing sequential change detection to sequential estimation. ICML 2024.)
+    At this index the two intervals are furthest apart. If the conditional mean never rises above its average so far (it
+    may fall, as a policy improves), the probability that an index is returned for any n is at most 1 - level. Half of
+    this error probability is for the sequence from the start. The other half is divided among sequences that restart at
+    every 32nd entry, in proportion to :math:`1/k^2`. (Restarts: S. Shekhar, A. Ramdas. Reducing sequential change
+    detection to sequential estimation. ICML 2024.)
     """
     x = np.asarray(x, dtype=np.float64)
     n = len(x)

@@ -1,4 +1,4 @@
-"""Connections to a log's database, SQLite's or PostgreSQL's, with a time limit for its response."""
+"""Connections to a log's database (SQLite or PostgreSQL), with a time limit for its responses."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from banditlab.distributions import refuse_without
 from banditlab.errors import LogError, UsageError
 
 LIMIT = 5.0
-"""Seconds in which the database has to answer."""
+"""Time limit in seconds for a response of the database."""
 
 
 def engine_of(address: str, write: bool) -> tuple[sa.Engine, str]:
@@ -32,7 +32,7 @@ def _file(path: str, write: bool) -> sa.Engine:
         if write and not place.exists():
             place.touch(0o600)
             keep_entry(place.parent)
-        if place.stat().st_nlink > 1:  # under each name there would be another write-ahead file
+        if place.stat().st_nlink > 1:  # each name would have a separate write-ahead log
             raise LogError(f"{path}: the file has two names (hard links), and a log must have one name only")
     except OSError as error:
         raise LogError(f"{path}: cannot be {'written' if write else 'read'} ({error.strerror})") from None
@@ -41,8 +41,8 @@ def _file(path: str, write: bool) -> sa.Engine:
         uri = f"{place.as_uri()}?mode={'rw' if write else 'ro'}"
         db = sqlite3.connect(uri, uri=True, timeout=LIMIT, isolation_level=None, check_same_thread=False)
         if db.execute("PRAGMA journal_mode = WAL").fetchall() != [("wal",)]:
-            raise sqlite3.OperationalError("its file system has no write-ahead log; put the log on another")
-        # A commit is on disk when it returns, on macOS on the disk's platters, not in its memory.
+            raise sqlite3.OperationalError("its file system has no write-ahead log; store the log on another one")
+        # A commit is on disk when it returns; on macOS this includes the disk's cache.
         for setting in ("trusted_schema = OFF", "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
         return db
@@ -57,7 +57,7 @@ def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
     import psycopg
 
     class Punctual(psycopg.Connection[Any]):
-        """A connection that fails if the server does not answer in time."""
+        """A connection that fails if the server does not respond in time."""
 
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
             """Run psycopg's exchange with the server until it finishes or times out."""
@@ -70,7 +70,7 @@ def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
                     ready = yield gen.send(ready)
                     if time.monotonic() > end:
                         self.close()
-                        raise psycopg.OperationalError(f"no answer within {LIMIT:g} s")
+                        raise psycopg.OperationalError(f"no response within {LIMIT:g} s")
             except StopIteration as done:
                 return done.value
 

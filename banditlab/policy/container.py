@@ -1,9 +1,8 @@
-"""A policy as one file: a zip of plain arrays and a header, as `banditlab.players.saved` reads it; no code in it is
-run.
+"""A policy as one file: a zip of plain arrays and a header, in the format of `banditlab.players.saved`.
 
-The header has names, counts, provenance and the agent's own header. The arrays are `state...` of the agent, `encoder`,
-the bytes of the encoder, `open...`, decisions without feedback, and `other`, the file of the holdback policy. Checksums
-detect damage; they are not a signature.
+No code in it is run. The header has names, counts, provenance and the agent's own header. The arrays are the agent's
+`state...`, the encoder's bytes (`encoder`), decisions without feedback (`open...`), and the file of the holdback policy
+(`other`). Checksums detect damage; they are not a signature.
 """
 
 from __future__ import annotations
@@ -27,13 +26,13 @@ from banditlab.registry import registry
 FORMAT: Literal[1] = 1
 ENCODER, STATE, OTHER = "encoder", "state", "other"
 COUNTS = ("generation", "decisions", "answered", "right", "closed")
-"""Of a core, as the header has them."""
+"""Attributes of a core that are stored in the header."""
 SQLITE = b"SQLite format 3\0"
-"""How a log in a file begins."""
+"""The first bytes of a log file."""
 
 
 class Plain(saved.Plain):
-    """Plain data, validated by type, without infinite numbers."""
+    """Plain data, validated by type, with finite numbers only."""
 
     model_config = ConfigDict(allow_inf_nan=False)
 
@@ -54,11 +53,11 @@ class Training(Plain):
     constant_mistakes: int = Field(ge=0)
     classes: int = Field(ge=2)
     several_right: bool = False
-    """Whether several classes might be right in a row."""
+    """Whether several classes may be right in a row."""
     costs: dict[str, Annotated[float, Field(ge=0.0)]] = {}
-    """What each class cost in the mean of the rows, where that is known."""
+    """The mean cost of each class over the rows, if known."""
     mean_cost: float | None = None
-    """That of the classes that were chosen."""
+    """The mean cost of the chosen classes."""
     at: str
     versions: dict[str, str | int]
     machine: str
@@ -80,7 +79,7 @@ class Head(Plain):
 
     format: Literal[1] = FORMAT
     uid: str = Field(pattern=r"^[0-9a-f]{32}$")
-    """Given once, when the policy is trained: a log belongs to one policy."""
+    """An id that is set when the policy is trained, because a log belongs to one policy."""
     agent: str = Field(max_length=200)
     classes: list[str] | list[int] | list[float] | list[bool]
     retired: list[int]
@@ -89,13 +88,13 @@ class Head(Plain):
     answered: int = Field(ge=0)
     right: int = Field(ge=0)
     closed: int = Field(default=0, ge=0)
-    """How many of the answered ones were closed without an answer."""
+    """The number of decisions in `answered` that were closed without feedback."""
     unanswered: list[str] = Field(default=["ignored", ""], min_length=2, max_length=2)
-    """What a decision without an answer is, and how long an answer may take."""
+    """The rule for decisions without feedback, and the deadline of feedback."""
     floor: float = 0.0
     holdback: float = 0.0
     added: list[list[int]] = []
-    """Places of classes that were added, each with the times it was chosen."""
+    """The index of each added class, with the number of times it was chosen."""
     rng: Any
     trained: Training
     player: Header
@@ -117,11 +116,11 @@ class Parts(NamedTuple):
     core: Core
     trained: dict[str, Any]
     pending: dict[str, tuple[float, Record]]
-    """Decisions that wait for feedback, by id, the oldest first, each with its time."""
+    """Decisions without feedback by id, the oldest first, each with its time."""
     rule: Unanswered = Unanswered()
-    """What becomes of those that nobody answers."""
+    """The rule for decisions without feedback."""
     other: Parts | None = None
-    """The policy that takes a holdback; None for uniform choice, or without one."""
+    """The holdback policy; None for uniform choice, or without a holdback."""
 
 
 # ------------------------------------------------------------------------------------------------------------------ write
@@ -162,7 +161,7 @@ def read(path: str | os.PathLike[str]) -> Parts:
     """
     data = saved.read_whole(path)
     if data.startswith(SQLITE):
-        raise UsageError(f"{path}: a policy's log, not its file; Policy.resume({str(path)!r}) continues from it")
+        raise UsageError(f"{path}: a policy's log, not its file; use Policy.resume({str(path)!r})")
     return unpacked(data, str(path))
 
 
@@ -171,7 +170,7 @@ def unpacked(data: bytes, source: str) -> Parts:
     head, arrays = _opened(data, source)
     try:
         return _built(head, arrays, len(data))
-    except Exception as error:  # whatever a crafted header, encoder or player leads to
+    except Exception as error:  # a crafted header, encoder or player may raise any exception
         raise UsageError(f"{source}: not a policy's file: {saved.one_line(error)}") from error
 
 
@@ -184,7 +183,7 @@ def _opened(data: bytes, source: str) -> tuple[Head, dict[str, np.ndarray]]:
     try:
         head, arrays = saved.unpacked(data, Head)
         json.dumps([head.trained.settings, head.rng], allow_nan=False)  # their members have no declared type
-    except Exception as error:  # whatever a damaged or crafted zip, array or JSON text leads to
+    except Exception as error:  # a damaged or crafted file may raise any exception
         raise UsageError(f"{source}: not a policy's file, or damaged: {saved.one_line(error)}") from error
     return head, arrays
 
@@ -223,7 +222,7 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
 
 
 def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
-    """Return a policy with a holdback: another policy, or uniform choice for None, makes a share of the decisions."""
+    """Return a policy in which another policy (None: uniform choice) makes a fraction of the decisions, the holdback."""
     if other is not None:
         refuse_strangers(parts, other, "holdback_policy")
         other.core.set_holdback(0.0)
@@ -233,7 +232,7 @@ def with_holdback(parts: Parts, share: float, other: Parts | None) -> Parts:
 
 
 def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
-    """Raise a UsageError if another policy has other columns or classes."""
+    """Raise a UsageError if the other policy's columns, recipe or classes differ."""
     classes = other.core.classes
     if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
         raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")

@@ -1,8 +1,9 @@
-r"""The part of a policy that a replay repeats bit for bit: agent, classes and generator, without clock, ids and files.
+r"""The part of a policy that a replay repeats to the last bit: agent, classes and generator, without clock, ids and files.
 
-Actions are drawn from the agent's own p, unless some classes are not allowed (or are retired). Then they are drawn from
-p cut to the allowed classes and divided by its sum s, or uniformly over them if :math:`s = 0`. The agent's draw is used
-if it is allowed; otherwise the action is drawn again: :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
+Actions are drawn from the agent's distribution p if all classes are allowed. If some are not allowed, or retired,
+actions are drawn from p restricted to the allowed classes and divided by its sum s there, or uniformly if
+:math:`s = 0`. The agent's draw is used if it is allowed; otherwise the action is drawn again:
+:math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
 
 If a class was added, or the policy has a floor, let q be that distribution. Actions are then drawn from
 
@@ -11,13 +12,12 @@ If a class was added, or the policy has a floor, let q be that distribution. Act
     P(k) = \epsilon + (1 - K' \epsilon) (f_k + (1 - \textstyle\sum_j f_j)\, q_k), \qquad
     f_k = \min(1, (\text{YOUNG}/n_k)^2) \min(1/4, 1/(2 J)), \tag{1}
 
-:math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed classes among those that
-were added. :math:`n_k` is the number of times such a class was chosen so far, and :math:`f_k = 0` for all other
-classes. An action that is not the agent's own is drawn again. The distribution that is used is reported, logged and
-returned to the agent with the feedback, so importance weights and inverse propensities are right.
+:math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed added classes. :math:`n_k`
+is the number of times such a class was chosen so far, and :math:`f_k = 0` for all other classes. The distribution P is
+reported, logged and passed to the agent with the feedback, so importance weights and inverse propensities are correct.
 
-With a holdback h, another policy with the distribution b (by default uniform over the allowed classes) makes a decision
-with probability h, and q above is :math:`(1 - h) q + h b`.
+With a holdback h, another policy with distribution b (by default uniform over the allowed classes) makes a decision
+with probability h, and q in (1) is replaced by :math:`(1 - h) q + h b`.
 """
 
 from __future__ import annotations
@@ -40,19 +40,19 @@ from banditlab.policy.growing import grown
 from banditlab.validation import probability
 
 CHOSEN_IN_PAYLOAD = ("newtron", "pnewtron")
-"""Agents whose payload holds numbers of the class they chose: another cannot be put in its place."""
+"""Agents whose payload has numbers of the chosen class, so another class cannot replace it."""
 CHOSEN_READ_AGAIN = ("stackcb", "epsilon-greedy-direct")
-"""Agents that read those numbers again when they learn, where the payload is NaN."""
+"""Agents that compute these numbers again in an update if the payload is NaN."""
 CLASS_IN_PAYLOAD = ("banditron",)
-"""Agents whose payload begins with a class."""
+"""Agents whose payload begins with a class index."""
 YOUNG = 30
-"""Times that a class that was added is chosen before its least probability begins to fall."""
+"""The number of choices of an added class before its least probability begins to decrease."""
 MOST = 0.25
-"""The least probability of a class that was added, until then."""
+"""The least probability of an added class until then."""
 SLACK = 1e-4
-"""How far a distribution out of a file may lie from one: some libraries reckon in 32 bits."""
+"""The tolerance for the sum of a distribution in a file, because some libraries compute with 32 bits."""
 SHARES = (0.001, 0.999)
-"""The least and the largest holdback."""
+"""The least and the largest holdback above 0."""
 
 
 class Core:
@@ -65,7 +65,7 @@ class Core:
     classes
         The names of the K classes.
     rng
-        Generator of draws that replace the agent's own draw, if that is not allowed or because of least probabilities.
+        Generator of draws that replace the agent's draw, if that is not allowed or because of least probabilities.
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
@@ -73,17 +73,17 @@ class Core:
         self._take(agent)
         self.retired: set[int] = set()
         self.added: dict[int, int] = {}
-        """How often each class that was added has been chosen, by its place."""
+        """The number of times each added class was chosen, by its index."""
         self.floor = 0.0
         """The least probability of any allowed class."""
         self.holdback = 0.0
-        """The share of decisions that `other` takes, uniform choice where it is None."""
+        """The fraction of decisions made by `other`, or by uniform choice if it is None."""
         self.other: Core | None = None
         self.generation = self.decisions = self.answered = self.right = self.closed = 0
         self._places = {name: k for k, name in enumerate(self.classes)}
 
     def _take(self, agent: Agent) -> None:
-        """Set the agent. Kernels of its methods are called directly, because contexts are checked here."""
+        """Set the agent, whose kernels are called directly, because contexts are checked here."""
         self.agent: Any = agent
         self._quick = is_direct(agent)
         self._direct: Direct | None = None
@@ -103,7 +103,7 @@ class Core:
     # ------------------------------------------------------------------------------------------------------------ classes
 
     def place(self, name: Any) -> int:
-        """Return the index of a class name, or raise a UsageError that names the nearest one."""
+        """Return the index of a class name, or raise a UsageError that suggests the nearest one."""
         name = name.item() if isinstance(name, np.generic) else name
         k = self._places.get(name) if isinstance(name, str | int | float) else None
         if k is None or not are_alike(name, self.classes[k]):
@@ -111,9 +111,7 @@ class Core:
         return k
 
     def mask(self, allowed: Sequence[Name] | None) -> NDArray[np.bool_] | None:
-        """Return the mask of classes that may be chosen, or None for all; raise a UsageError if it is empty or
-        unsupported.
-        """
+        """Return the mask of classes that may be chosen, or None for all; raise a UsageError if it is empty or unsupported."""
         if allowed is None and not self.retired:
             return None
         K = len(self.classes)
@@ -137,8 +135,8 @@ class Core:
         ours = type(agent).__module__.startswith("banditlab.")
         if agent.id in CHOSEN_IN_PAYLOAD or (size != 0 and not ours):
             raise UsageError(
-                f"{what}: {agent.id} stores numbers of the class it chose until feedback arrives, so that the class cannot be "
-                "replaced by another one; train with another agent, for instance stackcb"
+                f"{what}: {agent.id} stores numbers of the class it chose until feedback arrives, so another class "
+                "cannot replace it; train with another agent, for instance stackcb"
             )
 
     def add(self, name: Name) -> None:
@@ -161,16 +159,14 @@ class Core:
         self.generation += 1
 
     def set_floor(self, floor: float) -> None:
-        """Set the smallest probability of allowed classes; raise a UsageError if there are too many classes for it."""
+        """Set the least probability of allowed classes; raise a UsageError if there are too many classes for it."""
         self._require_room(probability("floor", floor), 0)
         if floor > 0.0:
             self.require_replaceable("floor")
         self.floor = float(floor)
 
     def set_holdback(self, share: float, other: Core | None = None) -> None:
-        """Set the holdback, a share of decisions for another policy or uniform choice; raise a UsageError if
-        unsupported.
-        """
+        """Set the fraction of decisions made by another policy or uniform choice; raise a UsageError if unsupported."""
         low, high = SHARES
         if share and not low <= probability("holdback", share) <= high:
             raise UsageError(f"holdback must be 0, or from {low:g} to {high:g}, got {share:g}")
@@ -184,9 +180,7 @@ class Core:
             raise UsageError(f"floor must be at most 1/{able} because {able} classes may be chosen, got {floor:g}")
 
     def retire(self, name: Name) -> None:
-        """Retire a class, which is not chosen any more; its model remains and is updated by feedback on earlier
-        choices.
-        """
+        """Retire a class, which is then not chosen. Its model remains, and feedback on earlier choices updates it."""
         k = self.place(name)
         if k in self.retired:
             raise UsageError(f"the class {name!r} is already retired")
@@ -198,14 +192,14 @@ class Core:
     # ------------------------------------------------------------------------------------------------- decide and learn
 
     def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Choose a class at the context x (d,), finite, among those of the mask (K,)."""
+        """Choose a class among those of the mask (K,) at the finite context x (d,)."""
         x = as_contexts(x)
         if self._quick and not self._is_context(x):
-            as_context(x, self.agent.problem)  # which says what is wrong
+            as_context(x, self.agent.problem)  # raises an error that names the fault
         return self.choose_own(x, mask)
 
     def choose_own(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
-        """Choose as `choose` does at a context known to be valid: (d,), of norm at most R, contiguous, read-only."""
+        """Choose as `choose` does at a valid context: (d,), of norm at most R, contiguous and read-only."""
         if self._quick:
             action, p, explored, payload = self._verbs(x).decide(self.agent, x)
         else:
@@ -226,7 +220,7 @@ class Core:
             forced = bool(self.rng.random() < total)
             action = self._drawn(least / total) if forced else action
             p, b = (least + max(0.0, 1.0 - total) * q for q in (p, b))  # (1)
-        explored = explored and not (forced or held)  # the agent's own coin did not draw this one
+        explored = explored and not (forced or held)  # the action is not from the agent's own draw
         if action != drawn and self.agent.id in CHOSEN_READ_AGAIN:
             payload[:] = math.nan
         if action in self.added:
@@ -237,7 +231,7 @@ class Core:
 
     def _is_context(self, x: NDArray[np.float64]) -> bool:
         """Return whether x is a valid context: (d,), of norm at most R, without NaN."""
-        return x.shape == self._shape and bool(np.vdot(x, x) <= self._reach)  # vdot, as dot warns of an overflow
+        return x.shape == self._shape and bool(np.vdot(x, x) <= self._reach)  # vdot, because dot warns of an overflow
 
     def _verbs(self, x: NDArray[np.float64]) -> Direct:
         """Return the agent's compiled methods for its current state."""
@@ -249,8 +243,8 @@ class Core:
     def admitted(self, record: Record) -> Record:
         """Return a stored decision for `learn_own`, or raise a UsageError if this agent cannot have made it."""
         if record.generation > self.generation:
-            raise UsageError("the decision has classes that are added only later")
-        if record.generation < self.generation:  # nothing is learnt from it
+            raise UsageError("the decision has more classes than the policy")
+        if record.generation < self.generation:  # it leads to no update
             return record
         self._require(record)
         as_context(record.context, self.agent.problem)
@@ -265,7 +259,7 @@ class Core:
         fits = fits and (s is None or size is None or s.shape == (size,)) and not (s is None and self._quick)
         fits = fits and _is_distribution(record.probabilities, record.action)
         if fits and s is not None and self.agent.id in CLASS_IN_PAYLOAD:
-            fits = bool(0 <= s[0] < K)  # compiled code takes it for a place
+            fits = bool(0 <= s[0] < K)  # compiled code uses it as an index
         if not fits:
             raise UsageError(
                 f"the decision was not made by this {self.agent.id}: its shapes, action, distribution or payload differ"
@@ -303,7 +297,7 @@ class Core:
         return np.where(able, self.floor, 0.0) + (1.0 - np.count_nonzero(able) * self.floor) * share
 
     def warm(self) -> None:
-        """Compile the kernels: a copy of the agent decides and is updated once."""
+        """Compile the kernels by one decision and update of a copy of the agent."""
         twin, x = copy.deepcopy(self.agent), np.zeros(self.agent.problem.n_features)
         x[0] = self.agent.problem.radius / 2
         twin.learn(x, twin.act(x), True)
@@ -337,12 +331,14 @@ class Core:
 
 
 def _is_distribution(p: NDArray[np.float64], action: int) -> bool:
-    """Return whether an action may have been drawn from p (K,): no NaN, and a probability that an update can divide by."""
+    """Return whether the action may have been drawn from p (K,), with no NaN and a probability by which an update can
+    divide.
+    """
     return bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[action] > 0.0)
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:
-    """Return the payload in the form of the log, which a plug-in's payload may not have."""
+    """Return the payload as an array for the log; raise a PlayerError for another payload of a plug-in."""
     if payload is None or (isinstance(payload, np.ndarray) and payload.dtype == np.float64 and payload.ndim == 1):
         return payload
     raise PlayerError(f"{agent.id}: a logged payload must be an array of numbers (n,), got a {type(payload).__name__}")

@@ -1,4 +1,4 @@
-"""Direct calls of an agent's two compiled methods on its state."""
+"""Direct calls of an agent's two kernels on its state."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from banditlab.players.agent import Agent
 from banditlab.policy.choice import Record
 
 OWN = ("view", "act_at", "learn_at", "_decide", "_receive")
-"""Methods of `KernelActor` that `Direct` stands in for."""
+"""Methods of `KernelActor` that `Direct` replaces."""
 
 
 def is_direct(agent: Agent) -> bool:
@@ -23,14 +23,13 @@ def is_direct(agent: Agent) -> bool:
 
 
 class Direct:
-    """An agent's kernels for the types of one state, with the results of `act_at` and `learn_at` in a third of the
-    time.
+    """An agent's kernels for the types of its state, with the same results as `act_at` and `learn_at` in a third of the time.
 
     Parameters
     ----------
     agent
-        An agent for which `is_direct` is true. Its state's arrays may change, but the state object must not be
-        replaced: the caller checks that `state` is still the agent's.
+        An agent for which `is_direct` is true. Its state's arrays may change, but the caller must check that the state
+        object is not replaced.
     x
         A context (d,), read-only.
     """
@@ -47,13 +46,13 @@ class Direct:
 
     def decide(self, agent: Any, x: NDArray[np.float64]) -> tuple[int, NDArray[np.float64], bool | None, Any]:
         """Return action, distribution (K,), whether it explored, and payload at a valid context x (d,)."""
-        p, payload = np.zeros(self._sizes[0]), np.zeros(self._sizes[1])  # kernels need not write all of it
+        p, payload = np.zeros(self._sizes[0]), np.zeros(self._sizes[1])  # kernels may not write every entry
         answer = self._act(self.state, x, agent.rng.random(2), p, payload)
         if type(answer) is tuple:
             return answer[0], p, answer[1] if self._explores else None, payload
         return answer, p, False if self._explores else None, payload
 
     def learn(self, record: Record, correct: bool) -> None:
-        """Update with feedback on a decision of this agent; kernels receive copies of its arrays."""
+        """Update with feedback on a decision of this agent, with copies of its arrays."""
         payload: Any = record.payload
         self._learn(self.state, record.context, record.action, record.probabilities.copy(), payload.copy(), correct)

@@ -1,4 +1,4 @@
-"""Vowpal Wabbit's dsjson: one JSON object a line, a decision with its probabilities and its cost."""
+"""Vowpal Wabbit's dsjson: one JSON object per line, which is a decision with its probabilities and cost."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from banditlab.offpolicy import Log
 from banditlab.policy.logged import LARGEST, OBJECTS, Floats, Source, doubled, hashed, hashes
 
 ROUNDED = 1e-4
-"""How far probabilities, which Vowpal Wabbit writes with 7 digits, may be from what they should be."""
-SKIPPED = "_skipLearn says that nothing is to be learnt from them"
-OBSERVED = "they hold no decision but an observation, or no action"
-BROKEN = "lines that are not a JSON object of a decision with its label"
-DIFFERS = "lines whose p has another probability for the action than _label_probability"
+"""The tolerance for probabilities, which Vowpal Wabbit writes with 7 digits."""
+SKIPPED = "_skipLearn excludes them from learning"
+OBSERVED = "they have an observation instead of a decision, or no action"
+BROKEN = "lines that are not a JSON object with a decision and its label"
+DIFFERS = "lines in which p and _label_probability differ"
 
 
 class Line(NamedTuple):
@@ -34,7 +34,7 @@ class Line(NamedTuple):
     cost
         _label_cost, minus the reward.
     probability
-        _label_probability, with which the action was chosen.
+        _label_probability, the probability with which the action was chosen.
     action
         _labelIndex, from 0, or _label_Action - 1, or the first of `a` - 1.
     actions, probabilities
@@ -42,9 +42,9 @@ class Line(NamedTuple):
     row
         The context c: texts and numbers, by their names from the outside in, as in "user.age".
     size
-        The number of actions: that of the entries of _multi in c.
+        The number of actions, which is the number of entries of _multi in c.
     drop
-        pdrop, the probability with which such events were not written.
+        pdrop, the probability with which such events were dropped from the log.
     """
 
     id: str
@@ -59,9 +59,9 @@ class Line(NamedTuple):
 
 
 def line_of(text: str) -> Line | str:
-    """Return the decision of a line, or why it has none: `SKIPPED`, `OBSERVED` or `BROKEN`."""
+    """Return the decision of a line, or the reason why it has none: `SKIPPED`, `OBSERVED` or `BROKEN`."""
     try:
-        found = json.loads(text, parse_constant=int)  # which raises a ValueError: JSON has no NaN
+        found = json.loads(text, parse_constant=int)  # raises a ValueError, because JSON has no NaN
         if found.get("_skipLearn"):
             return SKIPPED
         if not found.get("a"):
@@ -98,10 +98,10 @@ def read_dsjson(path: str, others: Sequence[str] | None) -> Source:
         counts.update(line for line in found if isinstance(line, str))
         lines = [line for line in found if not isinstance(line, str)]
         ids.append(hashes(line.id for line in lines if line.id))
-        counts["lines with a pdrop, which thins the log"] += sum(line.drop != 0.0 for line in lines)
+        counts["lines with a pdrop, from a subsampled log"] += sum(line.drop != 0.0 for line in lines)
         ordered = [line for line in lines if sorted(line.actions) == [*range(1, line.size + 1)]]
         ordered = [line for line in ordered if len(line.probabilities) in (0, line.size)]
-        counts["lines whose a or p does not have each action of _multi once"] += len(lines) - len(ordered)
+        counts["lines in which a or p does not have each action of _multi once"] += len(lines) - len(ordered)
         rounds, K = rounds + len(lines), max([K, *(line.size for line in lines)])
         whole = whole and all(line.probabilities for line in lines)
         if ordered:
@@ -120,8 +120,9 @@ def _lines(path: str) -> Iterator[list[Line | str]]:
 
 
 def _arrays(lines: list[Line], counts: Counter[str]) -> tuple[Any, ...]:
-    """Return actions, rewards, _label_probability (m,), p and 1.0 for each possible action (m, largest number of actions), and
-    hashed contexts."""
+    """Return actions, rewards, _label_probability (m,), p and 1.0 for each possible action (m, largest number of
+    actions), and hashed contexts.
+    """
     sizes = np.array([line.size for line in lines])
     able = (np.arange(sizes.max()) < sizes[:, None]).astype(np.float64)
     p = np.zeros(able.shape)

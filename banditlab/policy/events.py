@@ -1,4 +1,4 @@
-"""The events of a policy's log: decisions, feedback and changes of the classes, in one sequence, each with a checksum."""
+"""The events of a policy's log: decisions, feedback and changes of classes, in one sequence, each with a checksum."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ class Decided(NamedTuple):
     """A decision."""
 
     seq: int
-    """Its place among all events, from 1."""
+    """Its number among all events, from 1."""
     id: str
     at: float
-    """Seconds since 1970, never below those of the event before."""
+    """Seconds since 1970, at least those of the event before."""
     record: Record
     mask: NDArray[np.bool_] | None
     """(K,), which classes were allowed; None for all."""
     person: str | None = None
-    """KEY=VALUE, whose decision it was; None where the policy was opened without such a key."""
+    """The person of the decision, as KEY=VALUE; None if the policy was opened without such a key."""
     imputed: int = 0
-    """Columns of the row that were filled in."""
+    """Columns of the row that were imputed."""
     unknown: int = 0
-    """Columns of the row whose category the training table did not have."""
+    """Columns of the row with a category that the training table did not have."""
 
 
 class Answered(NamedTuple):
@@ -43,7 +43,7 @@ class Answered(NamedTuple):
     at: float
     correct: bool
     closed: bool = False
-    """Whether nobody answered in time, which counts as wrong."""
+    """Whether there was no feedback in time, which counts as wrong."""
 
 
 class Changed(NamedTuple):
@@ -63,7 +63,7 @@ Event = Decided | Answered | Changed
 
 
 def to_bytes(x: NDArray[np.float64]) -> bytes:
-    """Return numbers (n,) as bytes, bit for bit; arrays with few entries other than +0.0 are stored sparse."""
+    """Return numbers (n,) as bytes, exactly; arrays with few entries other than +0.0 are stored as sparse."""
     x = np.ascontiguousarray(x, dtype="<f8")
     filled = np.flatnonzero(x.view(np.int64))
     if 12 * len(filled) + 8 < 8 * len(x):
@@ -88,24 +88,24 @@ def from_bytes(data: bytes) -> NDArray[np.float64]:
 
 
 MOST_NUMBERS = 2**27
-"""A gigabyte: no context or distribution is longer."""
+"""The largest length of a context or distribution (a gigabyte)."""
 
 
 # ---------------------------------------------------------------------------------------------------------- events as rows
 
 DECIDED, ANSWERED, CLOSED, CHANGED = "decision", "feedback", "closed", "change"
-"""The kinds of events, as the column `kind` has them."""
+"""The kinds of events, as in the column `kind`."""
 PLACE = 12
-"""Hexadecimal digits of an id that are the place of its decision; the other 20 are random."""
+"""The number of hexadecimal digits of an id that encode its decision's number; the other 20 are random."""
 RESTORE = ": restore the log from a copy; nothing was changed"
 NEVER = -1
-"""The generation of a decision whose context was blanked: nothing is learnt from it."""
+"""The generation of a decision whose context was removed, so feedback on it leads to no update."""
 COLUMNS = (
     "seq", "kind", "at", "decision", "correct", "id", "person", "action", "probability", "explored", "generation", "name",
     "allowed", "distribution", "payload", "context", "imputed", "unknown",
     "held", "share", "other",
 )  # fmt: skip
-"""The columns of an event but its checksum, in the checksum's order; those that a kind does not have are NULL."""
+"""The columns of an event without its checksum, in the order of the checksum; those without meaning for a kind are NULL."""
 
 
 def row_of(event: Event) -> dict[str, Any]:
@@ -179,6 +179,6 @@ def _event_of(row: Mapping[str, Any]) -> Event:
 
 
 def blanked(event: Decided) -> Decided:
-    """Return a decision without its context, its payload (which an agent computes from the context) and its person."""
+    """Return a decision without its context, its payload (which depends on the context) and its person."""
     record = event.record._replace(context=np.zeros(0), payload=None, generation=NEVER)
     return event._replace(record=record, person=None)

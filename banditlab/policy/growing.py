@@ -1,8 +1,8 @@
-"""Add a class to an agent with one model per class; the other models are unchanged.
+"""Add a class to an agent with one model per class, without changing the other models.
 
-The new state is found by comparing two untrained agents, with K and with K + 1 classes. The first part of an array that
-is longer in the second agent is the old array. A number that differs (a factor K, the size of a payload) is that of the
-second agent. Everything else is copied from the trained agent.
+The new state is found by comparing two untrained agents, with K and with K + 1 classes. An array that is longer in the
+second agent begins with the trained agent's array. A number that differs (a factor K, the size of a payload) is that of
+the second agent. Everything else is copied from the trained agent.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ GROWING = (
     *("fastcb", "squarecb", "stackcb", "linucb", "lints", "confidit", "epsilon-greedy", "epsilon-greedy-direct"),
     *("banditron", "soba", "soba-diag", "ovr-perceptron", "uniform"),
 )
-"""Agents of which a test says that old classes keep their scores and the new one starts as a fresh agent's."""
+"""Agents for which tests verify that scores of old classes do not change, and the new class starts as in a new agent."""
 
 
 def grown(agent: Any) -> Agent:
-    """Return an agent with one more class, the last, without data, and the same generator.
+    """Return an agent with one more class, which is last and has no data, and with the same generator.
 
-    `stackcb` replays the rounds in its memory, the last 2,000 at most, if its models are not stored class by class.
+    `stackcb` replays the rounds in its memory, at most the last 2,000, if its models are not stored by class.
 
     Raises
     ------
@@ -52,7 +52,7 @@ def grown(agent: Any) -> Agent:
 
 
 def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
-    """Return `new` with the changes of `old` since it was `untaught`."""
+    """Return `new` with the difference of `old` to its initial state `untaught`."""
     if isinstance(old, np.ndarray):
         return _array(old, untaught, new, path)
     if isinstance(old, np.random.Generator):
@@ -72,7 +72,7 @@ def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
 
 
 def _on_basis(merged: Any, old: Any) -> Any:
-    r"""Return a part of a state; new models over a sketch are :math:`p I` on its existing directions."""
+    r"""Return a part of a state, in which new models over a sketch are :math:`p I` in its existing directions."""
     if isinstance(merged, SketchedInverses):
         B, places, known = merged.B, merged.places, len(old.p)
         found = B[0, places] != 0.0  # elsewhere the sketch has no direction yet

@@ -1,15 +1,15 @@
-r"""A comparison of a policy with its holdback policy: an interval of the difference that holds at every time at once.
+r"""A comparison of a policy with its holdback policy, with an anytime-valid interval for the difference.
 
-Consider decisions with a holdback h. Action a was played with the probability P, and the holdback policy would have
-chosen it with the probability o. With the reward r and any number c from earlier decisions, the terms
+Consider decisions with a holdback h. Action a was chosen with probability P, and the holdback policy would have chosen
+it with probability o. With the reward r and any number c that depends only on earlier decisions, the terms
 
 .. math::
 
     D = (r - c)\, \frac{1 - o/P}{1 - h}, \qquad |D| \le B = \max(1/h, 1/(1 - h)), \tag{1}
 
-have the conditional mean :math:`v - v'`, the difference of the two policies' expected rewards. With the policy's own
-probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0. The interval is
-that of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
+have conditional mean :math:`v - v'`, the difference of the two policies' expected rewards. (With the policy's own
+probability p, :math:`P = (1 - h) p + h o`, so the fraction is :math:`(p - o)/P`, whose mean is 0.) The interval is that
+of `banditlab.offpolicy.RunningBound` for the terms :math:`(1 \pm D)/2`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 FAR = 4.5
-"""Standard deviations from which on the number of decisions held back is called far from its expectation."""
+"""The number of standard deviations beyond which the number of held-back decisions counts as far from its expectation."""
 
 
 class Holdback(NamedTuple):
@@ -32,11 +32,11 @@ class Holdback(NamedTuple):
     decisions: int
     held: int
     share: float
-    """The share that should be held back."""
+    """The expected fraction of held-back decisions."""
     answered: int
-    """Decisions that the difference is of."""
+    """The number of decisions in the comparison."""
     difference: float
-    """Mean reward of the policy minus that of the other one; NaN without answers, as are low and high."""
+    """The policy's mean reward minus that of the other policy. It is NaN without feedback, and so are `low` and `high`."""
     low: float
     high: float
 
@@ -46,11 +46,12 @@ class Holdback(NamedTuple):
         found = [f"{shares}; {self.share:.1%} are expected"]
         deviation = math.sqrt(self.decisions * self.share * (1.0 - self.share))
         if abs(self.held - self.decisions * self.share) > FAR * deviation:
-            found.append("warning: the number held back is further from what is expected than chance ever brings it")
+            found.append("warning: the number held back is further from its expectation than chance explains")
         if self.answered:
             better = "better" if self.low > 0.0 else "worse" if self.high < 0.0 else "not shown yet"
             found.append(
-                f"better than what was held back: {better}; right more often by {self.difference:+.1%}, 95 % interval "
+                f"better than the held-back decisions: {better}; right more often by {self.difference:+.1%}, 95 % "
+                "interval "
                 f"{self.low:+.1%} ... {self.high:+.1%} (holds however often you look)"
             )
         return found
@@ -62,9 +63,9 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     Parameters
     ----------
     marks, played
-        (n,) for each decision: whether it was held back, h and o; P.
+        (n,) for each decision: in `marks` whether it was held back, h and o; in `played` P.
     places, correct
-        (m,) the decisions that count, and their rewards.
+        (m,) the indices of the decisions that count, and their rewards.
     """
     from banditlab.offpolicy.intervals import RunningBound, earlier_means
 

@@ -1,4 +1,4 @@
-"""HTTP connections with limits on their number, on the waiting time for a client, and on unread output."""
+"""HTTP connections with limits on their number, on the time to wait for a client, and on unread output."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 from banditlab.validation import CONNECTIONS, limit
 
 WAIT = 30.0
-"""Seconds a client may take to send the head of a request, or to read an answer."""
+"""Time limit in seconds for a client to send the head of a request, or to read a response."""
 LINGER = 1.0
-"""Seconds a connection stays half open after the server has closed it, so that a late request is no reset."""
+"""Seconds for which a closed connection stays half open, so a late request does not cause a reset."""
 UNREAD = 32 * 2**20
-"""Bytes of answers that clients have not read yet, of all connections together."""
+"""The largest number of response bytes, over all connections, that clients have not read."""
 BACKLOG = 16
-"""Connections that the event loop accepts at once, before any of them is counted."""
+"""The number of connections that the event loop may accept before any of them is counted."""
 OTHER_FILES = 32
-"""File descriptors for everything but connections: the log, the listening socket, libraries."""
+"""The number of file descriptors for other purposes: the log, the listening socket, libraries."""
 NOTICE = 60.0
-"""Seconds between two notices of one kind."""
+"""Seconds between two notices of the same kind."""
 
 Base: Any = H11Protocol
 
@@ -39,14 +39,14 @@ def files() -> float:
 
 
 class Notices:
-    """Messages on stderr, at most one of each kind per minute, with the number of suppressed ones."""
+    """Messages on stderr, at most one per kind and minute, with the number of suppressed ones."""
 
     def __init__(self) -> None:
         self._left_out: Counter[str] = Counter()
         self._next: dict[str, float] = {}
 
     def say(self, kind: str) -> None:
-        """Print the message, or count it."""
+        """Print a message, or count it as suppressed."""
         now = time.monotonic()
         if now < self._next.get(kind, 0.0):
             self._left_out[kind] += 1
@@ -57,10 +57,10 @@ class Notices:
 
 
 class Pool:
-    """The open connections of one server. Above the limit, the one that has waited longest for its client is closed."""
+    """The open connections of a server. Above the limit, the one that has waited longest for its client is closed."""
 
     def __init__(self) -> None:
-        # The loop may have accepted three rounds of connections before the first of them is counted.
+        # The loop may accept three rounds of connections before the first of them is counted.
         self.most = max(1, int(min(limit(CONNECTIONS), files() - OTHER_FILES - 3 * BACKLOG)))
         self.notices = Notices()
         self.open: set[Connection] = set()
@@ -70,27 +70,25 @@ class Pool:
         """Register a connection; close another one if there are too many."""
         self.open.add(connection)
         if len(self.open) > self.most:
-            self.notices.say(f"more than {self.most:,} connections: those that wait longest are closed")
+            self.notices.say(f"more than {self.most:,} connections: the longest waiting ones are closed")
             next(iter(self.waiting), connection).abort()
 
     def bound_unread(self) -> None:
-        """Close the connections that have waited longest for their client to read if the total unread output is too
-        large.
-        """
+        """If the total unread output is too large, close the connections that have waited longest for their clients to read."""
         unread = sum(one.transport.get_write_buffer_size() for one in self.open)
         for one in list(self.waiting):
             if unread <= UNREAD:
                 return
             if size := one.transport.get_write_buffer_size():
                 self.notices.say(
-                    f"clients leave more than {UNREAD:,} bytes of answers unread: their connections are closed"
+                    f"clients have more than {UNREAD:,} unread bytes of responses: their connections are closed"
                 )
                 unread -= size
                 one.abort()
 
 
 class Connection(Base):
-    """A connection that is closed if its client does not send a request or read an answer in time."""
+    """A connection that is closed if its client does not send a request or read a response in time."""
 
     pool: Pool
     """Set by `protocol`."""
@@ -109,7 +107,7 @@ class Connection(Base):
             return
         super().data_received(data)
         if self.cycle is not None and not self.cycle.response_complete:
-            self._cancel()  # a body's deadline is the endpoint's
+            self._cancel()  # the endpoint sets the deadline of a body
             if not self.cycle.more_body:
                 self.pool.waiting.pop(self, None)
 
@@ -140,21 +138,19 @@ class Connection(Base):
         super().connection_lost(exc)
 
     def shutdown(self) -> None:
-        """Close the connection when the server stops, after the current answer, so that its client does not see a
-        reset.
-        """
+        """Close the connection when the server stops, after the current response, so the client does not see a reset."""
         self._stopping = True
         if self.cycle is None or self.cycle.response_complete:
             self._linger()
 
     def _linger(self) -> None:
-        self._closing = True  # what still comes is read and left aside
+        self._closing = True  # further input is read and ignored
         with contextlib.suppress(OSError):
             self.transport.write_eof()
         asyncio.get_running_loop().call_later(LINGER, self.abort)
 
     def abort(self) -> None:
-        """Close the connection at once and drop its pending output."""
+        """Close the connection immediately and drop its pending output."""
         self.pool.open.discard(self)
         self.pool.waiting.pop(self, None)
         self.transport.abort()
@@ -162,7 +158,7 @@ class Connection(Base):
     def _wait(self) -> None:
         self._cancel()
         self.pool.waiting.pop(self, None)
-        self.pool.waiting[self] = None  # the newest stands last
+        self.pool.waiting[self] = None  # the newest comes last
         self._deadline = asyncio.get_running_loop().call_later(WAIT, self.abort)
 
     def _cancel(self) -> None:

@@ -1,4 +1,4 @@
-"""Train a policy on the log of another one and evaluate it on the log's later part."""
+"""Train a policy on another policy's log, and evaluate it on the later part of the log."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from banditlab.policy.unanswered import Unanswered
 from banditlab.problem import Problem
 
 LEARNT = 0.8
-"""The share of the decisions that are learnt from, the earliest."""
+"""The fraction of the decisions, in order of time, that are used for training."""
 COUNTS = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
 
 

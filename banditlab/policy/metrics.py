@@ -12,24 +12,22 @@ PATHS = ("/decide", "/feedback", "/policy", "/health", "/ready", "/metrics", "/o
 
 
 COUNTS = (
-    ("imputed_fields", "Fields of rows that were filled in", "column"),
-    ("unknown_categories", "Fields of rows whose category training did not have", "column"),
-    ("late_feedback", "Answers to decisions that were closed as wrong", "correct"),
-    ("cost", "Summed costs of the choices, each the mean of its class in training", "action"),
+    ("imputed_fields", "Fields of rows that were imputed", "column"),
+    ("unknown_categories", "Fields of rows with a category that did not occur in training", "column"),
+    ("late_feedback", "Feedback on decisions that were already closed as wrong", "correct"),
+    ("cost", "Sum of the costs of the choices, each the mean cost of its class in training", "action"),
 )
-"""What a policy counts itself: name, text and label of each counter."""
+"""The counters of a policy: name, text and label of each."""
 
 
 class Metrics:
-    """One server's counters, in a separate registry; `counts` are the policy's, by the values of the labels of
-    `COUNTS`.
-    """
+    """A server's counters, in a separate registry. `counts` has the policy's counters, by the label values of `COUNTS`."""
 
     media_type = CONTENT_TYPE_LATEST
 
     def __init__(self, *counts: Mapping[str, float]) -> None:
         own, self._counts = CollectorRegistry(), counts
-        own.register(self)  # it has what a collector needs
+        own.register(self)  # it has the methods of a collector
         self.registry = own
         self.decisions = Counter("banditlab_decisions", "Decisions taken", registry=own)
         self._answers = Counter("banditlab_feedback", "Answers accepted", ["correct"], registry=own)
@@ -39,7 +37,7 @@ class Metrics:
         )
         self.commits = Histogram(
             "banditlab_commit_seconds",
-            "Seconds in which what came together was done and stored",
+            "Seconds for processing and storing a batch of requests",
             buckets=BUCKETS,
             registry=own,
         )

@@ -1,4 +1,4 @@
-"""One picture of a log: mistakes with their interval, delays of feedback, and how often actions were right."""
+"""A picture of a log: mistakes with their interval, delays of feedback, and how often actions were right."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ if TYPE_CHECKING:
     from banditlab.policy.evaluating import Evaluated
 
 SHOWN = 2000
-"""Points of a curve."""
+"""The largest number of points of a curve."""
 BLUE, RED, GREY = "#0072B2", "#D55E00", "#777777"
 
 
 def draw_status(status: LogStatus, path: str | os.PathLike[str]) -> None:
-    """Draw a log's status into a file of the format given by its extension: .svg, .png or .pdf.
+    """Draw a log's status to a file; its extension, .svg, .png or .pdf, determines the format.
 
     Raises
     ------
     UsageError
-        The extension is another one, or the file cannot be written.
+        The extension is not one of these, or the file cannot be written.
     """
     with _figure(path, 10.0) as figure:
         first, second, third = figure.subplots(1, 3, width_ratios=(2, 1, 1))
@@ -68,7 +68,7 @@ def _figure(path: str | os.PathLike[str], width: float) -> Iterator[Figure]:
     with rc_context(
         {
             "svg.hashsalt": "banditlab",
-            "text.usetex": False,  # whatever a matplotlibrc in the working folder says
+            "text.usetex": False,  # ignore a matplotlibrc in the working folder
             "font.size": 9,
             "axes.spines.top": False,
             "axes.spines.right": False,
@@ -89,7 +89,7 @@ def _mistakes(ax: Axes, status: LogStatus) -> None:
         return
     mean, low, high = sequence(status.mistakes)
     at = np.unique(np.linspace(0, n - 1, SHOWN).astype(np.int64))
-    ax.fill_between(at + 1, low[at], high[at], color=BLUE, alpha=0.2, lw=0, label="95 %, at all times at once")
+    ax.fill_between(at + 1, low[at], high[at], color=BLUE, alpha=0.2, lw=0, label="95 %, anytime-valid")
     ax.plot(at + 1, mean[at], color=BLUE)
     if status.trained.get("rows"):
         share = status.trained["mistakes"] / status.trained["rows"]
@@ -103,7 +103,7 @@ def _delays(ax: Axes, status: LogStatus) -> None:
     ax.set(
         title="Feedback, by its delay",
         xlabel="seconds after the decision",
-        ylabel="share of all decisions",
+        ylabel="fraction of all decisions",
         ylim=(0, 1),
     )
     if not len(status.delays):
@@ -112,7 +112,7 @@ def _delays(ax: Axes, status: LogStatus) -> None:
     at = np.unique(np.linspace(0, len(delays) - 1, SHOWN).astype(np.int64))
     ax.step(delays[at], (at + 1) / status.decisions, where="post", color=BLUE)
     ax.set_xscale("log")
-    ax.minorticks_off()  # within a decade they are labelled, one upon the other
+    ax.minorticks_off()  # labels within a decade would overlap
     ticks = {f"{tick:.2g}": float(tick) for tick in np.geomspace(delays[0], delays[-1], 3)}
     ax.set_xticks(list(ticks.values()), list(ticks))
 

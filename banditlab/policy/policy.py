@@ -1,5 +1,5 @@
-"""`Policy`: a trained agent with its encoder, which decides rows of a table and is updated with feedback, which may be
-late.
+"""`Policy`: a trained agent with its encoder, which makes decisions for rows of a table and is updated with feedback,
+possibly late.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ if TYPE_CHECKING:
     from banditlab.policy.log import EventLog
 
 Row = Any
-"""A row of the table, the label left out: values by column, a pandas Series of them, or one JSON object as text."""
+"""A row of the table without its label: values by column, a pandas Series, or a JSON object as text."""
 SNAPSHOT_EVERY = 10_000
-"""Events between two snapshots: what has to be played again after a crash takes about a second."""
+"""The number of events between two snapshots, which a replay after a crash repeats in about a second."""
 REMEMBERED = 10_000
-"""Open decisions that a policy with a log keeps in memory; older ones it reads from the log."""
+"""The number of open decisions that a policy with a log has in memory; older ones are read from the log."""
 CLOSED_AT_ONCE = 1000
-"""Decisions without an answer that one call closes at most: what is left is for the next call."""
+"""The largest number of overdue decisions that one call closes."""
 BACKWARDS = 1.0
-"""Seconds that a clock may go back before it is worth a word."""
+"""A clock that goes back by more seconds than this causes a notice."""
 NONE_OPEN = ("", (0, math.inf, None))
 ID = re.compile("[0-9a-f]{32}")
-"""What an id looks like; nothing else is looked for in a log."""
+"""The form of an id; other strings are not searched in a log."""
 
 
 class Context(NamedTuple):
-    """A row to decide: x (d,), read-only; KEY=VALUE of its person; imputed columns; columns with unknown categories."""
+    """An encoded row: x (d,), read-only; its person as KEY=VALUE; imputed columns; columns with unknown categories."""
 
     x: NDArray[np.float64]
     person: str | None
@@ -63,7 +63,7 @@ _LOGGED: weakref.WeakSet[Policy] = weakref.WeakSet()
 
 
 def _after_fork() -> None:
-    """Close, in a forked process, the policies whose logs the parent process writes."""
+    """In a forked process, close the policies whose logs the parent process writes."""
     for policy in list(_LOGGED):
         policy._let_go()
 
@@ -76,19 +76,19 @@ class Policy:
     """A trained agent that makes decisions.
 
     `Policy.load` returns a policy that stores its open decisions in memory. `Policy.open` returns a policy that writes
-    every decision and every answer to a log before it acknowledges it. A lock admits one thread at a time. Do not call
-    the constructor.
+    every decision and feedback to a log before acknowledging it. Threads are serialised by a lock. Do not call the
+    constructor.
 
     Parameters
     ----------
     parts
         The content of a policy's file.
     log
-        The log of decisions and answers; None stores them in memory.
+        The log of decisions and feedback; None stores open decisions in memory.
     snapshot_every
-        Number of log events after which the whole state is written again.
+        Number of log events after which the whole state is written to the log.
     person
-        The key of a row that identifies the person of the decision; see `open`.
+        The key of rows that identifies the person of a decision; see `open`.
     extra
         "refuse" or "ignore", see `open`.
     """
@@ -106,12 +106,12 @@ class Policy:
         one_of("extra", extra, ("refuse", "ignore"))
         self._extra, self._refused = extra, 0
         self.imputed: Counter[str] = Counter()
-        """Rows so far in which a column was filled in, by column; `unknown`: in which its category was unknown."""
+        """The number of rows so far in which a column was imputed, by column; `unknown`: in which its category was unknown."""
         self.unknown: Counter[str] = Counter()
         self.late: Counter[str] = Counter()
-        """Answers so far that came after their decision was closed, by what they said: "true", "false"."""
+        """The number of feedbacks so far on decisions that were already closed, by value ("true", "false")."""
         self.spent: defaultdict[str, float] = defaultdict(float)
-        """The summed costs of the choices so far, by class."""
+        """The total costs of the choices so far, by class."""
         self._lock = threading.RLock()
         self._log, self._every, self._key = log, snapshot_every, person
         self._keeper: threading.Thread | None = None
@@ -128,17 +128,17 @@ class Policy:
         self._costs: dict[str, float] = parts.trained.get("costs", {})
         self._columns = {column.name for column in parts.encoder.columns}
         self._keys = self._columns | ({self._key} if self._key else set())
-        # Ordered: to find the first entry of a dict takes the longer, the more were deleted before it.
+        # An OrderedDict, because finding the first entry of a dict is slow after many deletions.
         self._open: OrderedDict[str, tuple[int, float, Record]] = OrderedDict(
             (name, (0, at, record)) for name, (at, record) in parts.pending.items()
         )
         self._rule, self._other = parts.rule, parts.other
         wrong = parts.rule.treated_as == "wrong"
-        # No decision is to be closed before the time `due`, and none at the place `swept` of the log or before.
+        # No decision needs to be closed before the time `due`, or up to the number `swept` in the log.
         self._patience, self._due, self._swept = (parts.rule.seconds, 0.0, 0) if wrong else (math.inf, math.inf, 0)
         self._most = REMEMBERED if self._log is not None else limit(PENDING)
         self._answers: OrderedDict[str, str] = OrderedDict()
-        """The kinds of the last answers, by their decisions' ids."""
+        """The kinds of the last feedback, by decision id."""
 
     # ------------------------------------------------------------------------------------------------------ make and keep
 
@@ -158,9 +158,10 @@ class Policy:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], *, extra: str = "refuse", **now: Any) -> Self:
-        """Return the policy of a file, without a log: decisions without feedback are stored in memory and by `save`.
+        """Return the policy of a file, without a log.
 
-        The file need not be trusted: it is data, and no code in it is run. For the other parameters, see `open`.
+        Decisions without feedback are stored in memory, and in the file of `save`. The file need not be trusted: no
+        code in it is run. For the other parameters, see `open`.
 
         Raises
         ------
@@ -185,32 +186,31 @@ class Policy:
         Parameters
         ----------
         path
-            The policy's file. If the log exists, it has the newer state, and the file only identifies the policy.
+            The policy's file. If the log exists, the state is that of the log, and the file only identifies the policy.
         log
-            A file of SQLite, which is created if it does not exist, or the address of a PostgreSQL database (extra
+            A SQLite file, which is created if it does not exist, or the address of a PostgreSQL database (extra
             `postgres`), for instance "postgresql://user@host/database".
         snapshot_every
-            Number of events after which the whole state is written to the log, so that fewer events must be replayed.
+            Number of events after which the whole state is written to the log, which limits the events to replay.
         person
             A key of the rows whose value identifies the person of a decision, such as a customer number. It need not be
-            a column of the table. The log stores the value with the decision, and `forget` finds it. "" stores none.
+            a column of the table. The log stores the value with the decision, and `forget` uses it. "" stores none.
         extra
-            The rule for a key of a row that is not a column of the table: "refuse" rejects the row, "ignore" ignores
-            the key. A misspelt column is such a key.
+            The rule for keys of a row that are not columns of the table, for instance misspelt ones: "refuse" rejects
+            the row, "ignore" ignores the key.
         floor
-            The least probability of any allowed class from now on, at most one over their number. The default is the
-            value in the log or the file. The probabilities in choices and in the log include it.
+            The least probability of any allowed class from now on, at most 1 / (number of allowed classes). The default
+            is the value in the log or the file. The probabilities in choices and in the log include it.
         holdback, holdback_policy
-            The share of decisions that another policy makes from now on, 0 or from 0.001 to 0.999, and that policy. The
-            policy is "uniform", or a policy's file with the same columns, recipe and classes, which decides and is not
-            updated. The defaults are those in the log or the file. The log marks these decisions, and `status_of_log`
-            compares both policies. The probabilities in choices and in the log are those of both policies together.
+            The fraction of decisions that another policy makes from now on, 0 or from 0.001 to 0.999, and that policy.
+            It is "uniform", or the file of a policy with the same columns, recipe and classes, which is not updated.
+            The defaults are those in the log or the file. The log marks these decisions, and `status_of_log` compares
+            both policies. The probabilities in choices and in the log are those of the mixture of both policies.
         unanswered, after
-            The rule for a decision without an answer; the default is the rule in the log or the file. "wrong": the
-            decision is closed when it is older than `after` by the policy's clock, for instance "30 min" or "2 days",
-            and counts as a wrong action. A later answer is rejected. "ignored": the agent is not updated, and `after`
-            is the time within which an answer counts in the log's status. The log stores a new choice, for this and
-            later times.
+            The rule for a decision without feedback; the default is the rule in the log or the file. "wrong": when the
+            decision is older than `after` by the policy's clock, for instance "30 min" or "2 days", it is closed and
+            counts as a wrong action. Later feedback is rejected. "ignored": the agent is not updated, and `after` is
+            the time within which feedback counts in the log's status. The log stores a new rule for later calls.
 
         Raises
         ------
@@ -231,38 +231,34 @@ class Policy:
                 store.keep(0, policy._snapshot())
                 store.own(parts.uid)
             elif uid != parts.uid:
-                raise UsageError(f"{store.source}: the log belongs to another policy than {path}; use a separate log")
+                raise UsageError(f"{store.source}: the log belongs to a policy other than {path}; use a separate log")
             policy._rebuild()
             before = policy._rule, policy._core.floor
             policy._take(_with(policy._parts(), **now))
             changed = (policy._rule, policy._core.floor) != before or now.get("holdback") is not None
-            for _ in range(2 if changed else 0):  # no older one to fall back on
+            for _ in range(2 if changed else 0):  # there is no older snapshot
                 store.keep(policy._seq, policy._snapshot())
         return policy
 
     @classmethod
     def resume(cls, log: str | os.PathLike[str]) -> Self:
-        """Restore a policy from its log alone, in its state after the last event; raise the errors of `open`."""
+        """Restore a policy from its log, without a file, in its state after the last event; errors are as for `open`."""
         from banditlab.policy.log import EventLog
 
-        EventLog(os.fspath(log), write=False).close()  # none is made where there is none
+        EventLog(os.fspath(log), write=False).close()  # do not create a log
         with _closed_on_error(EventLog(os.fspath(log))) as store:
             policy = cls(unpacked(store.snapshot()[1], f"{store.source}: its snapshot"), store)
             policy._rebuild()
         return policy
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the policy to one file, either completely or not at all; with a log, open decisions are in the log
-        only.
-        """
+        """Write the policy to one file, completely or not at all. With a log, open decisions are only in the log."""
         with self._lock:
             self._ready()
             write_whole(path, self._snapshot())
 
     def close(self) -> None:
-        """Write a snapshot to the log, if there is one, and release it for another writer; no decisions are made
-        afterwards.
-        """
+        """Write a snapshot to the log, if there is one, and release the log for another writer. The policy is then closed."""
         with self._lock:
             if self._closed:
                 return
@@ -280,9 +276,9 @@ class Policy:
 
     def _let_go(self) -> None:
         """Close without access to the log, whose connection and lock belong to another process."""
-        self._lock = threading.RLock()  # the parent's may be held by a thread that is not here
+        self._lock = threading.RLock()  # the parent's lock may be held by a thread that does not exist here
         self._closed = True
-        self._why = "the policy was opened before this process was forked, and its log is the parent's; open it after"
+        self._why = "the policy was opened before this process was forked, and the parent owns its log; open it after"
 
     def __enter__(self) -> Self:
         return self
@@ -318,8 +314,8 @@ class Policy:
         self._stale = False
         if differing:
             warnings.warn(
-                f"{self._log.source}: {differing} decisions came out otherwise when they were played again, by another "
-                "processor or version: the state is that of the log to rounding, not to the last bit",
+                f"{self._log.source}: the replay of {differing} decisions gave another result, because of another "
+                "processor or version: the state equals that of the log up to rounding",
                 RuntimeWarning,
                 stacklevel=4,
             )
@@ -337,18 +333,17 @@ class Policy:
         Parameters
         ----------
         row
-            Values by column, without the label, a pandas Series of them, or one JSON object as text. A missing, unknown
-            or wrongly typed value is rejected or imputed as the recipe of the table specifies.
+            Values by column, without the label, a pandas Series, or a JSON object as text. The recipe of the table
+            determines whether a missing, unknown or wrongly typed value is rejected or imputed.
         allowed
             The names of the classes that may be chosen now; None for all that are not retired. The agent's distribution
-            is cut to them and divided by the remaining sum (uniform if that is 0). The action is drawn from this
+            is restricted to them and divided by its sum there (uniform if that is 0). The action is drawn from this
             distribution, which is reported and used in the update.
 
         Raises
         ------
         UsageError
-            The policy does not have such a class, the row is invalid, or the agent's choice cannot be replaced
-            (`allowed`).
+            A class in `allowed` does not exist, the row is invalid, or the agent does not support `allowed`.
         LogError
             The log cannot be written, and nothing was decided. The next call tries again.
         """
@@ -360,7 +355,7 @@ class Policy:
             return self._decide(context, mask)
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
-        """Choose a class for each row, with one commit to the log; one invalid row rejects all rows."""
+        """Choose a class for each row, with one commit to the log. If a row is invalid, all rows are rejected."""
         with self._lock:
             self._ready()
             mask = self._core.mask(allowed)
@@ -379,7 +374,7 @@ class Policy:
                 row = json.loads(row, object_pairs_hook=without_duplicates)
             except (ValueError, RecursionError) as error:
                 raise UsageError(f"the row is not a JSON object ({error})") from None
-        if type(row).__name__ == "Series":  # pandas', which is not imported for this
+        if type(row).__name__ == "Series":  # pandas itself need not be imported
             row = row.to_dict()
         if type(row) is not dict and not isinstance(row, Mapping):
             raise UsageError(f"a row must be a table of values by column, got {short(row)}")
@@ -389,15 +384,13 @@ class Policy:
             x, imputed, unknown = self._encoder.encode_counted(row)
         except UsageError:
             raise
-        except (
-            Exception
-        ) as error:  # whatever objects of somebody else's raise when they are asked for a number or a text
+        except Exception as error:  # foreign objects may raise any exception when they are converted
             raise UsageError(f"the row cannot be encoded: its values raise {type(error).__name__}") from error
         x.setflags(write=False)
         return Context(x, person, imputed, unknown)
 
     def _known(self, row: Mapping[str, object]) -> Mapping[str, object]:
-        """Return a row whose keys are columns, in the table's normal form of Unicode, or raise a UsageError."""
+        """Return a row with keys in the table's normal form of Unicode; raise a UsageError for a key that is not a column."""
         if row.keys() <= self._keys and not self._columns.isdisjoint(row):
             return row
         names = {unicodedata.normalize("NFC", name): name for name in self._columns}
@@ -438,7 +431,9 @@ class Policy:
     # ----------------------------------------------------------------------------------------------------------- feedback
 
     def feedback(self, id: str, correct: bool) -> None:
-        """Store the feedback on a choice: once, in any order, at any time unless `unanswered` is "wrong".
+        """Store the feedback on a choice, once per choice.
+
+        Feedback may arrive in any order and, unless `unanswered` is "wrong", at any time.
 
         Parameters
         ----------
@@ -450,7 +445,8 @@ class Policy:
         Raises
         ------
         UnknownDecisionError
-            No decision with this id is open: it has its feedback, or was closed because no feedback arrived in time.
+            No decision with this id is open: it is unknown, already has feedback, or was closed because no feedback
+            arrived in time.
         UsageError
             `correct` is not a bit.
         LogError
@@ -468,19 +464,19 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Update with feedback, or with its absence after the deadline, and store it."""
+        """Update with feedback, or with its absence at the deadline, and store it."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)
         self._answers[id_] = CLOSED if closed else ANSWERED
-        if len(self._answers) > self._most + len(self._batch or ()):  # none of this batch
+        if len(self._answers) > self._most + len(self._batch or ()):  # none in this batch
             self._answers.popitem(last=False)
         self._store(lambda place, at: Answered(place, seq, at, correct, closed))
 
     def close_overdue(self) -> None:
         """Close decisions older than `after`, if `unanswered` is "wrong", up to 1,000 of them.
 
-        Every `decide` and `feedback` calls this method first. Call it directly for a policy that receives no requests.
+        `decide` and `feedback` call this method first. Call it regularly for a policy that receives no requests.
         """
         with self.together():
             pass
@@ -497,7 +493,7 @@ class Policy:
                 self._swept = seq
 
     def _first_open(self) -> tuple[str, tuple[int, float, Any]]:
-        """Return the oldest decision without feedback: id, place, time (infinity if there is none), record."""
+        """Return the oldest decision without feedback: id, number, time (infinity if there is none), record."""
         if self._log is None:
             return next(iter(self._open.items()), NONE_OPEN)
         found = self._log.first_open(self._swept)
@@ -516,7 +512,7 @@ class Policy:
         return None
 
     def _logged(self, id_: str, bit: bool) -> tuple[int, float, Record]:
-        """Return place, time and record of a decision that only the log has, or raise an error."""
+        """Return number, time and record of a decision that is only in the log, or raise an error."""
         kind, logged = self._answers.get(id_, "") if isinstance(id_, str) else "", None
         if isinstance(id_, str) and self._log is not None and not kind and ID.fullmatch(id_):
             logged, kind = self._log.decided(id_) or (None, "")
@@ -527,17 +523,18 @@ class Policy:
         if self._log is not None:
             raise UnknownDecisionError(f"no decision has the id {short(id_)}")
         raise UnknownDecisionError(
-            f"no decision with the id {short(id_)} is open: it was never made here, has its feedback, or is older than "
-            f"the last {self._most:,} open decisions"
+            f"no decision with the id {short(id_)} is open: it is unknown, already has feedback, or is older than the "
+            f"last {self._most:,} open decisions"
         )
 
     def _refused_answer(self, id_: str, bit: bool, kind: str) -> UnknownDecisionError:
         """Count late feedback, and return the error that describes the decision's earlier feedback."""
         if kind == ANSWERED:
-            return UnknownDecisionError(f"decision {short(id_)} has its feedback already")
+            return UnknownDecisionError(f"decision {short(id_)} already has feedback")
         self.late[str(bit).lower()] += 1
         return UnknownDecisionError(
-            f"decision {short(id_)} was closed as wrong already: no answer within {self._rule.after}"
+            f"decision {short(id_)} was already closed as wrong, because there was no feedback within "
+            f"{self._rule.after}"
         )
 
     # ------------------------------------------------------------------------------------------------------------ classes
@@ -550,21 +547,21 @@ class Policy:
     def add_class(self, name: Name) -> None:
         r"""Add a class, or allow a retired one again.
 
-        A new class has a probability of at least 1/4 (two or more new ones share 1/2) until it was chosen 30 times.
-        Then it is :math:`(30/n)^2` of that, where n is the number of times it was chosen. With a floor :math:`\epsilon`
-        of K' allowed classes, it is :math:`\epsilon + (1 - K' \epsilon)` times that. Feedback on open decisions from
-        before is recorded when it arrives, without an update.
+        A new class has a probability of at least 1/4 until it was chosen 30 times; J > 2 new classes have 1/(2 J) each.
+        After n > 30 times, that bound is multiplied by :math:`(30/n)^2`. With a floor :math:`\epsilon` for K' allowed
+        classes, a bound b becomes :math:`\epsilon + (1 - K' \epsilon) b`. Feedback on decisions that were open before
+        is recorded without an update.
 
         Raises
         ------
         UsageError
-            The class exists, the agent does not have a separate model for each class, or the floor is above one over
-            the new number of classes.
+            The class exists, the agent does not have a separate model for each class, or the floor is above 1 / (new
+            number of classes).
         """
         self._changed("add", name)
 
     def retire_class(self, name: Name) -> None:
-        """Retire a class, which is not chosen any more; feedback on earlier choices still updates the agent."""
+        """Retire a class, which is then not chosen. Feedback on earlier choices still updates the agent."""
         self._changed("retire", name)
 
     def _changed(self, kind: str, name: Name) -> None:
@@ -584,20 +581,18 @@ class Policy:
         return self._log is not None
 
     def mark(self) -> tuple[int, ...]:
-        """Return the number of events; if two calls return the same number, nothing was decided or updated between
-        them.
-        """
+        """Return the number of events, which every decision and update increases."""
         return self._seq, self._core.decisions, self._core.answered
 
     def warm(self) -> None:
-        """Compile the kernels that the first decision needs; the policy does not change."""
+        """Compile the kernels for the first decision, without changing the policy."""
         with self._lock:
             self._encoder.warm()
             self._core.warm()
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """Store the decisions and answers of the block with one commit at its end; only then are they durable.
+        """Store the decisions and feedback of the block with one commit at its end, before which they are not durable.
 
         Raises
         ------
@@ -616,18 +611,18 @@ class Policy:
                 self._close_overdue()
                 yield
             except BaseException:
-                self._stale = self._stale or bool(self._batch)  # what was played is not to be stored
+                self._stale = self._stale or bool(self._batch)  # discard the events of the block
                 self._batch = None
                 raise
             events, self._batch = self._batch, None
             self._commit(events)
 
     def _now(self) -> float:
-        """Return the policy's clock, which never goes back: the system's time, or the last event's time."""
+        """Return the policy's clock, the later of the system's time and the last event's time."""
         return max(time.time(), self._at)
 
     def _store(self, make: Any) -> int:
-        """Store the event that `make(seq, at)` returns, now or at the end of `together`; return its place."""
+        """Store the event that `make(seq, at)` returns, now or at the end of `together`; return its number."""
         if self._log is None:
             return 0
         now = time.time()
@@ -657,7 +652,7 @@ class Policy:
             self._stale = True
             raise
         if self._seq - self._kept >= self._every and (self._keeper is None or not self._keeper.is_alive()):
-            # Only the copy is made here: it is packed and written while decisions go on.
+            # Only the copy is made here. It is packed and written in parallel with further decisions.
             parts, self._kept = self._parts()._replace(core=self._core.copy()), self._seq
             self._keeper = threading.Thread(target=self._keep, args=(self._seq, parts), daemon=True)
             self._keeper.start()
@@ -680,7 +675,7 @@ class Policy:
     def prune(self, before: datetime) -> int:
         """Remove the log's events before a time, and return the number of decisions among them.
 
-        The state and the counts of `describe` do not change: a snapshot that covers all events is written first, twice.
+        The state and the counts of `describe` do not change, because a snapshot of all events is written first, twice.
         Feedback on a removed decision is rejected as unknown, and statistics of the log cover later events only.
         """
         return self._tended(lambda log: log.prune(before.timestamp()))
@@ -689,8 +684,9 @@ class Policy:
         """Remove the contexts of one person's decisions from the log, and return the number of these decisions.
 
         Only decisions that were made while the policy was open with `person=key` are found. Action, distribution and
-        feedback remain. Past updates of the agent with them remain in its state; later feedback is counted without an
-        update. Events up to now cannot be replayed: a snapshot that covers them is written first, twice.
+        feedback remain in the log, and the agent's past updates with these decisions remain in its state. Later
+        feedback on them is counted without an update. Because events up to now cannot be replayed afterwards, a
+        snapshot of them is written first, twice.
         """
         return self._tended(lambda log: log.forget(f"{key}={value}"))
 
@@ -701,12 +697,12 @@ class Policy:
                 raise UsageError("this method needs a policy with a log, and must not be called inside `together`")
             if self._keeper is not None:
                 self._keeper.join()
-            for _ in range(2):  # older snapshots, which need the events, are removed with that
+            for _ in range(2):  # this removes older snapshots, which need the events
                 self._log.keep(self._seq, self._snapshot())
             try:
                 return work(self._log)
             finally:
-                self._stale = True  # what is in memory may be gone from the log
+                self._stale = True  # decisions in memory may have been removed from the log
 
     def _ready(self) -> None:
         if self._closed:
@@ -750,9 +746,7 @@ class Policy:
 
 
 def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return the JSON object of these pairs, or raise a UsageError for a duplicate key, which parsers treat
-    differently.
-    """
+    """Return the JSON object of these pairs; raise a UsageError for a duplicate key, which parsers treat differently."""
     found = dict(pairs)
     if len(found) < len(pairs):
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
@@ -768,12 +762,12 @@ def _with(
     holdback_policy: str | os.PathLike[str] = "uniform",
     **rule: str | None,
 ) -> Parts:
-    """Return a policy with the given settings, and its own for those that are None; see `Policy.open`."""
+    """Return a policy with the given settings, or its own for those that are None; see `Policy.open`."""
     if floor is not None:
         parts.core.set_floor(floor)
     other = None if holdback_policy == "uniform" else read(holdback_policy)
     if holdback is None and other is not None:
-        raise UsageError("holdback_policy needs a holdback, its share of the decisions")
+        raise UsageError("holdback_policy requires holdback, the fraction of decisions that it makes")
     parts = parts._replace(rule=checked(**rule) or parts.rule)
     return parts if holdback is None else with_holdback(parts, holdback, other)
 

@@ -1,4 +1,4 @@
-"""Policies that decide the rounds of a log: one that is given, and an agent that is trained by rejection."""
+"""Policies that decide the rounds of a log: a given policy, and an agent that is trained by rejection sampling."""
 
 from __future__ import annotations
 
@@ -51,11 +51,10 @@ class Decider:
 
 
 class Replay:
-    """Run an agent with its default settings on the contexts of a log. The contexts are standardised by the log's first
-    part and have norm at most 1.
+    """Run an agent with its default settings on the contexts of a log, which are standardised by the log's first part.
 
-    A round whose action a the agent draws, too, is accepted with probability c/p(a), where c is the smallest propensity
-    of the first part. Accepted actions then have the agent's own distribution.
+    If the agent draws the logged action a, the round is accepted with probability c/p(a), where c is the smallest
+    propensity of the first part. Accepted actions then have the agent's own distribution.
 
     Parameters
     ----------
@@ -76,9 +75,7 @@ class Replay:
         self.accepted = 0
 
     def target(self, contexts: Floats, actions: NDArray[np.intp], rewards: Floats, p: Floats) -> Floats:
-        """Return the agent's probabilities (m, K) in the next m rounds, with an update after each one; p (m, K) or
-        (m,).
-        """
+        """Return the agent's probabilities (m, K) in the next m rounds, updated after accepted ones; p is (m, K) or (m,)."""
         z = (contexts - self._mean) / self._scale
         z /= np.maximum(self._length, np.linalg.norm(z, axis=1, keepdims=True))
         target = np.empty((len(z), len(self._core.classes)))

@@ -1,7 +1,7 @@
-"""`banditlab serve`: a policy over HTTP. One process writes; simultaneous requests share one commit to the log.
+"""`banditlab serve`: a policy over HTTP.
 
-The event loop checks every request. One thread then decides and updates for all pending requests in one transaction. A
-response is sent when the transaction is on disk.
+A single process writes, and simultaneous requests share one commit to the log. The event loop checks every request. A
+thread then processes all pending requests in one transaction. Responses are sent when the transaction is on disk.
 """
 
 from __future__ import annotations
@@ -37,34 +37,34 @@ from banditlab.validation import BATCH, BODY, limit
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
 LEAST_TOKEN = 16
 SLOWEST = 30.0
-"""Seconds in which the body of a request has to be there."""
+"""Time limit in seconds for the body of a request."""
 MOST_TOGETHER = 512
-"""Requests of one transaction."""
+"""The largest number of requests in a transaction."""
 DEADLINE = 10.0
-"""Seconds in which a request has to be done."""
+"""Time limit in seconds for processing a request."""
 SMALL = 8 * 2**10
-"""Bytes of a body that is always taken in; a larger one counts for `BODIES`."""
+"""Bodies up to this size in bytes are always accepted; larger ones count towards `BODIES`."""
 BODIES = 32 * 2**20
-"""Bytes of larger bodies that are held at a time."""
+"""The largest total size of larger bodies in memory, in bytes."""
 BATCHES = 4
-"""Larger bodies, and lists of rows or answers, that are answered at a time: as objects they take 20 times the memory."""
+"""The largest number of larger bodies and lists that are processed at a time; as objects they need 20 times the memory."""
 CLOSING = 1.0
-"""Seconds between two looks for decisions that nobody answered in time."""
+"""Seconds between two checks for overdue decisions."""
 QUEUE = 2048
-"""Connections that the system holds until the event loop accepts them."""
+"""The number of connections that the system queues until the event loop accepts them."""
 STOP = 9.0
-"""Seconds from SIGTERM to the end of the process, whatever hangs."""
+"""Seconds from SIGTERM to the end of the process, even if something hangs."""
 
 
 class Answer(JSONResponse):
-    """JSON in ASCII, because an error may repeat half of a surrogate pair, which UTF-8 cannot encode."""
+    """A response with JSON in ASCII, because an error may repeat half of a surrogate pair, which UTF-8 cannot encode."""
 
     def render(self, content: Any) -> bytes:
         return json.dumps(content, allow_nan=False, separators=(",", ":")).encode("ascii")
 
 
 class Refused(Exception):
-    """A request to which the server responds with an error, after which the connection may be closed."""
+    """A request that the server rejects with an error, after which it may close the connection."""
 
     def __init__(self, status: int, why: str, *, close: bool = False) -> None:
         super().__init__(why)
@@ -73,14 +73,14 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """A request to the policy, with the future of its response."""
+    """A request to the policy, with a future of its response."""
 
     work: Callable[[], Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
 
 
 class Desk:
-    """Collects jobs from the event loop and runs them together, in order of arrival."""
+    """Collect jobs from the event loop, and run them in batches in order of arrival."""
 
     def __init__(self, policy: Policy, metrics: Metrics) -> None:
         self.policy, self.metrics = policy, metrics
@@ -92,9 +92,9 @@ class Desk:
         self.jobs.put_nowait(job)
         try:
             return await asyncio.wait_for(job.answer, DEADLINE)
-        except TimeoutError:  # the job is cancelled: if it has not begun, nothing is done
+        except TimeoutError:  # the job is cancelled, and not done if it has not begun
             return LogError(
-                f"the log did not answer within {DEADLINE:g} s; the request may have been done all the same"
+                f"the log did not respond within {DEADLINE:g} s; the request may nevertheless have been done"
             )
 
     async def run(self) -> None:
@@ -108,7 +108,7 @@ class Desk:
                     break
                 jobs.append(more)
             begin = time.perf_counter()
-            if self.policy.logged:  # a commit waits for the disk: the loop takes requests meanwhile
+            if self.policy.logged:  # the loop accepts requests while a commit waits for the disk
                 answers = await asyncio.to_thread(self._together, jobs)
             else:
                 answers = self._together(jobs)
@@ -125,18 +125,19 @@ class Desk:
         try:
             with self.policy.together():
                 for job in jobs:
-                    if job.answer.cancelled():  # nobody waits any more
+                    if job.answer.cancelled():  # no client waits for it any more
                         answers.append(None)
                         continue
                     before = self.policy.mark()
                     try:
                         answers.append(job.work())
                     except Exception as error:
-                        # Half of a job must not be stored, and what the others did with it cannot be taken apart.
+                        # A job must not be stored in part, and its effects cannot be separated from those of the
+                        # others.
                         if self.policy.logged and not isinstance(error, UsageError) and self.policy.mark() != before:
                             raise
                         answers.append(error)
-        except Exception as error:  # nothing of it is in the log
+        except Exception as error:  # nothing of the batch is in the log
             self.metrics.failures.inc()
             return [error] * len(jobs)
         return answers
@@ -151,11 +152,11 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
     Parameters
     ----------
     policy
-        An open policy that nothing else uses.
+        An open policy, which no other code may use.
     token
-        The token that requests must have as `Authorization: Bearer TOKEN`; "" for none.
+        The token that requests must send as `Authorization: Bearer TOKEN`; "" for none.
     hosts
-        Allowed Host headers, so that foreign web pages in a browser cannot reach the server; () for any.
+        Allowed Host headers, which keep foreign web pages in a browser from reaching the server; () for any.
     """
     server = Server(policy, token, hosts)
     routes = [
@@ -169,7 +170,7 @@ def make_app(policy: Policy, *, token: str = "", hosts: tuple[str, ...] = ()) ->
         Route("/", server.endpoint(server.page, open_to_all=True)),
     ]
     app = Starlette(routes=routes, lifespan=server.lifespan)
-    app.router.redirect_slashes = False  # a redirect would repeat a Host that nobody has checked
+    app.router.redirect_slashes = False  # a redirect would repeat an unchecked Host header
     return app
 
 
@@ -181,7 +182,7 @@ class Server:
         self.metrics = Metrics(policy.imputed, policy.unknown, policy.late, policy.spent)
         self.desk = Desk(policy, self.metrics)
         self.most_bytes, self.most_rows = limit(BODY), limit(BATCH)
-        self.held = 0  # bytes of larger bodies
+        self.held = 0  # total bytes of larger bodies
         self.batches = asyncio.Semaphore(BATCHES)
 
     @contextlib.asynccontextmanager
@@ -192,7 +193,7 @@ class Server:
             yield
         finally:
             closing.cancel()
-            self.desk.jobs.put_nowait(None)  # what came before is still done
+            self.desk.jobs.put_nowait(None)  # earlier jobs are still done
             await task
             self.policy.close()
 
@@ -200,7 +201,7 @@ class Server:
         """Close overdue decisions of the policy regularly, also without requests."""
         while True:
             await asyncio.sleep(CLOSING)
-            with contextlib.suppress(LogError):  # the next request is answered with it
+            with contextlib.suppress(LogError):  # the next request reports the error
                 await asyncio.to_thread(self.policy.close_overdue)
 
     def endpoint(self, handle: Callable[[Request], Any], *, open_to_all: bool = False) -> Any:
@@ -248,7 +249,7 @@ class Server:
 
     @contextlib.asynccontextmanager
     async def body(self, request: Request) -> AsyncIterator[bytearray]:
-        """Return the body of a request; bytes beyond the first ones count in `held`."""
+        """Return the body of a request; bytes beyond the first `SMALL` count in `held`."""
         if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
             raise Refused(415, "the content type must be application/json")
         body, counted = bytearray(), 0
@@ -260,18 +261,18 @@ class Server:
                         raise Refused(413, f"the body has more than {self.most_bytes:,} bytes", close=True)
                     more = max(0, len(body) - SMALL) - counted
                     if more and self.held + more > BODIES:
-                        raise Refused(503, f"large requests take {BODIES:,} bytes already; try again", close=True)
+                        raise Refused(503, f"large requests already take {BODIES:,} bytes; try again", close=True)
                     self.held, counted = self.held + more, counted + more
             yield body
         except TimeoutError:
             raise Refused(408, f"the body did not arrive within {SLOWEST:g} s", close=True) from None
         except ClientDisconnect:
-            raise Refused(400, "the body ended too early") from None  # nobody reads this answer
+            raise Refused(400, "the body ended too early") from None  # no client reads this response
         finally:
             self.held -= counted
 
     async def ask(self, work: Callable[[], Any]) -> Any:
-        """Return what `work` returns, once it is on disk, or raise the error with which the server responds."""
+        """Return the result of `work` when it is on disk, or raise the error for the response."""
         found = await self.desk.ask(work)
         if isinstance(found, Exception):
             raise refusal(found)
@@ -280,7 +281,7 @@ class Server:
     # ----------------------------------------------------------------------------------------------------------- endpoints
 
     async def decide(self, request: Request) -> Response:
-        """Answer {"row": ...} with a choice, and {"rows": [...]} with several."""
+        """Respond to {"row": ...} with a choice, and to {"rows": [...]} with a list of choices."""
         async with self.asked(request) as asked:
             known(asked, "row", "rows", "allowed")
             allowed = asked.get("allowed")
@@ -362,7 +363,7 @@ def known(asked: dict[str, Any], *names: str) -> None:
 
 
 def pair(one: Any) -> tuple[str, Any]:
-    """Return the decision's id and the bit of one feedback."""
+    """Return the decision id and the bit of one feedback."""
     if not isinstance(one, dict) or set(one) != {"id", "correct"}:
         raise Refused(400, 'an answer must be an object with "id" and "correct"')
     if not isinstance(one["id"], str):
@@ -380,7 +381,7 @@ def batch(given: Any, name: str, most: int) -> list[Any]:
 
 
 def refusal(error: Exception) -> Refused:
-    """Return a job's result as the HTTP answer."""
+    """Return a job's result as the HTTP response."""
     text = " ".join(str(error).split())
     if isinstance(error, UnknownDecisionError):
         return Refused(409 if "already" in text else 404, text)
@@ -406,10 +407,9 @@ def host_of(header: str) -> str:
 
 
 def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: str = "") -> None:
-    """Serve a policy until the process receives SIGTERM or SIGINT; it then answers pending requests and closes the
-    policy.
+    """Serve a policy until SIGTERM or SIGINT, then respond to pending requests and close the policy.
 
-    A process that has not ended `STOP` seconds later, because the log does not respond, ends at once with exit code 1.
+    If this takes longer than `STOP` seconds, because the log does not respond, the process ends with exit code 1.
     Acknowledged requests are in the log.
 
     Raises
@@ -419,14 +419,16 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
     """
     if host not in LOOPBACK and not token:
         raise UsageError(
-            f"--host {host}: every user of this address could decide and send feedback; give a token (--token-file)"
+            f"--host {host}: everyone who can reach this address could request decisions and send feedback; set a "
+            "token (--token-file)"
         )
     if token and (len(token) < LEAST_TOKEN or not token.isascii() or not token.isprintable()):
         raise UsageError(f"a token must have {LEAST_TOKEN} printable characters of ASCII or more")
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    # Named as TCP, so that asyncio sends at once: without it an answer waits 40 ms for the client's receipt of its head.
+    # With the protocol TCP given, asyncio sends at once; otherwise a response waits 40 ms for the client's ACK of its
+    # head.
     with socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP) as opened:
-        if os.name == "posix":  # on Windows the option would let two servers have one port
+        if os.name == "posix":  # on Windows the option would allow two servers on the same port
             opened.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             opened.bind((host, port))
@@ -434,7 +436,7 @@ def serve(policy: Policy, *, host: str = "127.0.0.1", port: int = 8080, token: s
             raise UsageError(f"--host {host} --port {port}: {error.strerror}") from None
         policy.warm()
         gc.collect()
-        gc.freeze()  # what is there now stays: it need not be looked through again and again while requests wait
+        gc.freeze()  # exclude existing objects from garbage collections, which would delay requests
         app = make_app(policy, token=token, hosts=LOOPBACK if host in LOOPBACK else ())
         config = uvicorn.Config(
             app, log_level="error", access_log=False, timeout_graceful_shutdown=5, lifespan="on", server_header=False,
@@ -450,7 +452,7 @@ class _Stoppable(uvicorn.Server):
     """A server that ends normally after a stop signal; uvicorn's own server raises the signal again."""
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
-        """Start the server; the system may then queue more connections than the loop accepts at once."""
+        """Start the server, with a longer queue of connections than the loop accepts at once."""
         await super().startup(sockets)
         for listening in sockets or []:
             listening.listen(QUEUE)
@@ -476,7 +478,7 @@ class _Stoppable(uvicorn.Server):
 
 def _give_up() -> None:
     print(
-        f"banditlab: stopped {STOP:g} s after the signal; what was acknowledged is in the log",
+        f"banditlab: stopped {STOP:g} s after the signal; acknowledged requests are in the log",
         file=sys.stderr,
         flush=True,
     )

@@ -23,14 +23,14 @@ from banditlab.policy.holdback import Holdback, compared
 from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, unequal
 
 LAST = 100_000
-"""Decisions whose distributions are read, the latest."""
+"""The number of latest decisions whose distributions are read."""
 EDGES = (0.0, 0.2, 0.4, 0.6, 0.8, 0.95, 1.0)
-"""Probabilities of the action between which decisions are counted together."""
+"""The edges of the intervals of the action's probability in which decisions are counted."""
 DISHONEST = 4.5
-"""Standard deviations from which on a class's number of plays is called far from the sum of its probabilities."""
+"""The number of standard deviations beyond which a class's count is far from the sum of its probabilities."""
 LEAST = 30
-"""Answers from which on it is worth a warning that all of them say right."""
-ANSWERED_ONLY = 'mistakes and learning are of answered decisions only; if silence means no, set unanswered = "wrong"'
+"""The least number of feedbacks for a warning that all of them are positive."""
+ANSWERED_ONLY = 'only answered decisions count; if no answer means a wrong action, set unanswered = "wrong"'
 Floats = NDArray[np.float64]
 
 
@@ -41,22 +41,22 @@ class Plays(NamedTuple):
     plays: int
     expected: float
     deviation: float
-    """Standard deviation of the plays, given the probabilities; 0 where all were 0 or 1."""
+    """The standard deviation of the count, given the probabilities; 0 if all were 0 or 1."""
 
     @property
     def far(self) -> bool:
-        """Whether the number of plays is significantly far from its expectation (anytime-valid)."""
+        """Whether the count is significantly far from its expectation (anytime-valid)."""
         return abs(self.plays - self.expected) > DISHONEST * self.deviation + 1e-6
 
 
 class Bin(NamedTuple):
-    """The counted decisions whose action was played with a probability between two edges."""
+    """The counted decisions whose action was chosen with a probability between two edges."""
 
     low: float
     high: float
     n: int
     right: float
-    """Share that was right; NaN where there is none."""
+    """The fraction that was right; NaN if there are none."""
 
 
 @dataclass(frozen=True)
@@ -66,39 +66,39 @@ class LogStatus:
     Attributes
     ----------
     source, agent, trained
-        The log; the agent's id; data on the training (see `policy.train`).
+        The log, the agent's id, and data on the training (see `policy.train`).
     decisions, feedback
-        Number of decisions and of answers, including those removed from the log (`banditlab log prune`).
+        Numbers of decisions and of feedbacks, including those removed from the log (`banditlab log prune`).
     imputed, unknown
-        Number of imputed fields in the decided rows, and of fields with a category that training did not have.
+        Numbers of imputed fields in the rows, and of fields with a category that did not occur in training.
     rule, closed
-        The rule for decisions without an answer; the number of decisions closed as wrong.
+        The rule for decisions without feedback, and the number of decisions closed as wrong.
     refused
-        Number of requests that the server rejected, which is written when the log is closed.
+        Number of requests that the server rejected, which is stored when the log is closed.
     left
         Number of decisions in the log. All following attributes refer to these decisions.
     since, until
         Times of the first and the last decision, in seconds since 1970; NaN if there are none.
     waiting
-        Number of decisions that may still be answered in time.
+        Number of decisions whose feedback may still arrive in time.
     left_out
-        Number of decisions that were not answered in time; see `banditlab.policy.unanswered`.
+        Number of decisions without feedback in time; see `banditlab.policy.unanswered`.
     delays
-        (n,) seconds from decision to answer, in the order of the decisions.
+        (n,) seconds from decision to feedback, in the order of the decisions.
     mistakes
-        (m,) 1.0 for a mistake, 0.0 for a hit, of the decisions that count, in their order.
+        (m,) 1.0 for a mistake, else 0.0, for the decisions that count, in their order.
     share, low, high
-        Share of mistakes among the decisions that count, with a 95 % interval that holds at every time at once. The
-        interval is for the mean of their probabilities of a mistake, however these change. NaN if no decision counts.
+        Mistake rate among the decisions that count, with a 95 % interval that holds at all times simultaneously. The
+        interval is for the mean probability of a mistake, which may change. NaN if no decision counts.
     drift
-        Index in `mistakes` from which on mistakes are significantly more frequent than before; None if there is none.
+        Index in `mistakes` after which mistakes are significantly more frequent than before, or None.
     unequal
-        A text for each way in which being answered depends on the decision; empty if no dependence is found.
+        A text for each detected dependence of feedback's arrival on the decision; empty if there is none.
     plays, bins
-        Whether actions were played as often as their probabilities imply; how often an action was right, by its
+        How often each class was chosen, compared with its probabilities; how often actions were right, by their
         probability.
     holdback
-        The comparison with the policy that makes a share of the decisions; None without one.
+        The comparison with the holdback policy; None without a holdback.
     """
 
     source: str
@@ -131,13 +131,14 @@ class LogStatus:
         """Return the status as lines of text."""
         found = [f"{self.source}: {self.agent}, {_many(self.decisions, 'decision')}{_span(self.since, self.until)}"]
         if self.imputed or self.unknown or self.refused:
-            fields = f"{_many(self.imputed, 'field')} filled in, {self.unknown:,} of unknown categories"
+            fields = f"{_many(self.imputed, 'field')} imputed, {self.unknown:,} with unknown categories"
             found.append(f"input: {fields}, {_many(self.refused, 'request')} refused")
         if not self.feedback + self.closed:
             return [*found, "feedback: none yet"]
         if self.left < self.decisions:
             found.append(
-                f"removed from the log: {_many(self.decisions - self.left, 'decision')}; what follows is of the others"
+                f"removed from the log: {_many(self.decisions - self.left, 'decision')}; the following lines refer to "
+                "the others"
             )
         share = f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%})"
         if len(self.delays):
@@ -157,8 +158,8 @@ class LogStatus:
     def _counted_lines(self) -> Iterator[str]:
         m = len(self.mistakes)
         yield (
-            f"counted: {m:,} of {_many(self.left, 'decision')}, in their order up to the oldest that may still be answered; "
-            f"{self.waiting:,} wait"
+            f"counted: {m:,} of {_many(self.left, 'decision')}, in their order up to the oldest whose answer may "
+            f"still arrive in time; {self.waiting:,} are waiting"
         )
         if self.rule.treated_as == "wrong":
             yield f"closed as wrong: {_many(self.closed, 'decision')} without an answer within {self.rule.after}"
@@ -175,29 +176,31 @@ class LogStatus:
             )
             yield self._drift_line()
         if self.left_out and m >= LEAST and not self.mistakes.any():
-            yield f"warning: all {m:,} answers say right, and {self.left_out:,} decisions have none: {ANSWERED_ONLY}"
+            yield f"warning: all {m:,} answers are positive, and {self.left_out:,} decisions have none: {ANSWERED_ONLY}"
         yield from (f"warning: {text}: {ANSWERED_ONLY}" for text in self.unequal)
 
     def _drift_line(self) -> str:
         if self.drift is None:
-            unknown = f"; the log cannot tell it of the {self.left_out:,} left out" if self.left_out else ""
+            unknown = f"; unknown for the {self.left_out:,} decisions left out" if self.left_out else ""
             return f"drift: none shown{unknown}"
         before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
         return (
-            f"warning: drift: mistakes rose about decision {self.drift:,} of those that count, from {before:.1%} before to "
-            f"{after:.1%} since; a false alarm, ever, has a probability of 5 % at most"
+            f"warning: drift: the mistake rate increased about decision {self.drift:,} of those that count, from "
+            f"{before:.1%} before to "
+            f"{after:.1%} since; the probability of a false alarm at any time is at most 5 %"
         )
 
     def _dishonest(self) -> Iterator[str]:
         for p in self.plays:
             if p.far:
                 yield (
-                    f"class {p.name!r} was played {p.plays:,} times where its probabilities add up to {p.expected:,.1f} +- "
-                    f"{p.deviation:.1f}: the logged probabilities are not those that were played"
+                    f"class {p.name!r} was chosen {p.plays:,} times, but its probabilities add up to "
+                    f"{p.expected:,.1f} +- "
+                    f"{p.deviation:.1f}: the logged probabilities are not those of the choices"
                 )
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the numbers as plain data, without the feedback of single decisions."""
+        """Return the numbers as plain data, without data of single decisions."""
         skip = ("delays", "mistakes", "plays", "bins", "rule")
         plain = {n: v for n, v in vars(self).items() if n not in skip}
         plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
@@ -207,7 +210,7 @@ class LogStatus:
 
 
 def verify_log(log: str | os.PathLike[str]) -> int:
-    """Verify every event of a log by its checksum, even while the log is written; return the number of events.
+    """Verify the checksum of every event of a log, which may be written at the same time; return the number of events.
 
     Raises
     ------
@@ -236,7 +239,7 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     with closing(EventLog(os.fspath(log), write=False)) as reader:
         place, data = reader.snapshot()
         head = head_of(data, reader.source)
-        # What was removed from the log is in the snapshot's counts.
+        # The snapshot's counts include removed decisions.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
         seq, at, action, p, imputed, unknown, *held_back, place, moment, bit, closed = reader.numbers(
             "seq", "at", "action", "probability", "imputed", "unknown", *Held._fields
@@ -297,7 +300,7 @@ def _plays(drawn: list[tuple[Any, ...]], names: list[Name], source: str) -> list
 
 
 def _unequal(answered: NDArray[np.bool_], action: Floats, p: Floats, names: list[Name], held: Floats) -> Iterator[str]:
-    """Among decisions past their deadline, yield the ways in which the arrival of feedback depends on the decision."""
+    """Yield texts on how the arrival of feedback depends on the decision, for decisions past their deadline."""
     n = len(answered)
     ranges = [f"{low:g}-{high:g}" for low, high in pairwise(EDGES)]
     for what, group, labels in (

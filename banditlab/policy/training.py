@@ -1,4 +1,4 @@
-"""Training of a policy: an agent runs once over the rows of a table, as bandit rounds."""
+"""Train a policy: run an agent once over the rows of a table, as bandit rounds."""
 
 from __future__ import annotations
 
@@ -34,16 +34,15 @@ if TYPE_CHECKING:
 
 AGENT = "stackcb"
 ACTION = "action"
-"""The label's column where examples of rows are all that is known."""
+"""The label column for policies without training data."""
 
 
 def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = None, **options: Any) -> Policy:
-    """Return a policy trained on a table in one pass, in random order or in the table's order, and write it if
-    requested.
+    """Return a policy trained in one pass over a table, in random order or by `order`, and optionally write it.
 
-    The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so their share
+    The agent observes only the bit, right or wrong. Its mistakes are counted before each update, so the mistake rate
     refers to rows that it had not seen. The recipe (ranges, categories) is fitted to the whole table. With `order`,
-    rows are scaled by the rows before, and the policy's later rows by the whole table.
+    training rows are scaled by earlier rows, and the policy's later rows by the whole table.
 
     Parameters
     ----------
@@ -55,22 +54,22 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
         The agent's id, "stackcb" by default, and settings of its constructor.
     best_of
         A results folder of `compare`, or of any sweep, on one table. The policy uses the agent and setting ranked first
-        there among those that learn from one bit, with the recipe of that ranking. Given settings of the table replace
-        the recipe's.
+        there, among those that learn from one bit, with the recipe of that ranking. Settings of the table that are
+        given here replace those of the recipe.
     other_table
         Whether `best_of` may refer to a table with other columns or classes.
     seed
         Seed of the order of the rows and of the agent's draws, 0 or above.
     table
         `floor`, the policy's least probability of any allowed action (not in training); `unanswered` and `after`, the
-        rule for a decision without an answer (see `Policy.open`); and settings of the table environment (`missing`,
-        `scaling`, `drop_columns`, ...). A setting that is None has its default value.
+        rule for a decision without feedback (see `Policy.open`); and settings of the table environment (`missing`,
+        `scaling`, `drop_columns`, ...). None stands for the default value.
 
     Raises
     ------
     UsageError
-        The table cannot be read, the agent or a setting is unknown, or the agent observes the label. Both an agent and
-        `best_of` are given, or the table has faults; all faults are reported at once.
+        The table cannot be read or has faults (all are reported), the agent or a setting is unknown, the agent observes
+        the label, or both an agent and `best_of` are given.
     HorizonRequiredError
         A setting needs the number of decisions, which a policy does not have.
     """
@@ -83,12 +82,12 @@ def train(data: Any, label: str = "", *, out: str | os.PathLike[str] | None = No
 
 
 def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any) -> Parts:
-    """Return the parts of an untrained policy, for use before there are labelled rows.
+    """Return the parts of an untrained policy, for use without labelled rows.
 
     Parameters
     ----------
     columns
-        Examples by column name: the smallest and largest expected number, or all texts.
+        Examples by column name: the least and the largest expected number, or all categories.
     actions
         The names of two or more actions.
     options
@@ -109,7 +108,7 @@ def untaught(columns: Mapping[str, Any], actions: Sequence[Name], **options: Any
         raise UsageError(f"actions must be different names, got {short(actions)}")
     given = {**columns, ACTION: actions}
     frame = pd.DataFrame({name: pd.Series(values) for name, values in given.items()}).ffill()
-    frame = pd.concat([frame] * 3, ignore_index=True)  # a name that stands once is no class
+    frame = pd.concat([frame] * 3, ignore_index=True)  # a name that occurs once is not a class
     texts = dict.fromkeys(frame[[*columns]].select_dtypes(exclude=["number", "bool"]), "nominal")
     recipe: dict[str, Any] = {"scaling": "minmax", "max_categories": max(2, len(frame)), "roles": texts}
     return trained(frame, ACTION, taught=False, **recipe | options)
@@ -141,7 +140,7 @@ def trained(
     against = None
     if best_of is not None:
         if agent or settings:
-            faults.append("best_of (--best-of) brings its own agent and settings; leave out agent (--agent, --set)")
+            faults.append("best_of (--best-of) determines agent and settings; leave out agent (--agent, --set)")
         try:
             against, (agent, settings) = Compared.of(Path(best_of), other_table), best_setting(Path(best_of))
         except UsageError as error:
@@ -154,7 +153,7 @@ def trained(
     env = build_environment(described, rounds=rows)
     table_ = env.unwrapped
     if table_.encoder is None:
-        raise UsageError(f"{data}: a LIBSVM file that stays sparse has no recipe for later rows; train on a table")
+        raise UsageError(f"{data}: a LIBSVM file that stays sparse has no recipe for later rows; use another table")
     if against is not None:
         columns = {column.name: column.role for column in table_.encoder.columns}
         if another := against.differences(columns, list(map(str, table_.classes)), str(data)):
@@ -183,7 +182,7 @@ def trained(
 
 
 def origin(core: Core, seed: int, file: str | os.PathLike[str], counts: dict[str, Any]) -> dict[str, Any]:
-    """Return what a policy's file says of its making: the counts, its agent, the file it learnt from, time and versions."""
+    """Return the provenance for a policy's file: counts, agent, training file, time and versions."""
     versions = {"banditlab": VERSION, "python": platform.python_version(), "numpy": np.__version__}
     made = counts | {
         "file": os.path.basename(file),
@@ -201,10 +200,10 @@ def origin(core: Core, seed: int, file: str | os.PathLike[str], counts: dict[str
 def core_for(
     id_: str, settings: Mapping[str, Any], known: Problem, names: Sequence[Name], seed: int, *, one_right: bool = False
 ) -> Core:
-    """Return an untrained agent over named classes, for a problem of which the horizon is not known.
+    """Return an untrained agent over named classes, for a problem with unknown horizon.
 
-    one_right says whether exactly one action is right in a round, so with two actions a miss of one is a hit of
-    the other.
+    `one_right`: whether exactly one action is right in a round, so with two actions a miss of one is a hit of the
+    other.
     """
     if id_ == "stackcb" and len(names) == 2 and not one_right:
         settings = {"complement": False, **settings}
@@ -223,7 +222,8 @@ def summary_line(trained: Mapping[str, Any]) -> str:
     constant = "best single action" if trained["several_right"] else "most frequent class"
     cost = "" if trained["mean_cost"] is None else f"; mean cost {trained['mean_cost']:.4g}"
     return (
-        f"{trained['agent']} on {trained['file']}: {n:,} rows played once, {trained['mistakes']:,} mistakes ({share:.1%}, "
+        f"{trained['agent']} on {trained['file']}: {n:,} rows in one pass, {trained['mistakes']:,} mistakes "
+        f"({share:.1%}, "
         f"expected {expected:.1%}); always the {constant}: {trained['constant_mistakes'] / n:.1%}; "
         f"by chance: {1 - 1 / K:.1%}{cost}"
     )
@@ -238,8 +238,8 @@ def best_setting(folder: Path) -> tuple[str, dict[str, Any]]:
     Raises
     ------
     UsageError
-        There are no results, several environments, missing runs, or no finished run of an agent that learns from one
-        bit.
+        The folder has no results, several environments, missing runs, or no finished run of an agent that learns from
+        one bit.
     """
     from banditlab.analysis import load, summary_rows
 

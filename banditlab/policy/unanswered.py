@@ -1,12 +1,12 @@
 """Decisions without feedback: the rule for them, and which decisions of a log count.
 
-Decisions count in their order, so late answers cannot look like a change. (A mistake rate over answers in order of
-arrival is wrong if hits are answered sooner than misses.) Decision i counts only if it and every decision before it
-were answered or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only
-its length depends on the answers. A statement for all lengths at once therefore holds.
+Decisions count in their order, so late feedback cannot look like a change. (A mistake rate over feedback in order of
+arrival is biased if feedback on hits arrives sooner.) Decision i counts only if it and every decision before it have
+feedback or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only its
+length depends on the arrivals. Statements that hold for all lengths simultaneously are therefore valid.
 
 A decision whose feedback arrives after the deadline is left out, like one without feedback. Otherwise the newest
-decisions that count would be those with fast answers.
+decisions that count would be those with fast feedback.
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ from banditlab.policy.choice import short
 from banditlab.validation import one_of
 
 WINDOW = 1000
-"""Later decisions within which an answer counts, where no time was set."""
+"""The number of later decisions within which feedback counts, if no time is set."""
 UNITS = {"s": 1.0, "min": 60.0, "h": 3600.0, "day": 86400.0, "days": 86400.0}
-"""Seconds in a unit of a duration."""
+"""Seconds per unit of a duration."""
 DURATION = re.compile(f"([0-9]{{1,9}}(?:[.][0-9]{{1,9}})?) ?({'|'.join(UNITS)})")
 UNEQUAL = 0.001
-"""Level of the test whether all groups of decisions are answered equally often."""
+"""The level of the test of whether all groups of decisions get feedback equally often."""
 FEWEST = 5.0
-"""Expected decisions with and without an answer that a group has in that test (Cochran's rule)."""
+"""The least expected numbers of decisions with and without feedback per group in that test (Cochran's rule)."""
 Floats = NDArray[np.float64]
 
 
@@ -38,13 +38,13 @@ class Unanswered(NamedTuple):
     """The rule for decisions whose feedback does not arrive in time; created by `checked`."""
 
     treated_as: str = "ignored"
-    """ "ignored": nothing is learnt from it. "wrong": it is closed, and learnt from, as an action that was wrong."""
+    """ "ignored": no update. "wrong": the decision is closed with feedback that the action was wrong."""
     after: str = ""
-    """How long an answer may take, for instance "30 min"; "" is for ever."""
+    """The deadline of feedback, for instance "30 min"; "" for none."""
 
     @property
     def seconds(self) -> float:
-        """The deadline of an answer."""
+        """The deadline of feedback in seconds."""
         number, _, unit = self.after.partition(" ")
         return float(number) * UNITS[unit] if self.after else np.inf
 
@@ -55,7 +55,8 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
     Raises
     ------
     UsageError
-        A word is unknown, `after` is given alone, "wrong" has no `after`, or `after` is not a duration above 0.
+        A word is unknown, `after` is given alone, "wrong" is given without `after`, or `after` is not a duration above
+        0.
     """
     if unanswered is None and not after:
         return None
@@ -69,14 +70,14 @@ def checked(unanswered: str | None = None, after: str | None = None) -> Unanswer
 
 
 class Counted(NamedTuple):
-    """Which of n decisions count."""
+    """The decisions, of n, that count."""
 
     places: NDArray[np.intp]
-    """(m,) those that count, increasing."""
+    """(m,) the increasing indices of those that count."""
     waiting: int
-    """How many may still be answered in time."""
+    """The number of decisions whose feedback may still arrive in time."""
     in_time: NDArray[np.bool_]
-    """(p,) of the first p, whose deadlines are over: whether they were answered before."""
+    """(p,) whether each of the first p decisions, whose deadlines have passed, got feedback in time."""
 
 
 def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float, rule: Unanswered) -> Counted:
@@ -85,13 +86,13 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
     Parameters
     ----------
     seq, at
-        (n,) the decisions' places among all events, and their times in seconds since 1970.
+        (n,) the decisions' numbers among all events, and their times in seconds since 1970.
     place, moment
-        (n,) the places and times of their answers; NaN where there is none. A decision that was closed is answered.
+        (n,) the numbers and times of their feedback; NaN if there is none. A closed decision counts as having feedback.
     last
-        Time of the log's last event.
+        The time of the log's last event.
     rule
-        The rule for a decision's deadline; without a time, the deadline is `WINDOW` later decisions.
+        The rule for deadlines; without a time, the deadline is `WINDOW` later decisions.
     """
     deadline, answered, past = np.full(len(seq), np.inf), place, np.zeros(len(seq), np.bool_)
     if rule.treated_as == "ignored" and rule.after:
@@ -105,12 +106,11 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups whose decisions get feedback most and least often, with their shares, or [] if the shares do
-    not differ significantly.
+    """Return the groups with the most and least frequent feedback, with its frequency; [] if not significantly different.
 
-    The arguments have one entry per decision (n,): whether it was answered, and its group, numbered from 0. The test is
-    Pearson's chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected share is that of
-    all decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
+    The arguments have one entry per decision (n,): whether it has feedback, and its group from 0. The test is Pearson's
+    chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected fraction is that of all
+    decisions, so the statistic of L groups is asymptotically at most chi-squared with L degrees of freedom.
     """
     sizes, share = np.bincount(group), answered.sum() / max(len(answered), 1)
     large = np.flatnonzero(sizes * min(share, 1.0 - share) >= FEWEST)

@@ -1,1 +1,1 @@
-"""The results folder: one schema, one writer, one reader, and a manifest that lists every file."""
+"""The results folder: its schema, its writer and reader, and a manifest that lists every file."""

@@ -26,7 +26,7 @@ class NoRoomError(OSError):
 
 
 def listing(name: str, data: bytes) -> bytes:
-    """Return the manifest's line for a file."""
+    """Return the line of the manifest for a file."""
     return f"{hashlib.sha256(data).hexdigest()}  {name}".encode()
 
 
@@ -54,15 +54,15 @@ class Files:
         Raises
         ------
         UsageError
-            The file cannot be read, or cannot be read now.
+            The file cannot be read, possibly only at the moment.
         """
         data = bytes_of(self.folder / name)
         if data is None or listing(name, data) in self.lines:
             return data
-        self.lines = frozenset((bytes_of(self.folder / SUMS) or b"").split(b"\n"))  # lines may have come since
+        self.lines = frozenset((bytes_of(self.folder / SUMS) or b"").split(b"\n"))  # lines may have been added since
         if listing(name, data) in self.lines:
             return data
-        if name not in self.damaged and (self.folder / name).exists():  # else compacted meanwhile
+        if name not in self.damaged and (self.folder / name).exists():  # otherwise it was compacted in the meantime
             self.damaged.append(name)
         return None
 
@@ -78,7 +78,7 @@ def bytes_of(file: Path) -> bytes | None:
     Raises
     ------
     UsageError
-        The operating system refuses access: the file may be complete, and must not be replaced.
+        The operating system denies access; the file may be complete, so it must not be replaced.
     """
     try:
         return file.read_bytes()
@@ -90,8 +90,8 @@ def bytes_of(file: Path) -> bytes | None:
 
 def parsed(data: bytes, columns: list[str] | None = None) -> pa.Table:
     """Return the table of a Parquet file's bytes."""
-    # Not read_table, which imports pandas (see `array_of`). By this thread alone: Arrow's own sometimes abort a process
-    # that ends soon after (apache/arrow#34314), when all is written.
+    # Not read_table, which imports pandas (see `array_of`). Only in this thread, because Arrow's threads sometimes
+    # abort a process that ends soon after (apache/arrow#34314).
     with pq.ParquetFile(pa.BufferReader(data)) as opened:
         return opened.read(columns=columns, use_threads=False)
 
@@ -110,12 +110,12 @@ def write_bytes(file: Path, data: bytes, put: Callable[[str, Path], None] | None
     Parameters
     ----------
     put
-        Function that renames the temporary file; default: `os.replace`.
+        Function that renames the temporary file. Default: `os.replace`.
 
     Raises
     ------
     NoRoomError
-        There is not enough space.
+        The disk is full or read-only.
     """
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
@@ -133,8 +133,7 @@ def table_of(rows: Rows) -> pa.Table:
 def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
     """Return `pa.array(values, kind)` for numbers, text, bytes and None.
 
-    pa.array itself is not used: it imports pandas to exclude a Series, which takes a third of a second and 50 MiB per
-    worker.
+    pa.array itself would import pandas, which takes a third of a second and 50 MiB per worker.
     """
     there = np.array([value is not None for value in values], dtype=bool)
     bits = None if there.all() else pa.py_buffer(np.packbits(there, bitorder="little"))
@@ -148,7 +147,7 @@ def array_of(values: list[Any], kind: pa.DataType) -> pa.Array:
 
 
 def stacked(parts: Iterable[Rows]) -> pa.Table:
-    """Return rows of many runs concatenated; parts with the same columns and types become one table."""
+    """Return the concatenated rows of many runs; parts with the same columns and types become one table."""
     alike: dict[tuple[Any, ...], Rows] = {}
     for rows in parts:
         layout = tuple((name, type_of(name, values)) for name, values in rows.items())
@@ -159,12 +158,12 @@ def stacked(parts: Iterable[Rows]) -> pa.Table:
 
 
 def merged(tables: Iterable[pa.Table], key: list[str]) -> pa.Table:
-    """Return the rows of all runs, each run's from the first table that has it, sorted by `key`."""
+    """Return the rows of all runs, sorted by `key`; the rows of a run come from the first table that has it."""
     return concatenate(each_once(tables)).sort_by([(name, "ascending") for name in key])
 
 
 def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None) -> list[pa.Table]:
-    """Return tables with the rows of all (wanted) runs, each run's from the first table that has it."""
+    """Return tables with the rows of all (wanted) runs; the rows of a run come from the first table that has it."""
     known: set[str] = set()
     kept = []
     for table in tables:
@@ -177,7 +176,7 @@ def each_once(tables: Iterable[pa.Table], wanted: Collection[str] | None = None)
 
 
 def concatenate(tables: list[pa.Table]) -> pa.Table:
-    """Return the tables concatenated, with the union of columns; a column that is text in one is text in all."""
+    """Return the concatenated tables, with the union of columns; a column that is text in one table becomes text in all."""
     names = sorted({name for table in tables for name in table.schema.names if name not in COLUMNS})
     texts = {n for n in names for t in tables if n in t.schema.names and t.schema.field(n).type == pa.string()}
 

@@ -1,4 +1,4 @@
-"""Files and rows from another folder or machine, written into a results folder."""
+"""Write files and rows from another folder or machine into a results folder."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from banditlab.results.store import Store
 
 
 def take(store: Store, files: Mapping[str, bytes]) -> None:
-    """Write files that another machine made.
+    """Write files that another machine created.
 
     Parameters
     ----------
     files
-        Contents by their names in a results folder: shards, comparators (.npz and .parquet), records of failures.
+        Contents by name in a results folder: shards, comparators (.npz and .parquet), records of failures.
     """
     for name, data in files.items():
         id_ = Path(name).stem
@@ -33,7 +33,7 @@ def take(store: Store, files: Mapping[str, bytes]) -> None:
 
 
 def take_rows(store: Store, rows: pa.Table, texts: Mapping[str, str], wanted: set[str]) -> set[str]:
-    """Write the rows of the wanted runs, whose descriptions are given by id, and return their ids."""
+    """Write the rows of the wanted runs, given with their descriptions by id, and return the runs' ids."""
     mine = {id_: text for id_, text in texts.items() if id_ in wanted}
     if mine:
         store.write_shard(rows.filter(pc.is_in(rows["run_id"], array_of(sorted(mine), pa.string()))), mine)

@@ -28,35 +28,35 @@ class Merged:
 
     folder: Path
     runs: int
-    """Runs the merged folder holds of those its plan names."""
+    """The number of runs of the plan that the merged folder has."""
     wanted: int
     missing_shards: list[int]
-    """Numbers of the parts that were not given."""
+    """The numbers of the parts that were not given."""
     of: int
     unfinished: dict[str, int]
-    """Runs that are not there, by the part's folder."""
+    """The number of missing runs, by the part's folder."""
     failed: int
     damaged: list[str]
-    """Damaged files of the parts: what they alone held is missing."""
+    """Damaged files of the parts; runs stored only in these are missing."""
 
 
 def merge(parts: Sequence[Path], out: Path) -> Merged:
     """Merge the parts of one plan into a folder, with each run, comparator and failure exactly once.
 
-    The parts do not change. A later merge, with further parts, adds the new runs.
+    The parts do not change. A later merge with further parts adds their runs.
 
     Raises
     ------
     UsageError
         A folder is not a part, parts belong to different plans or different numbers of parts, a part is given twice, or
-        `out` is one of them or has another plan.
+        `out` is one of the parts or has another plan.
     """
     plans = {folder: _part(folder) for folder in parts}
     first = next(iter(plans))
     _refuse_strangers(plans, out)
     of = plans[first]["shard"]["of"]
     store = Store(out)
-    store.done()  # what is damaged in it is set aside
+    store.done()  # rename damaged files in it
     whole = _whole(out, plans)
     store.write_plan((first / "spec.toml").read_text("utf-8"), whole)
     unfinished, damaged = {}, []
@@ -93,7 +93,7 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
                 raise UsageError(f"{folder}: a part of {what} than {first}")
         if shard["index"] in seen:
             raise UsageError(
-                f"{folder}: part {shard['index']}/{shard['of']} is given twice; {seen[shard['index']]} is the same part"
+                f"{folder}: part {shard['index']}/{shard['of']} is given twice, also as {seen[shard['index']]}"
             )
         seen[shard["index"]] = folder
     if (out / "runs.json").exists():
@@ -106,12 +106,12 @@ def _refuse_strangers(plans: dict[Path, dict[str, Any]], out: Path) -> None:
 
 
 def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
-    """Return the record of all parts merged so far, in the whole plan's order, or the whole plan's record if complete."""
+    """Return the plan record of all parts merged so far, in the whole plan's order."""
     known: list[tuple[int, str]] = []
     merged, streams, groups = set[int](), set[str](), dict[str, str]()
     if (out / "runs.json").exists():
         before = read_plan(out)
-        if "shard" not in before:  # nothing was missing
+        if "shard" not in before:  # no part was missing
             return {name: before[name] for name in ("runs", "streams", "skipped", "data", "tables", "plan", "groups")}
         if "merged" in before["shard"]:
             known += zip(before["shard"]["places"], before["runs"], strict=True)
@@ -137,7 +137,7 @@ def _whole(out: Path, plans: dict[Path, dict[str, Any]]) -> dict[str, Any]:
 
 
 def _bring(store: Store, folder: Path, plan: dict[str, Any]) -> int:
-    """Write the files of a part that the store does not have; return the number of its runs that are still missing."""
+    """Write a part's files that the store does not have; return the number of the part's runs that are still missing."""
     wanted = set(plan["runs"]) - finished_runs(store.folder)
     rows = read_runs(folder, wanted).table
     if rows is not None:
@@ -155,7 +155,7 @@ def _bring_comparators(store: Store, folder: Path, streams: set[str]) -> None:
     for id_ in sorted(streams):
         contents = [data for name in store.comparator_files(id_) if (data := files.data(name)) is not None]
         mine = store.comparators(id_)[0].get("round", [])
-        if len(contents) == 2 and len(mine) < len(parsed(contents[1])):  # else `run` computes what is missing
+        if len(contents) == 2 and len(mine) < len(parsed(contents[1])):  # `run` computes missing comparators
             store.write_comparator_files(id_, contents)
 
 

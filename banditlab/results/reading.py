@@ -1,6 +1,6 @@
-"""Read a results folder: its plan, runs, comparators and failures. Nothing is changed.
+"""Read a results folder (plan, runs, comparators and failures) without changing it.
 
-The engine resumes from this module's results, and analysis shows them: both see the same rows, or the same damage.
+Both the engine, to resume a sweep, and the analysis read folders with this module.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from banditlab.results.schema import COMPARATOR, FORMAT, LISTED, RUNS, SHARDS, S
 
 @dataclass(frozen=True)
 class Skip:
-    """A pair that cannot be played, with the reason."""
+    """An (environment, player) pair that cannot be run, with the reason."""
 
     environment: str
     player: str
@@ -31,7 +31,7 @@ class Skip:
 
 @dataclass(frozen=True)
 class Failure:
-    """A run that raised an error, or (player "comparator", `run_id` its stream's) a comparator that did."""
+    """A failed run. If the player is "comparator", the comparators of the stream `run_id` failed."""
 
     run_id: str
     environment: str
@@ -41,15 +41,15 @@ class Failure:
 
     @property
     def is_comparator(self) -> bool:
-        """Whether a stream's comparators failed and not a run."""
+        """Whether comparators failed, and not a run."""
         return self.player == COMPARATOR
 
 
-# ------------------------------------------------------------------------------------------------------- what was asked for
+# ------------------------------------------------------------------------------------------------------- the plan
 
 
 def check_format(folder: Path) -> None:
-    """Raise a UsageError if `spec.toml` has another store format, or is damaged and there is no valid plan."""
+    """Raise a UsageError if `spec.toml` has another store format, or if it is damaged and there is no valid plan."""
     files = Files(folder)
     if files.data("spec.toml") is not None:
         read_spec(folder)
@@ -65,8 +65,8 @@ def _whole(folder: Path, name: str) -> bytes:
     data = files.data(name)
     if files.damaged:
         raise UsageError(
-            f"{folder / name}: damaged (it does not match {SUMS}); the command that made the folder writes it again, and "
-            "no run is lost"
+            f"{folder / name}: damaged (it does not match {SUMS}); run the command that created the folder again to "
+            "restore it; no run is lost"
         )
     if data is None:
         raise UsageError(
@@ -126,7 +126,7 @@ def read_failures(folder: Path, wanted: Collection[str]) -> list[Failure]:
 
 
 def failure_records(files: Files, wanted: Collection[str]) -> list[dict[str, Any]]:
-    """Return the records of failures among the wanted runs and streams; a damaged file gives a record that states it."""
+    """Return the records of failures among the wanted runs and streams; for a damaged file, the record says so."""
     records: list[dict[str, Any]] = []
     for name in files.names("failed/*.json"):
         if Path(name).stem not in wanted:
@@ -135,17 +135,17 @@ def failure_records(files: Files, wanted: Collection[str]) -> list[dict[str, Any
         if data is not None:
             records.append(json.loads(data))
         elif name in files.damaged:
-            error = f"{name} is damaged: why the run failed is lost, it is tried again"
+            error = f"{name} is damaged: the reason of the failure is lost, and the run is tried again"
             unknown = {"environment": "?", "player": "?", "repetition": -1, "settings": {}}
             records.append({"run_id": Path(name).stem, **unknown, "error": error})
     return records
 
 
-# --------------------------------------------------------------------------------------------------------- what was played
+# --------------------------------------------------------------------------------------------------------- the runs
 
 
 def finished_runs(folder: Path) -> set[str]:
-    """Return the ids of finished runs, compacted or not, without changing anything."""
+    """Return the ids of finished runs, compacted or not, without changing the folder."""
     files = Files(folder)
     held = {id_ for texts in shards(files).values() for id_ in texts}  # first: a run may be compacted, never vanish
     table = files.table("results.parquet", ["run_id"])
@@ -178,7 +178,7 @@ class Found(NamedTuple):
 
 
 def read_runs(folder: Path, wanted: Collection[str]) -> Found:
-    """Return the rows of the wanted runs, from `results.parquet` if a run is both there and in a shard."""
+    """Return the rows of the wanted runs. If a run is both in `results.parquet` and in a shard, the former is used."""
     files = Files(folder)
     parts = [files.table(name) for name in files.names(SHARDS)]  # first: a run may be compacted, never vanish
     tables = [table for table in (files.table("results.parquet"), *parts) if table is not None]

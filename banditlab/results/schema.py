@@ -1,16 +1,14 @@
 """The contents of a results folder.
 
-spec.toml                                      resolved, with versions and the store format number
-runs.json                                      the current spec's run ids, stream ids and skipped pairs
-shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
-comparators/<stream_id>.parquet, .npz        losses at checkpoints, and the weights W
-failed/<run_id>.json                         traceback; the run is tried again on the next call
-results.parquet, descriptions.parquet          the runs of the shards, which are removed when these are written
-comparators.parquet                          the rows of all streams, for other programs
-SHA256SUMS                                   the manifest: SHA-256 and name of every file above, one line each
-<name>.damaged                               a file that did not match the manifest, renamed by the next sweep
-report.html, figures/, tables/                 of the current spec
-earlier/<hash>/                              a report of an earlier spec, with that spec
+spec.toml                                      resolved, with versions and the store format number runs.json
+the current spec's run ids, stream ids and skipped pairs shards/<first two of id>/<run_id>.parquet    a run, or
+<run_id>-<hash of all their ids>.parquet for it and others comparators/<stream_id>.parquet, .npz        losses at
+checkpoints, and the weights W failed/<run_id>.json                         traceback; the run is tried again on the
+next call results.parquet, descriptions.parquet          the runs of the shards, which are then removed
+comparators.parquet                          the rows of all streams, for other programs SHA256SUMS
+the manifest: SHA-256 and name of every file above, one line each <name>.damaged                               a file
+that did not match the manifest, renamed by the next sweep report.html, figures/, tables/                 of the current
+spec earlier/<hash>/                              a report of an earlier spec, with that spec
 
 A file counts only if the manifest lists the SHA-256 of its bytes. Every file is written and fsynced under a temporary
 name and listed in the manifest, which is fsynced; then the file is renamed. A file with its final name is therefore
@@ -38,7 +36,7 @@ LISTED = (
     "failed/*.json",
 )
 """Patterns of the files that the manifest lists."""
-COMPARATOR = "comparator"  # the player in the record of a failure that is of a stream's comparators, and of no run
+COMPARATOR = "comparator"  # the player in the record of a failure of a stream's comparators
 COUNTED = (
     "mistakes_variance",
     "first_sight_rounds",
@@ -47,19 +45,19 @@ COUNTED = (
     "constant_mistakes",
     "first_sight_constant_mistakes",
 )
-"""Columns that count mistakes: see `engine.runner.Played`, whose attributes they are. One more column is described here:
+"""Columns that count mistakes, which are attributes of `engine.runner.Played`.
 
-`row_losses`, in a run's last row, what the first showing of a table's rows cost: float32 in little-endian order, the expected
-mistakes of each row (or group of rows, where there are many) and then how many of them were shown.
+A further column is `row_losses`, in a run's last row: the expected mistakes of each row of a table (or group of rows)
+in the first pass, followed by the number of its rows that occurred, as little-endian float32.
 """
 UNCOVERED = "no theorem covers this stream"
-"""`no_bound` of a run whose player has a bound that does not hold in an adaptive environment; "" in other runs."""
+"""`no_bound` of a run in an adaptive environment, in which the player's bound does not hold."""
 ONE_RIGHT = "its theorem assumes one right action"
-"""`no_bound` of a run whose player has a bound, in an environment where several actions may be right."""
+"""`no_bound` of a run in which several actions may be right, if the player has a bound."""
 LATE = "its theorem does not cover these late, lost or wrong bits"
-"""`no_bound` of a run whose player has a bound, where feedback is late, lost or wrong."""
+"""`no_bound` of a run with late, lost or wrong feedback, if the player has a bound."""
 Rows = dict[str, list[Any]]
-RUNS = "banditlab.runs"  # the key of a shard's metadata that holds its runs' descriptions by id, as JSON
+RUNS = "banditlab.runs"  # the key of a shard's metadata for its runs' descriptions by id, as JSON
 
 COLUMNS: dict[str, pa.DataType] = {
     **dict.fromkeys(("run_id", "stream_id", "kind", "environment", "player", "label"), pa.string()),
@@ -76,7 +74,7 @@ COLUMNS: dict[str, pa.DataType] = {
 
 
 class Finished(NamedTuple):
-    """A finished run that is not stored yet: its rows as columns, and its description."""
+    """A finished run that is not yet stored, with its rows as columns and its description."""
 
     run_id: str
     rows: Rows

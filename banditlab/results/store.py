@@ -1,4 +1,4 @@
-"""The results folder, opened for writing: finished runs, failures, comparators, compacting."""
+"""The results folder, opened for writing: store finished runs, failures and comparators, and compact them."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class Store:
             for name in ("shards", "comparators", "failed"):
                 (self.folder / name).mkdir(parents=True, exist_ok=True)
             with tempfile.TemporaryFile(dir=self.folder):
-                pass  # the only question that counts: can a file be made here?
+                pass  # create a file to test whether the folder can be written
         except OSError as error:
             raise UsageError(f"{folder}: the results folder cannot be written ({error.strerror})") from None
 
@@ -59,7 +59,7 @@ class Store:
         def put(fresh: str, file: Path) -> None:
             with contextlib.nullcontext() if has_lock else self.lock():
                 with open(self.folder / SUMS, "ab") as sums:
-                    sums.write(b"\n" + listing(name, data))  # begins a line even where the last one was cut short
+                    sums.write(b"\n" + listing(name, data))  # start a new line even if the last one is incomplete
                     sums.flush()
                     os.fsync(sums.fileno())
                 os.replace(fresh, file)
@@ -67,7 +67,7 @@ class Store:
         write_bytes(self.folder / name, data, put)
 
     def write_runs(self, runs: Sequence[Finished]) -> None:
-        """Store finished runs in one shard, all or none, and remove records of their earlier failures."""
+        """Store finished runs in one shard, all or none, and remove the records of their earlier failures."""
         texts = {run.run_id: json.dumps(run.description, sort_keys=True) for run in runs}
         self.write_shard(stacked([run.rows for run in runs]), texts)
 
@@ -79,7 +79,7 @@ class Store:
     def forgive(self, run_ids: Collection[str]) -> None:
         """Remove the failure records of runs that are now stored.
 
-        Records about the comparators of an adaptive stream, which have the id of its run, remain.
+        Records of failed comparators of an adaptive stream, which have its run's id, remain.
         """
         for record in failure_records(self.files, run_ids):
             if record["player"] != COMPARATOR:
@@ -96,7 +96,7 @@ class Store:
         self.write_comparator_files(stream_id, [buffer.getvalue(), parquet_of(table_of(rows))])
 
     def write_comparator_files(self, stream_id: str, contents: Sequence[bytes]) -> None:
-        """Write a stream's `comparator_files`, W first, because the rows mark them as complete."""
+        """Write a stream's `comparator_files`, first W, because the rows mark both as complete."""
         for name, data in zip(self.comparator_files(stream_id), contents, strict=True):
             self.write(name, data)
         (self.folder / "failed" / f"{stream_id}.json").unlink(missing_ok=True)
@@ -104,8 +104,8 @@ class Store:
     def write_plan(self, resolved_toml: str, plan: dict[str, Any]) -> Path | None:
         """Store the resolved spec and its run ids, stream ids and skipped pairs.
 
-        If the folder has the report of a spec with runs that this plan lacks, that report is first moved into a
-        separate folder, with its spec, plan and tables. Returns that folder, or else None.
+        If the folder has the report of a spec with other runs, that report is first moved to a separate folder with its
+        spec, plan and tables. Returns that folder, or None.
         """
         kept = self._keep_report(plan)
         self.write("spec.toml", f"{resolved_toml.rstrip()}\n".encode())
@@ -113,15 +113,15 @@ class Store:
         return kept
 
     def _keep_report(self, plan: dict[str, Any]) -> Path | None:
-        """Move the report of runs that are not the plan's to `earlier/<hash of its runs>`, and return that folder."""
+        """Move the report of runs outside the plan to `earlier/<hash of its runs>`, and return that folder."""
         try:
             before = sorted(read_plan(self.folder)["runs"])
-        except UsageError:  # gone or damaged: whose report this is cannot be known
+        except UsageError:  # missing or damaged, so the spec of the report is unknown
             before = []
         if (before and set(before) <= set(plan["runs"])) or not (self.folder / "report.html").exists():
             return None
         aside = self.folder / "earlier" / hashlib.sha256(" ".join(before).encode()).hexdigest()[:12]
-        shutil.rmtree(aside, ignore_errors=True)  # a report of the same runs, made before
+        shutil.rmtree(aside, ignore_errors=True)  # an earlier report of the same runs
         aside.mkdir(parents=True)
         for name in ("spec.toml", "runs.json"):
             if (self.folder / name).exists():
@@ -134,7 +134,7 @@ class Store:
     # -------------------------------------------------------------------------------------------------------------- reading
 
     def done(self) -> tuple[set[str], list[str]]:
-        """Return (ids of finished runs, first ids of damaged shards); every damaged file is renamed and reported."""
+        """Return (ids of finished runs, first ids of damaged shards). Damaged files are renamed and reported."""
         with self.lock():
             damaged = damaged_files(self.folder)
             for name in damaged:
@@ -147,7 +147,8 @@ class Store:
         """Rename a damaged file and record it; the lock must be held."""
         os.replace(self.folder / name, self.folder / f"{name}.damaged")
         self.notices.append(
-            f"{name} does not match {SUMS} and is kept as {name}.damaged; what it alone held is made anew"
+            f"{name} does not match {SUMS} and was renamed to {name}.damaged; content stored only there is computed "
+            "again"
         )
 
     def failures(self, run_ids: Collection[str]) -> list[dict[str, Any]]:
@@ -159,11 +160,11 @@ class Store:
         return {Path(name).stem for name in self.files.names("failed/*.json")}
 
     def comparator_files(self, stream_id: str) -> tuple[str, str]:
-        """Return two file names: of a stream's comparator weights and of its rows."""
+        """Return the names of two files, with a stream's comparator weights and with its rows."""
         return f"comparators/{stream_id}.npz", f"comparators/{stream_id}.parquet"
 
     def comparators(self, stream_id: str) -> tuple[Rows, dict[str, Any]]:
-        """Return a stream's comparator rows and weights, both empty unless both files are there and complete."""
+        """Return a stream's comparator rows and weights, both empty unless both files exist and are complete."""
         weights, rows = map(self.files.data, self.comparator_files(stream_id))
         if weights is None or rows is None:
             return {}, {}
@@ -173,17 +174,17 @@ class Store:
     # ----------------------------------------------------------------------------------------------------------- compacting
 
     def compact(self) -> None:
-        """Collect all shards in `results.parquet` and `descriptions.parquet`, where each run counts once."""
+        """Collect all shards in `results.parquet` and `descriptions.parquet`, with each run once."""
         with self.lock():
             shards = {name: data for name in self.files.names(SHARDS) if (data := self.files.data(name)) is not None}
             if shards:
-                texts = map(runs_of, shards.values())  # a table each: one text array holds 2 GiB at most
+                texts = map(runs_of, shards.values())  # separate tables, because a text array has at most 2 GiB
                 described = [table_of({"run_id": list(t), "description": list(t.values())}) for t in texts]
                 self._add("descriptions.parquet", described, ["run_id"])
                 self._add("results.parquet", [parsed(data) for data in shards.values()], ["run_id", "round"])
             for name in shards:
                 (self.folder / name).unlink(missing_ok=True)
-            if self.failed():  # a run may have been stored, and its process ended before it said so
+            if self.failed():  # a run may have been stored by a process that ended before it reported this
                 self.forgive(finished_runs(self.folder))
             names = self.files.names("comparators/*.parquet")
             tables = [table for name in names if (table := self.files.table(name)) is not None]
@@ -205,10 +206,9 @@ class Store:
 
 
 def shard_name(run_id: str, *others: str) -> str:
-    """Return the name of the file of runs until they are compacted.
+    """Return the file name of runs until they are compacted.
 
-    The name depends on all runs, because another process may store the first one with others, and would overwrite this
-    file.
+    It depends on all runs, because another process may store the first run together with others.
     """
     mark = f"-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:16]}" if others else ""
     return f"shards/{run_id[:2]}/{run_id}{mark}.parquet"

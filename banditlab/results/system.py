@@ -20,12 +20,12 @@ except ImportError:  # Windows
 
     fcntl = None
 
-WAIT = 0.01  # seconds between two tries
+WAIT = 0.01  # seconds between two attempts
 
 
 @contextlib.contextmanager
 def locked(file: Path) -> Iterator[None]:
-    """Wait until a file's lock is free, and hold it. Raises the errors that `try_lock` raises."""
+    """Wait for a file's lock and hold it during the block; errors are as for `try_lock`."""
     while (lock := try_lock(file)) is None:
         time.sleep(WAIT)
     try:
@@ -35,34 +35,34 @@ def locked(file: Path) -> Iterator[None]:
 
 
 def try_lock(file: Path) -> BinaryIO | None:
-    """Return the open file with its lock, held until `release`, or None if another process has it; create it if needed.
+    """Lock a file, created if needed, until `release`. Return the open file, or None if another process has the lock.
 
     Raises
     ------
     UsageError
-        The file system has no locks, or does not grant one.
+        The file system does not support locks, or denies this one.
     OSError
         The file cannot be created.
     """
-    opened = open(file, "ab")  # noqa: SIM115 -- its lock lasts as long as it is open
+    opened = open(file, "ab")  # noqa: SIM115 -- the lock lasts as long as the file is open
     try:
         if fcntl is not None:
             fcntl.flock(opened.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
         else:
-            opened.seek(0)  # where the byte lies that is locked; it need not be there
+            opened.seek(0)  # the locked byte, which need not exist
             msvcrt.locking(opened.fileno(), msvcrt.LK_NBLCK, 1)
     except OSError as error:
         opened.close()
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return None
-        reason = f"{file}: the file system gives no lock ({error.strerror})"
-        raise UsageError(f"{reason}; choose a folder on another with -o") from None
+        reason = f"{file}: the file system denies a lock ({error.strerror})"
+        raise UsageError(f"{reason}; choose a folder on another one with -o") from None
     return opened
 
 
 def release(locked_file: BinaryIO) -> None:
-    """Release a lock of `try_lock`, and close its file; a process that ends releases it as well."""
-    if fcntl is not None:  # closing does not drop it, where a child that was forked meanwhile has the file open, too
+    """Release a lock of `try_lock`, and close its file. The lock of a process that ends is also released."""
+    if fcntl is not None:  # closing does not release it if a forked child also has the file open
         fcntl.flock(locked_file.fileno(), fcntl.LOCK_UN)
     else:
         locked_file.seek(0)

@@ -35,10 +35,10 @@ NO_KERNELS = {
     "only_the_bit": {"no compiled path: the loop passes the bit"},
 }
 GROWS = {
-    "ftrl": "the leader is defined by all distinct contexts seen so far",
-    "kernel-aioli": "keeps every context and their Gram matrix's factor",
-    "kernel-folklore": "keeps contexts and their Gram matrix's factor",
-    "kernel-gaf": "keeps contexts and their Gram matrix's factor",
+    "ftrl": "the leader depends on all distinct contexts so far",
+    "kernel-aioli": "stores all contexts and a factor of their Gram matrix",
+    "kernel-folklore": "stores contexts and a factor of their Gram matrix",
+    "kernel-gaf": "stores contexts and a factor of their Gram matrix",
 }
 WITHOUT_KERNELS = {
     "aggregating", "aioli-direct", "folklore-direct", "ftrl", "gaf-fresh", "kernel-aioli", "kernel-folklore", "kernel-gaf",

@@ -341,12 +341,12 @@ def test_compare_says_that_no_agent_reads_a_column_that_tells_the_labels(banditl
     quick = ["--repetitions", 2, "-j", 1, "--agents", "linucb,uniform"]
     code, text = banditlab("compare", "hidden.csv", "--label", "y", *quick)
     assert code == 0
-    said = "column 'x' alone tells 100.0 % of labels, but no agent is better than the most frequent class"
+    said = "column 'x' alone predicts 100.0 % of labels, but no agent is better than the most frequent class"
     assert f"warning: {said}" in " ".join(text.split())
     pd.DataFrame({"x": x, "y": x > 4}).to_csv(here / "hidden.csv", index=False)
     code, text = banditlab("compare", "hidden.csv", "--label", "y", "-o", "other", *quick)
     assert code == 0
-    assert "alone tells 100.0 % of labels" in text
+    assert "alone predicts 100.0 % of labels" in text
     assert "but no agent" not in text
 
 

@@ -168,7 +168,7 @@ CASES = {
     ),
     "dates that are not ISO": Case(
         csv(FRAME.assign(x=pd.date_range("2024-01-01", periods=N).strftime("%d.%m.%y"))),
-        ["'x' is text that is different"],
+        ["'x' is text with a different value"],
         "--drop-column x",
     ),
     "mixed types": Case(
@@ -213,7 +213,7 @@ CASES = {
     "constant": Case(csv(column([1])), said="constant"),
     "free text": Case(
         csv(FRAME.assign(x=[f"it said {i}, and left" for i in range(N)])),
-        ["'x' is text that is different"],
+        ["'x' is text with a different value"],
         "--drop-column x",
     ),
     "one class": Case(labels(["a"]), ["one class only"]),
@@ -222,10 +222,12 @@ CASES = {
         labels(["a|b", "a", "b", "a|c", "c", "b|c", "a|b|c"]), said="4 classes are names joined by '|', such as 'a|b'"
     ),
     "variants": Case(
-        labels(["Yes", "yes ", "YES", "no"]), said="classes 'YES', 'Yes', 'yes ' differ in case and blanks only"
+        labels(["Yes", "yes ", "YES", "no"]), said="classes 'YES', 'Yes', 'yes ' differ only in case and blanks"
     ),
-    "rare": Case(csv(FRAME.assign(y=["c", *FRAME["y"][1:]])), said="1 of 3 classes have one row only: 'c'"),
-    "many classes": Case(labels([f"c{i}" for i in range(20)]), said="20 classes are more than one in five rows"),
+    "rare": Case(csv(FRAME.assign(y=["c", *FRAME["y"][1:]])), said="1 of 3 classes have only one row: 'c'"),
+    "many classes": Case(
+        labels([f"c{i}" for i in range(20)]), said="20 classes are more than a fifth of the number of rows"
+    ),
     "large numbers": Case(
         csv(column([2**53 + 1, 2**53, 7])), said="3 categories", read={"x": [str(2**53 + 1), str(2**53)]}
     ),

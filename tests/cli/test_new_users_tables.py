@@ -72,7 +72,7 @@ def sorted_by_label() -> bytes:
 
 
 TABLES = {
-    "texts": (texts, ["column 'comment' is text that is different in every row"], "--drop-column comment"),
+    "texts": (texts, ["column 'comment' is text with a different value in every row"], "--drop-column comment"),
     "missing": (
         missing,
         ["column 'age' has 11 missing", "column 'spent' has 1 missing", "label column 'churn' has 9 missing entries"],
@@ -80,10 +80,10 @@ TABLES = {
     ),
     "dates": (
         dates,
-        ["'signup' has dates as text", "'seen' is text that is different"],
+        ["'signup' has dates as text", "'seen' is text with a different value"],
         "--drop-column seen --role signup=time",
     ),
-    "ids": (ids, ["column 'uuid' is text that is different in every row"], "--drop-column uuid"),
+    "ids": (ids, ["column 'uuid' is text with a different value in every row"], "--drop-column uuid"),
     "semicolons": (
         semicolons,
         ["'spent' holds numbers with a decimal comma", "'rate' holds numbers with a decimal comma"],
@@ -153,7 +153,7 @@ def test_tables_in_memory_are_compared(tmp_path, monkeypatch):
     assert {row.label for row in summary_rows(results)} >= {"linucb", "uniform"}
     assert (tmp_path / "out" / "table.parquet").is_file()
     with pytest.raises(
-        FaultyTableError, match=r"2 faults: .*did you mean 'churn'.*'note' is text that is different"
+        FaultyTableError, match=r"2 faults: .*did you mean 'churn'.*'note' is text with a different value"
     ) as caught:
         compare(frame.assign(note=[f"n{i}" for i in range(N)]), label="chrn", out=tmp_path / "out")
     assert len(caught.value.faults) == 2

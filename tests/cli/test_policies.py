@@ -32,7 +32,7 @@ def test_train_writes_a_policy_and_status_reads_its_log(table: Path, tmp_path: P
     policy, log = tmp_path / "my.policy", tmp_path / "events.db"
     done = run("train", table, "--label", "offer", "-o", policy, "--set", "gamma=0.2", "--agent", "banditron")
     assert done.exit_code == 0, done.output
-    assert done.output.startswith("banditron on my.csv: 200 rows played once, ")
+    assert done.output.startswith("banditron on my.csv: 200 rows in one pass, ")
     assert f"banditlab serve {policy} --log events.db" in done.output
     with Policy.open(policy, log) as opened:
         assert opened.describe()["settings"]["gamma"] == 0.2

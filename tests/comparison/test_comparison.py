@@ -258,7 +258,7 @@ def test_a_libsvm_file_has_no_columns_to_be_surveyed(tmp_path: Path) -> None:
     file.write_text("\n".join(f"{i % 3} {1 + i % 4}:1 9:2" for i in range(12)) + "\n")
     made = prepared(file, "", agents="uniform")
     assert (made.survey, made.spec.name, made.classes) == (None, "t", {0: 4, 1: 4, 2: 4})
-    assert made.sentences == ["3 classes are more than one in five rows: is this a label?"]
+    assert made.sentences == ["3 classes are more than a fifth of the number of rows: is this a label?"]
 
 
 @pytest.mark.parametrize(

@@ -180,7 +180,7 @@ def test_the_guilty_run_is_named(rig: Rig, mixed: Any, tmp_path: Path) -> None:
     assert errors.keys() == {"exits", "hangs", "kills"}
     assert "exit code 7" in errors["exits"]
     assert "longer than run_timeout = 5 s" in errors["hangs"]
-    assert errors["kills"] == "2 workers died while it was all there was in the cluster"
+    assert errors["kills"] == "2 workers died while no other run was in the cluster"
     assert result.played == 2
 
 
@@ -252,7 +252,7 @@ def test_the_command_line_ends_in_one_line_and_resumes(rig: Rig, lab: Path, tmp_
         out, error = process.communicate(timeout=60)
         assert process.returncode == 2, (out, error)
         assert len(error.splitlines()) == 1
-        assert f"{why}; finished runs are stored, and the same command continues" in error
+        assert f"{why}; finished runs are stored; the same command runs the rest" in error
         rig.signal("scheduler", signal.SIGCONT)
     assert len(finished_runs(tmp_path / "out")) < 24
     rig.end()
@@ -403,7 +403,7 @@ def test_a_run_is_blamed_for_dead_workers_only_where_it_was_alone(idle: Cluster,
     assert arrive(idle, task, "error", error) == []
     assert [each.runs for each in idle.suspects] == [tasks[0].runs, tasks[1].runs]
     [([outcome], _)] = arrive(idle, idle.suspects[0], "error", error, alone=True)
-    assert outcome.failure == "4 workers died while it was all there was in the cluster"
+    assert outcome.failure == "4 workers died while no other run was in the cluster"
     assert idle.store.failed() == {tasks[0].runs[0].run_id}
 
 
@@ -488,7 +488,7 @@ def test_a_cluster_that_does_nothing_ends_the_sweep(idle: Cluster, tasks: list[T
     idle.client.answers["processing"] = {"a": ["of another client"]}
     for _ in range(3):
         look(idle, 3.0)
-    with pytest.raises(ClusterError, match="no worker that answers has had a task for 10 s; finished runs are stored"):
+    with pytest.raises(ClusterError, match="no responding worker has had a task for 10 s; finished runs are stored"):
         look(idle, 3.0)
     idle.client.answers["identity"] = None
     with pytest.raises(ClusterError, match="the scheduler has not responded for 10 s"):

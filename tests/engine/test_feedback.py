@@ -260,7 +260,7 @@ def test_random_delays_have_their_means():
         ({"delay": {"lognormal": 3, "sigma": "x"}}, "feedback.delay.sigma must be a number above 0"),
         ({"delay": {"right": 3}}, "feedback.delay by outcome must have the keys right and wrong"),
         ({"delay": {"right": 3, "wrong": -3}}, "feedback.delay.wrong must be at least 0"),
-        ({"delay": {"column": "days"}}, "a column of delays needs an environment"),
+        ({"delay": {"column": "days"}}, "a column of delays requires a table environment"),
         ({"batch": 0}, "feedback.batch must be at least 1, got 0"),
         ({"answered": 1.2}, r"feedback.answered must lie in \[0, 1\]"),
         ({"answered": [0.5, 2]}, r"feedback.answered\[1\] must lie in \[0, 1\]"),

@@ -140,7 +140,7 @@ def test_refusals():
         play(env, banditron(env), seed=0, rounds=6)
     with pytest.raises(UsageError, match="checkpoints must lie between"):
         play(env, banditron(env), seed=0, checkpoints=[0])
-    with pytest.raises(UsageError, match="path='blocks' needs"):
+    with pytest.raises(UsageError, match="path='blocks' requires"):
         play(env, Broken(env.problem, None), seed=0, path="blocks")
 
 
@@ -177,7 +177,7 @@ FAULTS = {
     "negative": "not a distribution over 12 classes \\(sum 1\\)",
     "nan": "not a distribution over 12 classes \\(sum nan\\)",
     "infinite": "not a distribution over 12 classes \\(sum inf\\)",
-    "impossible": "played class 0, to which it gave probability 0",
+    "impossible": "chose class 0, to which it gave probability 0",
 }
 
 

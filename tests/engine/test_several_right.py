@@ -178,7 +178,7 @@ def test_an_environment_has_either_labels_or_bits() -> None:
     env.step(0)
     assert (env.several_right, env.labelled) == (True, False)
     for method in (env.label, env.labels):
-        with pytest.raises(UsageError, match=r"several actions may be right, so that there are no labels; use right"):
+        with pytest.raises(UsageError, match=r"several actions may be right, so there are no labels; use right"):
             method()
     labelled = Given.of(env.given[0], np.arange(30) % K, 30)
     labelled.reset(seed=0)
@@ -260,6 +260,7 @@ def test_a_sweep_plays_a_table_with_arms(spec: Any, tmp_path: Any) -> None:
 
 def test_the_comparator_needs_one_label(spec: Any) -> None:
     with pytest.raises(
-        UsageError, match=r"norm_bounds: the comparator on .* has no single label per round to be computed from"
+        UsageError,
+        match=r"norm_bounds: the comparator on .* has no single label per round, which a comparator requires",
     ):
         Sweep(make_spec(spec | {"norm_bounds": [1.0]}, "test"))

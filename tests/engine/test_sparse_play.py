@@ -129,7 +129,7 @@ def test_long_rows_reach_players_without_sparse_kernels_one_at_a_time_or_not_at_
     dense_only = agent(env)
     dense_only.sparse = False
     with pytest.raises(
-        IncompatibleError, match="no kernels for sparse contexts, and a dense row of d = 347,000 numbers is too long"
+        IncompatibleError, match="no kernels for sparse contexts, and d = 347,000 is too large for dense ones"
     ):
         play(env, dense_only, seed=0)
     short = Sparse(horizon=300)
@@ -157,7 +157,7 @@ def test_a_sweep_over_a_sparse_stream_without_comparators(tmp_path):
 
 
 def test_comparators_of_long_sparse_rows_are_refused_at_once(tmp_path):
-    message = r"norm_bounds: the comparator on .*Sparse-v0.* d = 20,000 numbers is too long .*; set norm_bounds = \[\]"
+    message = r"norm_bounds: the comparator on .*Sparse-v0.* d = 20,000 is too large .*; set norm_bounds = \[\]"
     with pytest.raises(UsageError, match=message):
         Sweep(spec(norm_bounds=[1.0])).run(tmp_path, jobs=1)
 

@@ -82,7 +82,7 @@ def test_what_is_played_and_not_in_the_folder_has_failed(small, tmp_path, monkey
     monkeypatch.setattr(Store, "write_runs", lambda self, runs: None)
     result = small(norm_bounds=[]).run(tmp_path)
     assert (result.played, len(result.failures)) == (0, 6)
-    assert {failure["error"] for failure in result.failures} == {"it was played, but its rows are not in the folder"}
+    assert {failure["error"] for failure in result.failures} == {"it was executed, but its rows are not in the folder"}
 
 
 @pytest.mark.slow
@@ -103,8 +103,8 @@ def test_of_runs_that_shared_a_process_the_guilty_one_is_named(small, tmp_path, 
     }
     failures = [failure_of[run.run_id] for run in runs]
     assert failures[:2] == ["", ""]
-    assert failures[2:4] == ["its worker died each time it was tried, alone (exit code 0)"] * 2
-    assert failures[4] == "its worker died each time it was tried, alone (SIGKILL)"
+    assert failures[2:4] == ["its worker process died in each attempt at this run alone (exit code 0)"] * 2
+    assert failures[4] == "its worker process died in each attempt at this run alone (SIGKILL)"
     assert finished_runs(tmp_path) == {run.run_id for run in runs[:2]}
 
 

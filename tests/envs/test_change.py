@@ -119,7 +119,7 @@ def test_a_sweep_plays_it_as_a_grid() -> None:
     ("environment", "at", "message"),
     [
         ("banditlab/Logistic-v0", 100, r"change.at must lie below rounds = 100, got 100"),
-        ("banditlab/Adversary-v0", 40, "are not a stream and cannot be changed"),
+        ("banditlab/Adversary-v0", 40, "depend on the actions and cannot be changed"),
     ],
 )
 def test_a_sweep_that_is_refused(environment: str, at: int, message: str) -> None:

@@ -253,7 +253,7 @@ def test_a_broken_stream_is_refused(X, y, message):
 def test_a_stream_that_ends_is_refused():
     env = Broken(GOOD_X, GOOD_Y, end=True)
     env.reset(seed=0)
-    with pytest.raises(EnvironmentContractError, match="must yield for ever"):
+    with pytest.raises(EnvironmentContractError, match="must yield without end"):
         whole(env, CHUNK + 1)
 
 

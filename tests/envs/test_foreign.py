@@ -148,10 +148,10 @@ def test_observations_are_flattened(monkeypatch: pytest.MonkeyPatch, space: Any,
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"name": "nothing_at_all:X-v0"}, "no module is called 'nothing_at_all'; install the package that has it"),
-        ({"name": "tests/Sings-v0"}, "tests/Sings-v0: Gymnasium cannot make it: NameNotFound"),
+        ({"name": "nothing_at_all:X-v0"}, "there is no module 'nothing_at_all'; install the package that contains it"),
+        ({"name": "tests/Sings-v0"}, "tests/Sings-v0: Gymnasium cannot create it: NameNotFound"),
         ({"name": "Pendulum-v1"}, "Pendulum-v1: actions are Box"),
-        ({"options": {"colour": 3}}, "tests/Signs-v0: Gymnasium cannot make it: TypeError"),
+        ({"options": {"colour": 3}}, "tests/Signs-v0: Gymnasium cannot create it: TypeError"),
         ({"options": {"space": spaces.Sequence(spaces.Discrete(3))}}, "which cannot be flattened to numbers"),
         ({"horizon": 0}, "horizon must be at least 1"),
     ],
@@ -213,7 +213,7 @@ def test_a_sweep_plays_it_without_comparators_and_skips_who_is_told_labels(tmp_p
     assert [(s["player"], s["reason"]) for s in sweep.plan.skipped] == [
         ("perceptron", "the player observes the label, and the environment has none")
     ]
-    assert list(sweep.plan.uncompared.values()) == ["no labels to be computed from"]
+    assert list(sweep.plan.uncompared.values()) == ["no labels, which a comparator requires"]
     assert all(run.foreign for run in sweep.plan.runs)
     done = sweep.run(tmp_path / "out", jobs=1)
     assert (done.played, done.failures) == (4, [])

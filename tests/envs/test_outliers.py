@@ -215,20 +215,20 @@ def remarks(frame: pd.DataFrame) -> dict[str, tuple[str, str]]:
 def test_the_survey_names_repeated_values_far_out() -> None:
     said = remarks(with_values(table(), [9999.0], 3))
     assert said["counts"] == (
-        "0 to 3, and 3 rows at 9999, 3,300 times the range of the others away: a code for missing?",
+        "0 to 3, and 3 rows at 9999, 3,300 times the others' range away: a code for missing?",
         "--na-values 9999",
     )
     assert {"normal", "whole", "even"} <= {name for name, (_, option) in said.items() if option == "--na-values 9999"}
     said = remarks(with_values(table(), [-999.0, 99999.0], 4))
     assert said["whole"] == (
-        "0 to 49, and 8 rows at -999 and 99999, 20 times the range of the others away: a code for missing?",
+        "0 to 49, and 8 rows at -999 and 99999, 20 times the others' range away: a code for missing?",
         "--na-values -999 --na-values 99999",
     )
 
 
 def test_the_survey_calls_a_single_value_no_code_and_heavy_tails_nothing() -> None:
     said = remarks(with_values(table(), [1e200], 1))
-    assert said["counts"] == ("0 to 3, and 1 row at 1e+200, 3.3e+199 times the range of the others away", "")
+    assert said["counts"] == ("0 to 3, and 1 row at 1e+200, 3.3e+199 times the others' range away", "")
     rng = np.random.default_rng(5)
     frame = pd.DataFrame({"tails": rng.standard_cauchy(N), "zipf": rng.zipf(2.0, N), "range": rng.normal(size=N)})
     assert all(option == "" and " at " not in remark for remark, option in remarks(frame).values())

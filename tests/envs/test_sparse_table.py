@@ -164,13 +164,13 @@ def test_compare_on_long_sparse_rows(file, tmp_path, capsys):
     said = capsys.readouterr().out
     assert "norm_bounds" not in said  # which nobody gave
     [line] = [line for line in said.splitlines() if line.startswith("without comparators")]
-    assert re.search(r"which on banditlab/Table-v0\(path=documents\.svm\) have .* d = 40,001 numbers is too long", line)
+    assert re.search(r"which on banditlab/Table-v0\(path=documents\.svm\) have .* d = 40,001 is too large", line)
     assert {run.label for run in sweep.plan.runs} >= {"gaptron", "epsilon-greedy-direct", "soba-diag", "uniform"}
     assert not {run.label for run in sweep.plan.runs} & {"fastcb", "squarecb", "linucb", "lints"}
     result = sweep.run(tmp_path / "out")
     assert not result.failures
     assert result.played == len(sweep.plan.runs)
     with pytest.raises(
-        UsageError, match=r"norm_bounds: the comparator on .* d = 40,001 numbers is too long .*; set norm_bounds"
+        UsageError, match=r"norm_bounds: the comparator on .* d = 40,001 is too large .*; set norm_bounds"
     ):
         Sweep(spec.model_copy(update={"norm_bounds": [1.0]}))

@@ -111,7 +111,7 @@ def test_all_faults_of_a_table_at_once():
         "there is no column 'idd'; did you mean 'id'",
         "there is no column 'kidn'; did you mean 'kind'",
         "column 'x' has 1 missing or infinite entries",
-        "column 'id' is text that is different in every row",
+        "column 'id' is text with a different value in every row",
         "column 'day' has dates as text",
         "column 'slip' is numeric except for 1 of 239 entries",
     ):

@@ -219,7 +219,7 @@ SMALL = "x,y,c\n1,2,a\n3,4,b\n5,5,a\n6,7,b\n"
         (SMALL.replace("3,4", "3,nan"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,inf"), {}, "column 'y' has 1 missing or infinite"),
         (SMALL.replace("3,4", "3,-Infinity"), {}, "column 'y' has 1 missing or infinite"),
-        ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\nu4,4,b\n", {}, "column 'id' is text that is different in every row"),
+        ("id,x,c\nu1,1,a\nu2,2,b\nu3,3,a\nu4,4,b\n", {}, "column 'id' is text with a different value in every row"),
         (SMALL, {"separator": ";"}, "there is no column 'c'"),
         ("x,x,c\n1,2,a\n3,4,b\n", {}, "two columns are called 'x'; rename one in the file"),
         (SMALL, {"format": "libsvm"}, r"label \(--label\): a LIBSVM file has its own labels; leave it out"),

@@ -140,10 +140,10 @@ def test_large_tables_of_words_stay_sparse(table: Any, frame: pd.DataFrame, monk
     [
         ({"text": ["promt"]}, "text (--text): there is no column 'promt'; did you mean 'prompt'?"),
         ({"text": ["ok"]}, "text (--text): there is no column 'ok'"),
-        ({"text": ["n"], "drop_columns": ["prompt"]}, "text (--text): column 'n' has no texts"),
+        ({"text": ["n"], "drop_columns": ["prompt"]}, "text (--text): column 'n' is not text"),
         (
             {"text_features": "svd:900", "order": "shuffle"},
-            "words of two or more letters, and svd:900 needs more than 900",
+            "words of two or more letters, but svd:900 requires more than 900",
         ),
         ({"text_features": "svd:0"}, "must be words:N, N up to 100,000, or svd:N, N up to 999, got 'svd:0'"),
         ({"text_features": "words"}, "got 'words'"),

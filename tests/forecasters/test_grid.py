@@ -135,7 +135,7 @@ def test_paths_agree_and_a_pickle_continues(member: str, K: int) -> None:
 
 
 def test_refusals() -> None:
-    with pytest.raises(IncompatibleError, match=r"^b-grid: its 9 members take 26\.8 GiB .*: give size as 1 or less$"):
+    with pytest.raises(IncompatibleError, match=r"^b-grid: its 9 members need 26\.8 GiB .*: use a size of 1 or less$"):
         BGrid(Problem(20_000, 2, 1.0), None, member="aioli")
     with pytest.raises(IncompatibleError, match="n_classes = 2"):
         BGrid(Problem(2, 3, 1.0), None, member="aioli")

@@ -225,7 +225,7 @@ def test_memory_is_capped_by_one_line() -> None:
     for t in range(rank):
         other.update(X[t], int(y[t]))
     np.testing.assert_allclose(other.predict_many(X), before, atol=1e-12)
-    with pytest.raises(UsageError, match=r"form = 'primal' takes 41\.8 GiB at K = 10, d = 10,000"):
+    with pytest.raises(UsageError, match=r"form = 'primal' needs 41\.8 GiB at K = 10, d = 10,000"):
         FOLKLORE(Problem(10_000, 10, 1.0), None, form="primal")
 
 
@@ -281,7 +281,7 @@ def test_the_dual_form_grows_to_the_last_byte_that_it_may_take(missing):
     X = as_contexts(np.eye(d))
     for t in range(16 if missing else 31):
         if missing and t == 15:
-            with pytest.raises(UsageError, match="the dual form has learnt 15 independent contexts and needs"):
+            with pytest.raises(UsageError, match="the dual form has stored 15 independent contexts and needs"):
                 player.update(X[t], t % K)
             break
         player.update(X[t], t % K)
@@ -296,7 +296,7 @@ def test_a_regularization_that_leaves_too_few_digits_is_refused(cls):
         cls(Problem(2, 3, 7.0), np.random.default_rng(0), regularization=0.00244)
     assert str(caught.value) == (
         f"{cls.id}: regularization must be at least R^2 / 20,000 = 0.00245 at R = 7, got 0.00244: "
-        "below that, rounding destroys too many digits of a forecast"
+        "below that, rounding errors of a forecast are too large"
     )
 
 

@@ -98,5 +98,5 @@ def test_sparse_contexts_after_the_change_to_primal() -> None:
     folklore.forecast_block(X, y, np.empty((60, 3)))
     assert not folklore.dual
     np.testing.assert_array_equal(folklore.predict_many(csr_array(X)), folklore.predict_many(X))
-    with pytest.raises(UsageError, match="sparse contexts need form = 'dual' after a switch"):
+    with pytest.raises(UsageError, match="sparse contexts require form = 'dual', but the form is now primal"):
         reduction.play_block(csr_array(X), y, Trace.empty(60))

@@ -161,7 +161,8 @@ def test_a_folder_that_is_refused_is_told_of_once(
     for _ in range(2):
         jit_cache._report_once("it is everybody's")
     assert capsys.readouterr().err == (
-        "banditlab: kernels are not saved in NUMBA_CACHE_DIR, since it is everybody's: make it your own, or name another\n"
+        "banditlab: kernels are not saved in NUMBA_CACHE_DIR: it is everybody's; make it private, or use another "
+        "folder\n"
     )
     assert os.environ["BANDITLAB_CACHE_REFUSED"] == "1"  # for the processes this one starts
 

@@ -105,7 +105,7 @@ def test_blocks_come_sparse_where_kernels_take_that_and_dense_elsewhere():
 def test_long_rows_are_not_made_dense():
     short, long = (scipy.sparse.csr_array((2, d)) for d in (MOST_DENSE, MOST_DENSE + 1))
     assert as_rows(short, MOST_DENSE).shape == (2, MOST_DENSE)
-    with pytest.raises(IncompatibleError, match="d = 8,193 numbers is too long") as refusal:
+    with pytest.raises(IncompatibleError, match="d = 8,193 is too large") as refusal:
         as_rows(long, MOST_DENSE + 1)
     assert "\n" not in str(refusal.value)
 

@@ -121,7 +121,7 @@ class Answers(OfBits):
         (1.0, [0.0, 1.0, 0.0], "action 1.0 is not an integer in 0 ... 2"),
         (-1, [0.0, 0.0, 1.0], "action -1 is not an integer in 0 ... 2"),
         (3, [0.0, 0.0, 1.0], "action 3 is not an integer in 0 ... 2"),
-        (0, [0.0, 0.5, 0.5], "played class 0, to which it gave probability 0"),
+        (0, [0.0, 0.5, 0.5], "chose class 0, to which it gave probability 0"),
         (0, [0.5, 0.5], r"probabilities \[0.5 0.5\] are not a distribution over 3 classes \(sum 1\)"),
         (0, [0.5, 0.5, 0.0, 0.0], r"probabilities \[0.5 0.5 0.  0. \] are not a distribution over 3 classes \(sum 1\)"),
         (0, [0.5, 0.5, 0.5], r"probabilities \[0.5 0.5 0.5\] are not a distribution over 3 classes \(sum 1.5\)"),

@@ -295,7 +295,7 @@ def test_a_state_is_whole_within_its_limits_and_agrees_with_the_settings(problem
     counts = copy.deepcopy(state)
     counts["state"].inner.counts[:] = 0, 0, 6
     with pytest.raises(
-        UsageError, match=r"^state.state.inner.counts must lie in 0 ... 5, got an entry out of it: 0 ... 6"
+        UsageError, match=r"^state.state.inner.counts must lie in 0 ... 5, got an entry outside it: 0 ... 6"
     ):
         player.set_state(counts)
     with pytest.raises(UsageError, match=r"^the state of test-bounded lacks 'state'$"):

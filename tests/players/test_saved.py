@@ -496,9 +496,9 @@ ARRAY, RNG = np.zeros(2), np.random.default_rng(0)
         ([ARRAY], [ARRAY, ARRAY], "a list of 1"),
         ((1, 2), 3, "a list of 2"),
         ([1], "ab", "a list of 1"),
-        (Pair(ARRAY, 2.0), Pair(ARRAY, 3.0), "2.0, as the settings have it"),
-        (Pair(ARRAY, 2.0), Pair(ARRAY, 2.0, ARRAY), "None, as the settings have it"),
-        (Pair(ARRAY, "x"), Pair(ARRAY, "y"), "'x', as the settings have it"),
+        (Pair(ARRAY, 2.0), Pair(ARRAY, 3.0), "2.0 for these settings"),
+        (Pair(ARRAY, 2.0), Pair(ARRAY, 2.0, ARRAY), "None for these settings"),
+        (Pair(ARRAY, "x"), Pair(ARRAY, "y"), "'x' for these settings"),
         (Pair(ARRAY, 2.0), Fields(a=ARRAY), "the fields a, n, rest"),
         (Pair(ARRAY, 2.0), Fields(a=ARRAY, n=2.0), "the fields a, n, rest"),  # a default stands for no field
         (Pair(ARRAY, 2.0), Fields(a=ARRAY, n=2.0, more=1), "the fields a, n, rest"),

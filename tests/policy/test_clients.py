@@ -126,7 +126,7 @@ def test_unread_answers_are_bounded_together(monkeypatch: pytest.MonkeyPatch, ca
     connections = [Held(pool, size) for size in (400, 0, 300, 300, 300)]
     pool.bound_unread()
     assert list(pool.waiting) == connections[1:]  # the oldest that holds anything is closed, and no more than needed
-    assert "more than 1,000 bytes of answers unread" in capfd.readouterr().err
+    assert "more than 1,000 unread bytes of responses" in capfd.readouterr().err
     pool.bound_unread()
     assert len(pool.open) == 4
 

@@ -39,7 +39,7 @@ DOCUMENTED = """{
     ("data", "message"),
     [
         (b"", "the log has no rounds"),
-        (bytes(range(256)) * 4, "lines that are not a JSON object of a decision"),
+        (bytes(range(256)) * 4, "lines that are not a JSON object with a decision"),
     ],
 )
 def test_the_ending_tells_a_file_without_decisions(data: bytes, message: str, tmp_path: Path) -> None:
@@ -124,8 +124,8 @@ def test_an_interval_holds_what_is_true_of_a_log(tmp_path: Path) -> None:
     assert made.evaluation.value == pytest.approx(value, abs=0.1)
     assert (made.evaluation.rounds, made.actions) == (600, ["1", "2", "3"])
     assert made.notes == [
-        "1 lines are left out: _skipLearn says that nothing is to be learnt from them",
-        "2 lines are left out: they hold no decision but an observation, or no action",
+        "1 lines are left out: _skipLearn excludes them from learning",
+        "2 lines are left out: they have an observation instead of a decision, or no action",
     ]
     single = evaluate_log(file, "best-single")
     assert single.evaluation.rounds == 300
@@ -153,13 +153,13 @@ def test_all_faults_of_a_log_are_named_at_once(tmp_path: Path) -> None:
     with pytest.raises(UsageError) as caught:
         evaluate_log(file)
     for fault in (
-        "2 x lines that are not a JSON object of a decision with its label",
-        "1 x lines with a pdrop, which thins the log",
-        "2 x lines whose a or p does not have each action of _multi once",
+        "2 x lines that are not a JSON object with a decision and its label",
+        "1 x lines with a pdrop, from a subsampled log",
+        "2 x lines in which a or p does not have each action of _multi once",
         "1 x ids that stand a second time",
         "2 x actions that are not integers from 0 to 2",
         "2 x rewards that are not 0 or 1",
-        "2 x lines whose p has another probability for the action than _label_probability",
+        "2 x lines in which p and _label_probability differ",
         "2 x rows of propensities that are not probabilities with sum 1",
     ):
         assert fault in str(caught.value), (fault, caught.value)

@@ -97,7 +97,7 @@ def test_the_status_says_whether_it_is_better_and_the_shares_are_right(policy_fi
     assert (found.decisions, found.answered, found.share) == (1500, 1500, 0.25)
     assert 0.1 < found.low < found.difference < found.high
     text = "\n".join(status.lines())
-    assert "better than what was held back: better; right more often by +" in text
+    assert "better than the held-back decisions: better; right more often by +" in text
     assert "25.0% are expected" in text
     assert "the number held back" not in text
     assert status.to_dict()["holdback"]["share"] == 0.25

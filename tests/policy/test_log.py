@@ -99,7 +99,7 @@ def test_a_policy_stands_again_as_it_stood(policy_file: Path, log: Path) -> None
     assert state(again) == before
     assert again.describe() == policy.describe()
     again.feedback(waiting[0], True)  # decided before the snapshot
-    with pytest.raises(UnknownDecisionError, match="has its feedback already"):
+    with pytest.raises(UnknownDecisionError, match="already has feedback"):
         again.feedback(waiting[0], True)
     with pytest.raises(UnknownDecisionError, match="no decision has the id"):
         again.feedback("unknown", True)
@@ -219,7 +219,7 @@ def test_a_second_writer_is_one_line(policy_file: Path, log: Path) -> None:
 def test_the_log_of_another_policy_is_one_line(policy_file: Path, table: Path, log: Path) -> None:
     Policy.open(policy_file, log).close()
     train(table, "offer", out=log.parent / "other")
-    with pytest.raises(UsageError, match="belongs to another policy"):
+    with pytest.raises(UsageError, match="belongs to a policy other than"):
         Policy.open(log.parent / "other", log)
     with pytest.raises(UsageError, match="postgresql"):
         EventLog("mysql://x")
@@ -313,7 +313,7 @@ def test_a_policy_played_again_by_other_numbers_says_so(policy_file: Path, log: 
     )
     db.commit()
     db.close()
-    with pytest.warns(RuntimeWarning, match=r": 1 decisions came out otherwise"):
+    with pytest.warns(RuntimeWarning, match=r": the replay of 1 decisions gave another result"):
         Policy.open(policy_file, log).close()
 
 

@@ -335,7 +335,7 @@ def test_what_is_pruned_is_gone_and_counted(policy_file: Path, log: Path, monkey
         again.decide(ROW)
         assert status_of_log(log).lines()[2:4] == [
             "feedback: 5 of 13 (38.5%)",
-            "counted: 0 of 1 decision, in their order up to the oldest that may still be answered; 1 wait",
+            "counted: 0 of 1 decision, in their order up to the oldest whose answer may still arrive in time; 1 are waiting",
         ]
 
 

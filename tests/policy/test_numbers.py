@@ -88,27 +88,27 @@ def test_a_status_says_every_number_in_its_place() -> None:
     assert status().lines() == [
         "log.db: fastcb, 4,321 decisions from 1970-01-01 00:00:00 to 1970-01-02 01:01:01 UTC",
         "feedback: 8 of 4,321 (0.2%), half of it within 4.5 s, nine tenths within 2.58 min, all within 8.33 min",
-        "counted: 8 of 4,321 decisions, in their order up to the oldest that may still be answered; 13 wait",
+        "counted: 8 of 4,321 decisions, in their order up to the oldest whose answer may still arrive in time; 13 are waiting",
         "mistakes: 52.3% of the decisions that count, 95 % interval 11.4% ... 93.7% (holds however often you look)",
         "drift: none shown",
         "in training: 26.5% of 1,250 rows",
-        "warning: class 'a' was played 40 times where its probabilities add up to 10.0 +- 2.1: the logged probabilities are "
-        "not those that were played",
+        "warning: class 'a' was chosen 40 times, but its probabilities add up to 10.0 +- 2.1: the logged probabilities are "
+        "not those of the choices",
         "right, by the probability of the action: 0-0.2: 0% of 1; 0.95-1: 100% of 1",
     ]
     assert status(drift=3).lines()[4] == (
-        "warning: drift: mistakes rose about decision 3 of those that count, from 0.0% before to 80.0% since; a false alarm, "
-        "ever, has a probability of 5 % at most"
+        "warning: drift: the mistake rate increased about decision 3 of those that count, from 0.0% before to "
+        "80.0% since; the probability of a false alarm at any time is at most 5 %"
     )
     some = status(left_out=40).lines()
     assert some[3] == (
         "left out: 40 decisions without an answer within the next 1,000 decisions; the mistake rate is that of all decisions "
         "only if those left out are wrong as often as the others"
     )
-    assert some[5] == "drift: none shown; the log cannot tell it of the 40 left out"
+    assert some[5] == "drift: none shown; unknown for the 40 decisions left out"
     none = status(mistakes=np.zeros(0)).lines()
     assert none[2:4] == [
-        "counted: 0 of 4,321 decisions, in their order up to the oldest that may still be answered; 13 wait",
+        "counted: 0 of 4,321 decisions, in their order up to the oldest whose answer may still arrive in time; 13 are waiting",
         "in training: 26.5% of 1,250 rows",
     ]
     assert status(feedback=0).lines()[1:] == ["feedback: none yet"]

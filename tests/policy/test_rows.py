@@ -99,7 +99,7 @@ def test_what_is_filled_in_unknown_or_refused_is_counted(imputing: Path, tmp_pat
         assert (policy.imputed, policy.unknown) == ({"age": 2}, {"größe": 1, "paid": 1})
     found = status_of_log(log)
     assert (found.imputed, found.unknown, found.refused) == (2, 2, 1)
-    assert "input: 2 fields filled in, 2 of unknown categories, 1 request refused" in found.lines()
+    assert "input: 2 fields imputed, 2 with unknown categories, 1 request refused" in found.lines()
     with Policy.open(imputing, log) as policy:  # a log that is replayed has the same numbers
         policy.count_refused()
     assert status_of_log(log).refused == 2

@@ -244,7 +244,7 @@ def test_sigterm_ends_a_server_whose_log_hangs(policy_file: Path, tmp_path: Path
         _, complaints = process.communicate(timeout=30)
         assert time.monotonic() - begin < 10
         assert process.returncode == 1
-        assert "what was acknowledged is in the log" in complaints
+        assert "acknowledged requests are in the log" in complaints
         asking.join()
     finally:
         process.kill()
@@ -252,7 +252,7 @@ def test_sigterm_ends_a_server_whose_log_hangs(policy_file: Path, tmp_path: Path
 
 def test_only_this_machine_is_served_without_a_token(policy_file: Path) -> None:
     policy = Policy.load(policy_file)
-    with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0: .*give a token"):
+    with pytest.raises(UsageError, match=r"--host 0\.0\.0\.0: .*set a token"):
         serve(policy, host="0.0.0.0", port=0)
     with pytest.raises(UsageError, match="16 printable characters"):
         serve(policy, host="0.0.0.0", port=0, token="short")
@@ -365,7 +365,7 @@ def test_silence_is_closed_by_the_server_and_a_later_answer_is_409_and_counted(
         for correct in (True, False):
             late = client.post("/feedback", json={"id": one, "correct": correct})
             assert late.status_code == 409
-            assert "closed as wrong already: no answer within 1 h" in late.json()["error"]
+            assert "already closed as wrong, because there was no feedback within 1 h" in late.json()["error"]
         assert client.post("/feedback", json={"id": other, "correct": True}).status_code == 409
         told = client.get("/policy").json()
         assert (told["feedback"], told["closed"], told["late"], told["right"]) == (1, 1, 2, 1)

@@ -95,13 +95,15 @@ def test_drift_and_dishonest_probabilities_are_warnings(log: Path) -> None:
     status = status_of_log(log)
     worse = np.concatenate([np.zeros(200), np.ones(200)])
     risen = replace(status, mistakes=worse, drift=rise(worse))
-    assert any(line.startswith("warning: drift: mistakes rose about decision 19") for line in risen.lines())
+    assert any(
+        line.startswith("warning: drift: the mistake rate increased about decision 19") for line in risen.lines()
+    )
     db = sqlite3.connect(log)
     db.execute("UPDATE events SET action = 0 WHERE action IS NOT NULL")
     db.commit()
     db.close()
     lines = status_of_log(log).lines()
-    assert any("class 'call' was played 61 times where its probabilities add up to" in line for line in lines)
+    assert any("class 'call' was chosen 61 times, but its probabilities add up to" in line for line in lines)
 
 
 def test_a_log_without_answers(policy_file: Path, tmp_path: Path) -> None:

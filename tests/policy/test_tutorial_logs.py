@@ -43,7 +43,7 @@ def test_the_commands_run_and_the_intervals_hold_the_truth(tmp_path: Path) -> No
     assert done.returncode == 0, done.stderr
     assert "drawn: estimates.svg" in done.stdout
     assert "linucb learnt from " in done.stdout
-    assert "better than what was held back: better" in done.stdout
+    assert "better than the held-back decisions: better" in done.stdout
     for name, truth in (("uniform", CHANCE), ("best-single", CHANCE)):
         made = evaluate_log(here / "first.db", name).evaluation
         assert made.low < truth < made.high

@@ -106,7 +106,7 @@ def test_the_status_counts_decisions_in_their_order(policy_file: Path, tmp_path:
         assert status.mistakes.tolist() == [0.0, 1.0, 1.0]
         assert (status.feedback, status.waiting, status.left_out) == (4, 2, 0)
         assert sum(b.n for b in status.bins) == 3
-        line = "counted: 3 of 6 decisions, in their order up to the oldest that may still be answered; 2 wait"
+        line = "counted: 3 of 6 decisions, in their order up to the oldest whose answer may still arrive in time; 2 are waiting"
         assert line in status.lines()
         policy.feedback(ids[3], True)
         assert status_of_log(log).mistakes.tolist() == [0.0, 1.0, 1.0, 0.0, 0.0]
@@ -188,11 +188,13 @@ def test_an_answer_counts_until_its_deadline_and_is_refused_after(opened: Opened
             return
         for _ in range(2):
             for bit in (True, False):
-                with pytest.raises(UnknownDecisionError, match="closed as wrong already: no answer within 30 min"):
+                with pytest.raises(
+                    UnknownDecisionError, match="already closed as wrong, because there was no feedback within 30 min"
+                ):
                     policy.feedback(ids[0], bit)
         assert policy.late == {"true": 2, "false": 2}
         [why] = policy.feedback_many([(ids[1], True)])
-        assert "closed as wrong already" in str(why)
+        assert "already closed as wrong" in str(why)
         assert (policy.describe()["right"], policy.describe()["closed"], policy.describe()["late"]) == (0, 2, 5)
 
 
@@ -202,8 +204,8 @@ def test_an_answer_finds_its_own_decision_overdue_inside_a_commit(opened: Opened
         name = policy.decide(new_rows(1)[0]).id
         with policy.together():
             clock.now += 1801.0
-            assert "closed as wrong already" in str(policy.feedback_many([(name, True)])[0])
-            assert "closed as wrong already" in str(policy.feedback_many([(name, True)])[0])
+            assert "already closed as wrong" in str(policy.feedback_many([(name, True)])[0])
+            assert "already closed as wrong" in str(policy.feedback_many([(name, True)])[0])
         assert (policy.describe()["closed"], policy.describe()["feedback"]) == (1, 0)
 
 
@@ -215,13 +217,13 @@ def test_a_clock_set_back_reopens_nothing_and_closes_nothing_twice(opened: Opene
         second = policy.decide(new_rows(1)[0]).id
         clock.now -= 3600.0
         third = policy.decide(new_rows(1)[0]).id
-        with pytest.raises(UnknownDecisionError, match="closed as wrong already"):
+        with pytest.raises(UnknownDecisionError, match="already closed as wrong"):
             policy.feedback(first, True)
         policy.feedback(second, True)
         clock.now += 3600.0 + 1801.0
         policy.close_overdue()
         assert (policy.describe()["closed"], policy.describe()["feedback"]) == (2, 1)
-        with pytest.raises(UnknownDecisionError, match="closed as wrong already"):
+        with pytest.raises(UnknownDecisionError, match="already closed as wrong"):
             policy.feedback(third, True)
 
 
@@ -264,9 +266,9 @@ def test_a_kill_in_the_middle_of_closing_loses_and_doubles_nothing(
         drop(again)
     assert undisturbed(policy_file, log) == before
     with Policy.open(policy_file, log) as last:
-        with pytest.raises(UnknownDecisionError, match="closed as wrong already"):
+        with pytest.raises(UnknownDecisionError, match="already closed as wrong"):
             last.feedback(ids[0], True)
-        with pytest.raises(UnknownDecisionError, match="has its feedback already"):
+        with pytest.raises(UnknownDecisionError, match="already has feedback"):
             last.feedback(ids[2], True)
     db = sqlite3.connect(log)
     kinds = db.execute(
@@ -345,7 +347,7 @@ def test_the_setting_stands_in_the_file_and_in_the_log(table: Path, tmp_path: Pa
     policy.save(tmp_path / "saved")
     clock.now += 2 * 86400.0 + 1.0
     saved = Policy.load(tmp_path / "saved")
-    with pytest.raises(UnknownDecisionError, match="no answer within 2 days"):
+    with pytest.raises(UnknownDecisionError, match="no feedback within 2 days"):
         saved.feedback(name, True)
     with Policy.open(file, log, unanswered="ignored") as opened:
         name = opened.decide(new_rows(1)[0]).id
@@ -355,7 +357,7 @@ def test_the_setting_stands_in_the_file_and_in_the_log(table: Path, tmp_path: Pa
     drop(Policy.open(file, log, unanswered="wrong", after="1.5min"))
     with Policy.resume(log) as opened:
         assert (opened.describe()["unanswered"], opened.describe()["after"]) == ("wrong", "1.5 min")
-        with pytest.raises(UnknownDecisionError, match=r"no answer within 1\.5 min"):
+        with pytest.raises(UnknownDecisionError, match=r"no feedback within 1\.5 min"):
             opened.feedback(name, True)
     assert status_of_log(log).to_dict()["after"] == "1.5 min"
 
@@ -484,7 +486,7 @@ def test_groups_too_small_to_say_anything() -> None:
 
 def test_the_status_says_who_is_answered(policy_file: Path, tmp_path: Path, clock: Clock) -> None:
     log = tmp_path / "events.db"
-    only = 'mistakes and learning are of answered decisions only; if silence means no, set unanswered = "wrong"'
+    only = 'only answered decisions count; if no answer means a wrong action, set unanswered = "wrong"'
     with Policy.open(policy_file, log, unanswered="ignored", after="1 h") as policy, policy.together():
         for i, row in enumerate(new_rows(120)):
             choice = policy.decide(row, allowed=["call"] if i % 2 else ["upgrade"])
@@ -495,9 +497,9 @@ def test_the_status_says_who_is_answered(policy_file: Path, tmp_path: Path, cloc
     status = status_of_log(log)
     lines = status.lines()
     assert f"warning: answers came for 100% of action 'call', 10% of action 'upgrade' (p < 0.001): {only}" in lines
-    assert f"warning: all 66 answers say right, and 54 decisions have none: {only}" in lines
+    assert f"warning: all 66 answers are positive, and 54 decisions have none: {only}" in lines
     assert status.to_dict()["unequal"] == [
         "answers came for 100% of action 'call', 10% of action 'upgrade' (p < 0.001)"
     ]
     for more in ({"mistakes": np.eye(1, 66)[0]}, {"mistakes": np.zeros(29)}, {"left_out": 0}):
-        assert not any("answers say right" in line for line in replace(status, **more).lines())
+        assert not any("answers are positive" in line for line in replace(status, **more).lines())

@@ -114,7 +114,9 @@ def test_a_flipped_bit_anywhere_is_named_and_changes_nothing_else(folder: Path, 
             assert reading.finished_runs(folder) == set(WHOLE) - COSTS[name]
             assert reading.read_runs(folder, IDS).damaged == [name]
         elif place == 2:
-            assert found[2] == ["failed/ee.json is damaged: why the run failed is lost, it is tried again"]
+            assert found[2] == [
+                "failed/ee.json is damaged: the reason of the failure is lost, and the run is tried again"
+            ]
         else:
             assert found[place] in (None, {})
         same = [i for i in range(6) if i != place and not (place == 1 and i == 3)]  # W counts beside its rows only
@@ -151,7 +153,8 @@ def test_what_is_damaged_is_set_aside_and_done_again(folder: Path) -> None:
         assert store.done() == (set(WHOLE) - COSTS.get(name, set()), firsts)
         assert not (copy / name).exists()
         assert (copy / f"{name}.damaged").read_bytes() == spoilt
-        said = f"{name} does not match SHA256SUMS and is kept as {name}.damaged; what it alone held is made anew"
+        said = f"{name} does not match SHA256SUMS and was renamed to {name}.damaged; "
+        said += "content stored only there is computed again"
         assert store.notices == [said]
         assert reading.damaged_files(copy) == []
         store.write_runs([finished(run_id) for run_id in WHOLE])
@@ -323,7 +326,7 @@ def test_a_file_system_without_locks_is_one_line(folder: Path, monkeypatch: pyte
         raise OSError(errno.ENOLCK, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refused)
-    with pytest.raises(UsageError, match=r"gives no lock \(No locks available\)"):
+    with pytest.raises(UsageError, match=r"denies a lock \(No locks available\)"):
         Store(folder).done()
 
 
@@ -432,7 +435,7 @@ def test_a_failure_is_read_or_said_to_be_damaged(tmp_path: Path) -> None:
     (failed / "cc.json").write_bytes((failed / "cc.json").read_bytes().replace(b'"no"', b'"on"'))
     for run_id in ("cc", "dd"):
         [found] = store.failures([run_id])
-        assert "is damaged: why the run failed is lost" in found["error"]
+        assert "is damaged: the reason of the failure is lost" in found["error"]
         assert (found["run_id"], found["player"], found["repetition"], found["settings"]) == (run_id, "?", -1, {})
     assert store.failures(["none"]) == []
     listed = read_failures(tmp_path, {"aa", "bb", "none"})

@@ -2,15 +2,16 @@
 
 Files are sent once to each worker. Failures have these consequences:
 
-* A run ends its process, hangs, or takes all memory: the processes beside the worker identify it (`remote`).
+* A run ends its process, hangs, or takes all memory: the worker's child processes identify the run (`remote`).
 * A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every
-  task of the worker, so the runs of a task beyond the limit are played again, one at a time with nothing else in
-  the cluster. If a run then loses as many workers again, it is recorded as failed.
-* A worker does not respond for `SILENT` seconds: its tasks are given to others.
+  task of the worker. The runs of a task beyond the limit are therefore run again, one at a time with nothing else in
+  the cluster. If as many workers die again during such a run, it is recorded as failed.
+* A worker does not respond for `SILENT` seconds: its tasks go to others.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
   ends.
-* The connection to the scheduler breaks: the sweep ends at once. If the scheduler does not respond, or no responding
-  worker has a task, for `patience` seconds, the sweep ends. Finished runs are stored, and the next call plays the rest.
+* The connection to the scheduler breaks: the sweep ends immediately. If the scheduler does not respond, or no
+responding
+  worker has a task, for `patience` seconds, the sweep ends. Finished runs are stored, and the next call runs the rest.
 
 joblib's Dask backend is not used, because it waits forever for a future that fails.
 """
@@ -42,24 +43,24 @@ from banditlab.results.incoming import take
 from banditlab.results.store import Store
 
 CONNECT = 30.0
-"""Seconds in which a scheduler must accept the connection."""
+"""Time limit in seconds for the connection to a scheduler."""
 TICK = 0.02
 """Seconds between two checks for results."""
 POLL = 2.0
 """Seconds between two queries of the scheduler about its workers."""
 ANSWER = 10.0
-"""Seconds the scheduler has for an answer."""
+"""Time limit in seconds for a response of the scheduler."""
 FETCH = 30.0
-"""Seconds in which a result must come from its worker; else the task is played again."""
+"""Time limit in seconds for fetching a result from its worker; after that the task is run again."""
 SILENT = 30.0
 """Seconds without a heartbeat after which a worker's tasks go to others."""
 IN_FLIGHT = 2
-"""Tasks per thread that are sent at a time."""
+"""Number of unfinished tasks per thread that are sent to the cluster."""
 RETRIES = 2
-"""How often a task that raises an error, or whose result cannot be fetched, is played again."""
+"""How often a task that raises an error, or whose result cannot be fetched, is run again."""
 
 Arrived = tuple[list[Outcome], Task | None]
-"""Outcomes and the task that they belong to; nothing and None where only time has passed."""
+"""Outcomes and their task; an empty list and None if no result arrived in the meantime."""
 
 
 @contextlib.contextmanager
@@ -73,7 +74,7 @@ def on_cluster(where: Any, store: Store, patience: float) -> Iterator[Cluster]:
     store
         The results folder, which only this process writes.
     patience
-        Seconds without a response of the scheduler, or without a worker that runs tasks, after which the sweep ends.
+        Seconds without a response from the scheduler, or without a worker that runs tasks, after which the sweep ends.
 
     Raises
     ------
@@ -100,7 +101,7 @@ class Sent:
     task: Task
     future: Any
     alone: bool
-    """Whether nothing else is in the cluster, so that this run is the cause if a worker dies."""
+    """Whether no other task is in the cluster, so a worker that dies was lost because of this one."""
 
 
 class Cluster:
@@ -109,7 +110,7 @@ class Cluster:
     def __init__(self, client: Any, name: str, store: Store, patience: float) -> None:
         self.client, self.name, self.store, self.patience = client, name, store, patience
         self.jobs = 1
-        """Threads of the workers that answer."""
+        """Number of threads of the responding workers."""
         self.notices: list[str] = []
         self.queue, self.suspects = deque[Task](), deque[Task]()
         self.sent: dict[str, Sent] = {}
@@ -117,10 +118,10 @@ class Cluster:
         self.keys: dict[Path, str] = {}  # the hashes of files and lab folders that were sent
         self.id = uuid.uuid4().hex
         self.tries = Counter[str]()
-        self.heartbeats: dict[str, tuple[float, int]] = {}  # of each worker: its last heartbeat, polls since then
+        self.heartbeats: dict[str, tuple[float, int]] = {}  # by worker: last heartbeat, number of polls since then
         self.silent: set[str] = set()
         self.polled = time.monotonic() - POLL
-        self.idle = 0.0  # seconds in which tasks were sent and none was executing
+        self.idle = 0.0  # seconds since tasks were sent but none was being executed
         try:
             client.wait_for_workers(1, timeout=patience)
         except TimeoutError:
@@ -156,7 +157,7 @@ class Cluster:
                     time.sleep(TICK)
         except BanditlabError:
             raise
-        except Exception:  # whatever Dask raises when its connection breaks
+        except Exception:  # Dask raises various exceptions when its connection breaks
             self._require_connection()
             raise
 
@@ -167,7 +168,7 @@ class Cluster:
             raise self._ended("the connection to the scheduler is lost")
 
     def _ended(self, why: str) -> ClusterError:
-        return ClusterError(f"{self.name}: {why}; finished runs are stored, the same command does the rest")
+        return ClusterError(f"{self.name}: {why}; finished runs are stored; the same command runs the rest")
 
     def _notice(self, line: str) -> None:
         if line not in self.notices:
@@ -187,21 +188,21 @@ class Cluster:
         is_playing = busy is not None and self._is_any_playing(found["workers"], busy)
         if is_playing or not self.sent:
             self.idle = 0.0
-        else:  # at most what a poll can take: this process may have been stopped meanwhile
+        else:  # limited to the duration of a poll, because this process may have been suspended
             self.idle += min(self.polled - before, POLL + ANSWER)
         if self.idle > self.patience:
-            why = f"no worker that answers has had a task for {self.patience:g} s"
+            why = f"no responding worker has had a task for {self.patience:g} s"
             raise self._ended(why if busy is not None else f"the scheduler has not responded for {self.patience:g} s")
 
     def _asked(self, question: str) -> Any:
-        """Return the scheduler's response, or None if there is none in time."""
+        """Return the scheduler's response, or None after `ANSWER` seconds."""
         try:
             return self.client.sync(getattr(self.client.scheduler, question), callback_timeout=ANSWER)
         except OSError:
             return None
 
     def _is_any_playing(self, workers: dict[str, Any], busy: dict[str, Any]) -> bool:
-        """Return whether a responding worker has a task; give the tasks of other workers to responding ones."""
+        """Return whether a responding worker has a task. Tasks of workers that do not respond are reassigned."""
         self.heartbeats = {
             address: self._heartbeat(address, worker["last_seen"]) for address, worker in workers.items()
         }
@@ -211,8 +212,8 @@ class Cluster:
         places = {key: address for address, keys in busy.items() for key in keys if key in self.sent}
         for key, address in places.items():
             if address in self.silent:
-                self._notice(f"{address} does not answer, or has no memory left; its tasks go to others")
-                self.sent[key].future.release()  # it arrives as cancelled
+                self._notice(f"{address} does not respond, or has no memory left; its tasks go to others")
+                self.sent[key].future.release()  # it then arrives as cancelled
         return any(address not in self.silent for address in places.values())
 
     def _heartbeat(self, address: str, last_seen: float) -> tuple[float, int]:
@@ -247,19 +248,19 @@ class Cluster:
 
     def _parcel(self, task: Task) -> Parcel:
         """Return a task as a parcel after sending its files."""
-        for run in task.runs:  # computed here: they may depend on a lab's classes, which a worker may lack
+        for run in task.runs:  # computed here, because they may depend on classes that a worker does not have
             _ = run.run_id, run.stream_id, run.foreign
         labs = tuple(self._key_of(Path(lab)) for lab in task.labs)
         return Parcel(task, tuple(self._places(run) for run in task.runs), labs, self._comparators(task))
 
     def _places(self, run: Run) -> dict[str, str]:
-        """Return the paths on a worker of the files that a run's environment reads, by the setting that names them."""
+        """Return the paths, on a worker, of the files that a run's environment reads, by setting."""
         settings = getattr(registry().load("envs", run.environment["id"]), "path_settings", ())
         paths = {name: Path(path) for name in settings if (path := run.environment["settings"][name])}
         return {name: f"{self._key_of(path)}/{path.name}" for name, path in paths.items()}
 
     def _key_of(self, path: Path) -> str:
-        """Return the hash of a file or a lab folder, which is sent to every worker once."""
+        """Return the hash of a file or a lab folder; send its content to the workers the first time."""
         if path not in self.keys:
             lab = sorted([*path.glob("agents/*.py"), *path.glob("envs/*.py")])
             try:
@@ -278,9 +279,9 @@ class Cluster:
             try:
                 self.client.sync(register, files, name=name, callback_timeout=FETCH)
                 return
-            except TimeoutError:  # a silent worker; tasks wait on the others until the files are there
+            except TimeoutError:  # a worker does not respond; on the others, tasks wait for the files
                 return
-            except Exception as error:  # a worker died meanwhile, or has no room
+            except Exception as error:  # a worker died, or its disk is full
                 if tries == RETRIES:
                     self._require_connection()
                     raise self._ended(f"a worker does not accept files ({type(error).__name__}: {error})") from None
@@ -291,7 +292,7 @@ class Cluster:
             await self.client.unregister_worker_plugin(f"{self.id}-{key}")
 
     def _comparators(self, task: Task) -> dict[str, bytes]:
-        """Return the stored files of comparators."""
+        """Return the stored comparator files of a task's streams."""
         files: dict[str, bytes] = {}
         for run in task.runs:
             if task.comparators or run.adaptive:
@@ -308,7 +309,7 @@ class Cluster:
         if future.status not in ("error", "cancelled"):
             try:
                 outcomes, files = future.result(timeout=FETCH)
-            except Exception as error:  # its worker is silent, or gone
+            except Exception as error:  # its worker does not respond, or is gone
                 self._count(sent.task, f"a result cannot be fetched ({type(error).__name__})")
                 self.idle += FETCH
             else:
@@ -318,11 +319,11 @@ class Cluster:
                 return
         if future.status == "error":
             yield from self._failed(sent, future.exception())
-        else:  # cancelled where its worker is silent or the scheduler is lost
+        else:  # cancelled because its worker does not respond, or the scheduler is lost
             (self.suspects if sent.alone else self.queue).appendleft(sent.task)
 
     def _count(self, task: Task, why: str) -> None:
-        """Count a failed attempt of a task, and raise a ClusterError after `RETRIES` more."""
+        """Count a failed attempt of a task; raise a ClusterError if there are more than `RETRIES`."""
         self.tries[id_ := task.id_of(task.runs[0])] += 1
         if self.tries[id_] > RETRIES:
             raise self._ended(why)
@@ -333,7 +334,7 @@ class Cluster:
             kind = "" if isinstance(error, UsageError) else f"a worker raises {type(error).__name__}: "
             raise self._ended(kind + " ".join(str(error).split())[:500])
         if sent.alone:
-            why = f"{error.allowed_failures + 1} workers died while it was all there was in the cluster"
+            why = f"{error.allowed_failures + 1} workers died while no other run was in the cluster"
             [run] = task.runs
             yield [store_failure(self.store, run, task.comparators, why, "the worker left no traceback")], task
         else:

@@ -17,17 +17,18 @@ from banditlab.children import SAFE_PATH, safe_start
 from banditlab.errors import ClusterError, UsageError
 
 LOCAL = {
-    # By default Dask samples a worker's stack 100 times per second, while it only waits for other processes.
+    # Dask's default, which samples a worker's stack 100 times per second, is of no use, because workers only wait for
+    # processes.
     "distributed.worker.profile.enabled": False,
     "distributed.admin.tick.interval": "1s",
     "distributed.admin.system-monitor.interval": "2s",
     "distributed.worker.memory.monitor-interval": "1s",
     f"distributed.nanny.pre-spawn-environ.{SAFE_PATH}": "1",
 }
-"""Dask's configuration for workers started here, and for those that replace one that ended."""
+"""Dask's configuration for workers started here, including replacements of workers that ended."""
 LOUD = ("distributed", "tornado", "asyncio")
 CLOSE = 5.0
-"""Seconds that leaving a cluster may take."""
+"""Time limit in seconds for disconnecting from a cluster."""
 
 
 @contextlib.contextmanager
@@ -48,7 +49,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
         options = _address(where)
         try:
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # workers with other versions are refused
+                warnings.simplefilter("ignore")  # workers with other versions are rejected
                 if "local" in options:
                     options = {"address": _local(options["local"])}
                     opened.callback(_close, options["address"])
@@ -61,7 +62,7 @@ def connected(where: Any, seconds: float) -> Iterator[Any]:
 
 
 def _close(opened: Any) -> None:
-    with contextlib.suppress(Exception):  # it may be gone
+    with contextlib.suppress(Exception):  # the cluster may be gone
         opened.close(timeout=CLOSE)
 
 
@@ -76,7 +77,7 @@ def _local(workers: int) -> Any:
 def _quiet() -> Iterator[None]:
     """Turn off the logs of Dask, because this package reports errors in one line.
 
-    The logs stay off after an error, because later errors of Dask's own tasks have the same cause.
+    The logs stay off after an error, because further errors of Dask's own tasks have the same cause.
     """
     names = [name for name in ["distributed", *logging.root.manager.loggerDict] if name.partition(".")[0] in LOUD]
     levels = {name: logging.getLogger(name).level for name in names}

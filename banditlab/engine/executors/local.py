@@ -13,8 +13,8 @@ from banditlab.results.store import Store
 class Local:
     """An executor that runs tasks in this process, or in `jobs` processes.
 
-    Runs with a time limit, and runs that involve code of a lab (a user's project folder) or a plug-in, always run in
-    other processes, which can be ended one by one (see `workers`). Runs of the package's own code come first.
+    Runs with a time limit, and runs that involve code of a lab (a user's project folder) or a plug-in, always use
+    separate processes, which can be ended one by one (see `workers`). Runs that use only the package's code come first.
     """
 
     def __init__(self, jobs: int, store: Store) -> None:

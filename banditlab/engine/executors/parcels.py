@@ -22,15 +22,15 @@ _unpacking = threading.Lock()
 
 @dataclass(frozen=True)
 class Parcel:
-    """A task as it is sent to a worker."""
+    """A task in the form in which it is sent to a worker."""
 
     task: Task
     places: tuple[dict[str, str], ...]
-    """Of each run: where its environment's files are in the worker's folder, by the setting that names them."""
+    """For each run, by setting, the paths of its environment's files in the worker's folder."""
     labs: tuple[str, ...]
-    """Where the lab folders are in the worker's folder."""
+    """The paths of the lab folders in the worker's folder."""
     comparators: dict[str, bytes]
-    """Files of comparators that are stored already, by name; only missing ones are computed."""
+    """The stored comparator files, by name; only missing comparators are computed."""
 
     def paths(self, home: Path) -> list[Path]:
         """Return the paths of the task's files in the worker's folder."""
@@ -47,7 +47,7 @@ def package_digest() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Return the versions that must be equal here and on a worker."""
+    """Return the versions that must be the same here and on a worker."""
     packages = facts()["packages"]
     python = "{}.{}".format(*sys.version_info)
     return packages | {"banditlab": f"{packages['banditlab']} (sources {package_digest()})", "python": python}
@@ -60,7 +60,7 @@ def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
 
 
 def unpack(home: Path, key: str, content: bytes) -> None:
-    """Write packed files into a folder with that name below `home`, completely or not at all, unless it exists."""
+    """Write packed files to the folder of this name below `home`, completely or not at all, unless it exists."""
     with _unpacking:
         if (home / key).is_dir():
             return

@@ -1,7 +1,7 @@
 """The worker's side of a cluster: run a task in a temporary folder and return its files.
 
-This package's own processes beside the worker execute the runs, one per thread (see `workers`). A run that ends or
-hangs its process therefore does not end the worker, and it is identified as on one machine.
+Separate processes on the worker's machine execute the runs, one per thread (see `workers`). A run that ends or hangs
+its process therefore does not end the worker and can be identified, as on a single machine.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from banditlab.results.schema import SHARDS
 from banditlab.results.store import Store
 
 FILES = 60.0
-"""Seconds a task waits for its files on the worker."""
+"""Time limit in seconds for a task's files to arrive on the worker."""
 
 Played = tuple[list[Outcome], dict[str, bytes]]
-"""Outcomes, and the files that belong to them by their names in a results folder."""
+"""Outcomes, and their files by name in a results folder."""
 
 
 class Files(WorkerPlugin):
@@ -96,7 +96,7 @@ def _play(parcel: Parcel, home: Path, store: Store, worker: Any) -> Played:
         known = worker.state.tasks.get(key)
         return known is None or known.state != "executing"
 
-    # Dask sets it so that free memory is returned at once, which costs short runs 5 % of their time.
+    # Dask sets it to return free memory immediately, which makes short runs 5 % slower.
     os.environ.pop("MALLOC_TRIM_THRESHOLD_", None)
     for name, content in parcel.comparators.items():
         store.write(name, content)

@@ -23,7 +23,7 @@ def incomplete(results: Results) -> list[str]:
     numberless = last.loc[last["ranked"].isna(), "label"]
     unreadable, runs = len(results.unreadable), count(results.planned, "run")
     lines = [
-        (results.missing, f"Unfinished: {results.missing:,} of {runs} missing; the same command continues."),
+        (results.missing, f"Unfinished: {results.missing:,} of {runs} missing; the same command runs the rest."),
         (
             failed,
             f"Failed: {count(failed - streams, 'run')} and the comparators of {count(streams, 'stream')}, listed below.",

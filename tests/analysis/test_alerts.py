@@ -21,7 +21,7 @@ def results(**keys: Any) -> Any:
 
 def test_what_is_missing_failed_or_unreadable() -> None:
     assert alerts(results()) == []
-    assert incomplete(results(missing=3)) == ["Unfinished: 3 of 12 runs missing; the same command continues."]
+    assert incomplete(results(missing=3)) == ["Unfinished: 3 of 12 runs missing; the same command runs the rest."]
     run, stream = (SimpleNamespace(is_comparator=each) for each in (False, True))
     assert incomplete(results(failures=[run, run])) == [
         "Failed: 2 runs and the comparators of 0 streams, listed below."

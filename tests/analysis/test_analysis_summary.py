@@ -153,7 +153,7 @@ def test_unfinished_sweeps_are_ranked_on_what_is_there(new_folder):
     assert tuned.mistakes.mean == pytest.approx(0.10)
     assert (tuned.rank, steady.rank) == ("?", "?")
     assert (steady.behind_first.n, math.isnan(steady.behind_first.mean)) == (0, True)
-    assert incomplete(results) == ["Unfinished: 6 of 12 runs missing; the same command continues."]
+    assert incomplete(results) == ["Unfinished: 6 of 12 runs missing; the same command runs the rest."]
     assert set(findings(arena)) == {"level", "in-sample"}
 
 

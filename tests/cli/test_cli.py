@@ -131,7 +131,7 @@ def test_partial_results_are_said_in_the_terminal_too(banditlab, here):
     put(folder, "runs.json", plan | {"runs": [*plan["runs"], "0" * 24]})
     code, text = banditlab("report", "results/tiny")
     assert code == 0
-    assert "warning: Unfinished: 1 of 7 runs missing; the same command continues.\n" in text
+    assert "warning: Unfinished: 1 of 7 runs missing; the same command runs the rest.\n" in text
 
 
 @pytest.mark.slow
@@ -237,7 +237,7 @@ def test_an_interrupt_says_how_to_go_on(banditlab, monkeypatch):
     code, text = banditlab("status", "results")
     assert (code, text) == (
         130,
-        "banditlab: interrupted; finished runs are stored, and the same command continues\n",
+        "banditlab: interrupted; finished runs are stored; the same command runs the rest\n",
     )
 
 

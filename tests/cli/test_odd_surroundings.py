@@ -78,7 +78,7 @@ def test_a_full_disk_is_one_line(told, monkeypatch):
     code, lines = told("run", "tiny.toml", "-o", "out", "-j", 1)
     assert (code, lines) == (
         2,
-        ["banditlab: No space left on device; finished runs are stored, and the same command continues"],
+        ["banditlab: No space left on device; finished runs are stored; the same command runs the rest"],
     )
 
 

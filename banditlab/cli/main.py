@@ -267,9 +267,7 @@ def train(
     ] = None,
     from_log: Annotated[
         str,
-        typer.Option(
-            help="Instead of a table: learn from a log of decisions (see `evaluate`). Its last fifth evaluates the policy."
-        ),
+        typer.Option(help="Instead of a table: learn from a log of decisions. Its last fifth evaluates the policy."),
     ] = "",
     unanswered: UnansweredOption = None,
     after: AfterOption = None,
@@ -282,9 +280,8 @@ def train(
     _open_labs(lab)
     from banditlab.cli.policies import train as train_
 
-    table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor}
-    table |= {"agent": agent, "best_of": best_of, "other_table": other_table}
-    train_(data, out, schema, from_log, settings or [], columns, **table)
+    table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor, "columns": columns}
+    train_(data, out, schema, from_log, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
 
 
 @app.command()

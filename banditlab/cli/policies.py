@@ -27,13 +27,7 @@ FROM_LOG = {"agent", "settings", "seed", "floor", "format", "encoding", "separat
 
 
 def train(
-    data: Path | None,
-    out: Path,
-    schema: Path | None,
-    from_log: str,
-    settings: list[str],
-    log: dict[str, Any],
-    **options: Any,
+    data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
 ) -> None:
     """Train a policy, or create an untrained one from a schema; write it and print a summary."""
     from banditlab.policy.policy import Policy
@@ -41,7 +35,7 @@ def train(
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: the folder {out.parent} does not exist")
-    options["settings"] = settings_of(settings)
+    log, options["settings"] = options.pop("columns"), settings_of(settings)
     given = {name: value for name, value in options.items() if value not in (None, "", False)}
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):

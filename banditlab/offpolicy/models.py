@@ -8,9 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.linear_model import LogisticRegression
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from banditlab.errors import UsageError
 from banditlab.offpolicy.log import Log, check_shape, count, numbers, read, refuse
@@ -26,6 +23,10 @@ MOST = 2**16
 
 def logistic() -> Any:
     """Return the default model: logistic regression on standardised features."""
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=1000))
 
 

@@ -35,6 +35,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from banditlab.offpolicy.intervals import earlier_means
+
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 ETA, POWER, FIRST = 2.0, 1.4, 10.0
@@ -53,10 +55,8 @@ def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def variances(x: Floats) -> Floats:
-    r"""Return :math:`V_0, \dots, V_n` (n + 1,) for x (n,); :math:`G_i` is the mean of the earlier values and one half."""
-    before = np.arange(len(x)) + 1.0
-    guess = (0.5 + np.concatenate([[0.0], np.cumsum(x)[:-1]]) if len(x) else np.zeros(0)) / before
-    return np.concatenate([[0.0], np.cumsum((x - guess) ** 2)])
+    r"""Return :math:`V_0, \dots, V_n` of x (n,), (n + 1,); the guess is the mean of the earlier values and one half."""
+    return np.concatenate([[0.0], np.cumsum((x - earlier_means(x)) ** 2)])
 
 
 def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:

@@ -79,8 +79,8 @@ def line_of(text: str) -> Line | str:
             len(list(context["_multi"])),
             float(found.get("pdrop", 0.0)),
         )
-        # An escape may be half of a surrogate pair.
-        "".join([line.id, *line.row, *map(str, line.row.values())]).encode()
+        if "\\u" in text:  # an escape may be half of a surrogate pair
+            "".join([line.id, *line.row, *map(str, line.row.values())]).encode()
     except (ValueError, TypeError, LookupError, AttributeError, ArithmeticError, RecursionError):
         return BROKEN
     return line

@@ -88,17 +88,15 @@ def evaluate_log(
             "column:NAME or probabilities:PREFIX"
         )
     other = None if named else read_policy(policy)
-    source = source_of(log, policy, other and [*map(str, other.core.classes)], columns)
+    source = source_of(os.fspath(log), policy, other and [*map(str, other.core.classes)], columns)
     if other is not None and source.policy is not None:
         refuse_strangers(source.policy, other, f"--policy {policy}")
     return Stream(source, policy, after, other and Decider(other, source.names)).evaluated(log, logger, level)
 
 
-def source_of(
-    log: str | os.PathLike[str], policy: str, others: Sequence[str] | None, columns: Mapping[str, str]
-) -> Source:
+def source_of(address: str, policy: str, others: Sequence[str] | None, columns: Mapping[str, str]) -> Source:
     """Return a log of any form. `others` are the names of a policy's classes, None if no policy decides its rows."""
-    address, columns = os.fspath(log), {name: value for name, value in columns.items() if value}
+    columns = {name: value for name, value in columns.items() if value}
     begins = _first_bytes(address)
     is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
     if not begins.startswith(SQLITE) and not is_dsjson:

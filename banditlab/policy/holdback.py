@@ -20,6 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from banditlab.offpolicy.intervals import RunningBound, earlier_means
+
 Floats = NDArray[np.float64]
 LEVEL = 0.95
 FAR = 4.5
@@ -67,8 +69,6 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     places, correct
         (m,) the indices of the decisions that count, and their rewards.
     """
-    from banditlab.offpolicy.intervals import RunningBound, earlier_means
-
     held, share, other = marks
     if not len(share) or not share[-1]:
         return None

@@ -73,11 +73,12 @@ def train_from_log(
     """
 
     core_for(agent or AGENT, settings or {}, Problem(1, 2, 1.0), ["0", "1"], seed).require_replaceable("--from-log")
-    source = source_of(log, "", [], columns)
+    source = source_of(os.fspath(log), "", [], columns)
     learnt, parts, own = max(1, int(LEARNT * source.rounds)), iter(source.parts), source.policy
     first = next(parts, None)
-    if first is None or source.rounds < 2:
-        raise UsageError(f"{log}: fewer than two decisions")
+    if first is None or source.rounds < 2 or len(source.names) < 2:
+        faults = "".join(f"; {count:,} x {what}" for what, count in source.faults.items())
+        raise UsageError(f"{log}: fewer than two decisions or actions to learn from{faults}")
     if own is None:
         encoder = Encoder.fit(first[2][:learnt], **{"missing": "indicator", "source": str(log), **(recipe or {})})
         about = {"content": "", "label": "", "classes": len(source.names)}

@@ -204,8 +204,8 @@ class EventLog:
             yield
         except self._raised as error:
             twice = "another process has written to it; " if "Integrity" in type(error).__name__ else ""
-            text = f"the log cannot be used ({twice}{one_line(error)}); what was acknowledged is in it"
-            raise self._error(text) from error
+            stored = "; what was acknowledged is in it" * (self._token in _OPEN)
+            raise self._error(f"the log cannot be used ({twice}{one_line(error)}){stored}") from error
         finally:
             self._lock.release()
 

@@ -336,7 +336,7 @@ def test_a_table_has_all_faults_of_all_kinds_counted_at_once(tmp_path: Path) -> 
         ("log.csv", b"action,reward\na,1\nb,0,1\n", "line 3 has 3 fields"),
         ("log.csv.gz", b"\x1f\x8babc", "the gzip file is damaged"),
         ("log.parquet", b"", "damaged, or not a table"),
-        ("log.db", b"SQLite format 3\0" + bytes(2000), "the log cannot be used"),
+        ("log.db", b"SQLite format 3\0" + bytes(2000), r"the log cannot be used \(file is not a database\)$"),
         ("log.dsjson", b"\0" * 3000, "1 x lines that are not a JSON object"),
     ],
 )
@@ -398,3 +398,27 @@ def test_each_decision_of_an_event_log_comes_with_its_own_answer(policy_file: Pa
         db.execute("DELETE FROM events WHERE seq = 7")
     with pytest.raises(LogError, match="event 7 is missing"):
         evaluate_log(tmp_path / "e.db")
+
+
+@pytest.mark.parametrize("encoding", ["cp1252", "utf-16"])
+def test_a_table_is_read_in_its_encoding_and_with_its_separator(
+    encoding: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = pd.DataFrame(
+        {"Größe": ["groß", "mäßig"] * 40, "action": np.resize(["ä", "b", "ß"], 80), "propensity": 1 / 3}
+    )
+    file = tmp_path / "log.txt2"
+    frame.assign(reward=np.resize([1, 0], 80)).to_csv(file, index=False, sep="~", encoding=encoding)
+    with pytest.raises(UsageError, match=r"is not a known format.*\(--format\)"):
+        evaluate_log(file)
+    with pytest.raises(UsageError, match=r"\(--encoding\)" if encoding == "cp1252" else r"\(--separator\)"):
+        evaluate_log(file, format="csv")
+    made = evaluate_log(file, format="csv", encoding=encoding, separator="~")
+    assert made.actions == ["b", "ß", "ä"]
+    monkeypatch.setattr("banditlab.policy.log_tables.WHOLE", 0)
+    assert evaluate_log(file, format="csv", encoding=encoding, separator="~").evaluation == made.evaluation
+    with pytest.raises(UsageError, match="damaged, or not a table"):
+        evaluate_log(file, format="csv", encoding="klingon", separator="~")
+    words = ["--format", "csv", "--encoding", encoding, "--separator", "~"]
+    done = CliRunner().invoke(app, ["evaluate", str(file), *words])
+    assert done.output.startswith("decisions: 80 of 3 actions")

@@ -232,7 +232,7 @@ def test_a_log_without_two_answers_teaches_nothing(policy_file: Path, tmp_path: 
     with pytest.raises(UsageError, match="fewer than two decisions have an answer"):
         train_from_log(tmp_path / "e.db", tmp_path / "p")
     for ending in ("csv", "parquet", "dsjson"):
-        with pytest.raises(UsageError, match=rf"log\.{ending}: fewer than two decisions"):
+        with pytest.raises(UsageError, match=rf"log\.{ending}: fewer than two decisions or actions"):
             train_from_log(written(tmp_path / f"log.{ending}", table_of(1)), tmp_path / "p")
     assert not (tmp_path / "p").exists()
 
@@ -248,3 +248,27 @@ def test_faults_of_a_log_are_counted_at_once_and_no_policy_is_written(tmp_path: 
     for fault in ("250 x ids", "1 x actions", "2 x rewards", "2 x propensities"):
         assert fault in str(caught.value)
     assert not (tmp_path / "p").exists()
+    text = "".join(f"{line}\n" for line in ("{", "{}{", '{"a": []}'))
+    (tmp_path / "log.dsjson").write_text(text)
+    with pytest.raises(
+        UsageError, match="fewer than two decisions or actions to learn from; 2 x lines that are not a JSON"
+    ):
+        train_from_log(tmp_path / "log.dsjson", tmp_path / "p")
+
+
+def test_one_action_teaches_nothing(tmp_path: Path) -> None:
+    frame = table_of(50).assign(action="call", propensity=1.0)
+    frame.to_csv(tmp_path / "log.csv", index=False)
+    with pytest.raises(UsageError, match=r"log\.csv: fewer than two decisions or actions"):
+        train_from_log(tmp_path / "log.csv", tmp_path / "p")
+
+
+def test_categories_numbers_and_gaps_of_the_end_need_not_be_known(tmp_path: Path) -> None:
+    frame = table_of(400)
+    frame.loc[320:, "plan"] = "new"
+    frame.loc[330:, "visits"] = np.nan
+    frame.loc[340:, "age"] = 10**9
+    frame.loc[350:, "action"] = "late"
+    made = train_from_log(written(tmp_path / "log.csv", frame), tmp_path / "p", agent="linucb")
+    assert (made.evaluation.rounds, made.actions) == (80, ["call", "late", "none", "upgrade"])
+    assert read(tmp_path / "p").core.classes == made.actions

@@ -10,7 +10,6 @@ import pytest
 from scipy.optimize import brentq
 from scipy.special import expit, log_softmax, logsumexp, softmax
 
-from banditlab import make_agent
 from banditlab.agents.inverse_gap.fastcb import FastCB
 from banditlab.agents.stacked.change import cusum
 from banditlab.agents.stacked.experts import CURVATURE, LINEAR, RIDGE, WEAKER, WEIGHT
@@ -599,12 +598,6 @@ def test_late_feedback_reads_the_logit_along_its_gradient():
 def test_refused_settings(name, value):
     with pytest.raises(UsageError, match=name):
         make(3, 2, **{name: value})
-
-
-@pytest.mark.parametrize("name", ["growth", "ridge", "sketch_size"])
-def test_a_setting_that_there_is_not_is_one_line(name):
-    with pytest.raises(UsageError, match=f"unknown setting '{name}'"):
-        make_agent("stackcb", Problem(2, 3, 1.0), seed=0, **{name: 1.0})
 
 
 def test_where_in_the_memory_a_run_begins_does_not_matter(stream):

@@ -34,7 +34,7 @@ AGENTS: dict[str, dict[str, Any]] = {
     "fastcb": {},
     "exploration": {"forecaster": "ogd", "gamma": 0.3},
 }
-QUICK = ("banditron", "beta-ts")
+QUICK = ("banditron",)
 
 
 class Given(DataSetEnv):

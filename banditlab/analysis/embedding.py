@@ -97,7 +97,7 @@ def script_of(*names: str) -> Markup:
     """Return scripts of `templates/` as one text, in the given order; none may contain the end tag of its element."""
     text = "\n".join(asset(name).strip() for name in names)
     if "</script" in text.lower() or "<!--" in text:
-        raise ValueError("a script contains its end tag")
+        raise ValueError("a script contains its end tag or <!--")
     return Markup(f"\n{text}\n")
 
 

@@ -244,7 +244,7 @@ def test_giving_up_says_what_was_reached_and_what_was_asked():
     X, y = planted(1, 1500, 10, 5, 60.0)
     U, C = collapse(X, y, 5)
     with pytest.raises(
-        ComparatorError, match=r"norm_bound = 30 reached a gap of .* nats .* after 1 iterations; required"
+        ComparatorError, match=r"norm_bound = 30 reached a gap of .* nats .* after 1 iterations; the tolerance"
     ):
         best_in_ball(U, C, 30.0, max_iterations=1)
 

@@ -55,9 +55,7 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player does not support this problem (for example AIOLI with :math:`K > 2`); a sweep skips the pair with
-    this reason.
-    """
+    """This player does not support this problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
 
 
 class HorizonRequiredError(IncompatibleError):

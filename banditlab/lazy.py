@@ -17,7 +17,7 @@ Table = Mapping[str, Mapping[str, tuple[str, str]]]
 
 
 def modules_of(others: Mapping[str, Sequence[str]], built_in: Table | None = None) -> dict[str, str]:
-    """Return the module of every public name: those of names listed by module, and those of a table's classes."""
+    """Return the module of every public name, for names listed by module (`others`) and classes in a table (`built_in`)."""
     modules = {name: module for module, names in others.items() for name in names}
     return modules | {name: module for kind in (built_in or {}).values() for name, (_, module) in kind.items()}
 

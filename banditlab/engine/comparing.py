@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def stored_pairs(store: Store, stream_id: str) -> set[Pair]:
-    """Return the (round, norm bound) pairs in a stream's files, or none if a file is damaged."""
+    """Return the (round, norm bound) pairs in a stream's files; empty if a file is damaged."""
     return set(_stored(store, stream_id)[1])
 
 

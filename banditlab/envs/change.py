@@ -23,7 +23,7 @@ class Change(NamedTuple):
         Numbers of rounds after which a change begins. Each change applies to the labels after all earlier changes. An
         empty list means no change.
     over
-        Number of rounds over which the fraction of changed labels rises linearly from 0 to 1. 0 means all at once.
+        Number of rounds over which the fraction of changed labels rises linearly from 0 to 1. 0 means an abrupt change.
     back
         Whether every second change reverses the change before it.
     """

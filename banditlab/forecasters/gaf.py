@@ -158,9 +158,10 @@ class GAF(QuadraticForecaster):
     :math:`\theta_{t+1}`. The state is that of FOLKLORE with surrogates expanded at other points. :math:`\theta_t` and
     :math:`A_t` do not depend on the nodes.
 
-    Errata. Algorithm 1 prints the covariance without 1/2 and the last term of :math:`b_t` with :math:`\theta_t`; the
-    density of (4) and the surrogate (3) give the forms above. Both are available: `covariance = "printed"`,
-    `linear_term = "printed"`. :math:`\mu` has a factor K in the proof of Proposition 3 that its statement lacks.
+    Errata. Algorithm 1 prints the covariance without 1/2, and the last term of :math:`b_t` with :math:`\theta_t`
+    instead of :math:`\theta_{t+1}`. The density (4) and the surrogate (3) give the forms above. The printed forms are
+    available: `covariance = "printed"`, `linear_term = "printed"`. In the proof of Proposition 3 :math:`\mu` has a
+    factor K, which is missing in its statement.
 
     Guarantee: let :math:`p_t` be the forecasts that were made, with any nodes. The regret over
     :math:`\{W : \|W_k\| \le B\}` is at most the certificate

@@ -201,7 +201,7 @@ class BGrid(KernelForecaster):
         # The bytes of a member: A^{-1} of AIOLI or of FOLKLORE.
         each = 8.0 * d * d if self.member == "aioli" else Blocks.size(K, d)
         fit = int(MOST * GIB / each)
-        advice = f"use a size of {fit} or less" if fit else "give fewer features"
+        advice = f"use a size of {fit} or less" if fit else "use fewer features"
         if self.member == "folklore":
             advice += ", or folklore, whose dual form only stores the span of the updates' contexts"
         members = f"its {self.size} members need" if self.size > 1 else "its member needs"

@@ -156,7 +156,7 @@ class KernelAIOLI(Forecaster):
         self.state = State(dual, self.curvature, self.virtual_weight, np.zeros(1))
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state, and its capacity, that `get_state` of a player with the same settings returned."""
         old, given = self.state.dual, fields_of((fields_of(state["state"]) or {})["dual"]) or {}
         capacity, stored = len(given["s"]), given["L"].shape
         if capacity < 1 or stored != (capacity * (capacity + 1) // 2,):

@@ -97,7 +97,7 @@ class KernelSpanForecaster(Forecaster):
         return {"rng": self.rng, "state": self.state}
 
     def set_state(self, state: dict[str, Any]) -> None:
-        """Restore a state that `get_state` of a player with the same settings returned, with its capacity."""
+        """Restore a state, and its capacity, that `get_state` of a player with the same settings returned."""
         given = fields_of(state["state"]) or {}
         capacity, d = len((fields_of(given["span"]) or {})["L"]), self.problem.n_features
         if capacity < FIRST or capacity > 2**20:

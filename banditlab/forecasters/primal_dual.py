@@ -341,7 +341,7 @@ class QuadraticForecaster(KernelForecaster):
         super().set_state(state)
 
     def _sizes_of(self, given: dict[str, Any]) -> tuple[int, int | None]:
-        """Return the capacity of a dual state and the width of its sparse contexts, if its arrays have them."""
+        """Return the capacity of a dual state, and the width of its contexts if they are sparse."""
         K, d = self.problem.n_classes, self.problem.n_features
         span, learner = fields_of(given["span"]) or {}, fields_of(given["learner"]) or {}
         n, sparse = len(span["L"]), fields_of(span["X"])

@@ -47,7 +47,7 @@ def cubature(K: int) -> Nodes:
 
 
 def gauss_hermite(K: int, per_axis: int) -> Nodes:
-    """Return the product rule on the K - 1 directions that change softmax, exact up to degree 2 per_axis - 1 in each."""
+    """Return the product rule on the K - 1 directions that change softmax, exact up to degree 2 `per_axis` - 1 in each."""
     # All combinations of the one-dimensional nodes on K - 1 axes
     t, v = np.polynomial.hermite_e.hermegauss(per_axis)
     axes = np.stack(np.meshgrid(*[t] * (K - 1), indexing="ij"), axis=-1).reshape(-1, K - 1)

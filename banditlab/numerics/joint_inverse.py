@@ -133,8 +133,8 @@ def dense(blocks: Blocks) -> NDArray[np.float64]:
 
 @njit(arrays="new")
 def form(blocks, x):
-    r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At, and the upper half of V without pending rows, x
-    (d,).
+    r"""Write :math:`\tilde{A}_{kl} = (1/2) x' (A^{-1})_{kl} x` into At for x (d,), and the products of x with the
+    blocks of M into V[k, l], k <= l.
     """
     M, At, V = blocks.M, blocks.At, blocks.V
     K = At.shape[0]

@@ -1,4 +1,4 @@
-r"""AIOLI's quadratic in a reproducing kernel Hilbert space, by a Gram matrix that grows with the updates.
+r"""AIOLI's quadratic in a reproducing kernel Hilbert space, represented by a Gram matrix that grows with the updates.
 
 The quadratic is :math:`A = \lambda I + \sum_s \kappa_s \phi_s \phi_s'` and :math:`b = \sum_s \beta_s \phi_s`, where
 :math:`\phi_s` is the feature of the context :math:`x_s`. With :math:`D = \mathrm{diag}(\kappa)`, the Gram matrix G and

@@ -347,7 +347,7 @@ def whole_products(P, X, LX, rounds, pair, V):
 
 @njit
 def add_other_half(P, X, out):
-    """Add :math:`L'X` to `out` for P (S,), X and `out` (D, wide).
+    """Add :math:`L'X` to `out` (D, wide), for L stored in P (S,), and X (D, wide).
 
     A block row of L adds multiples of its rows of X to the rows before them.
     """

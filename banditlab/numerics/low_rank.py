@@ -146,7 +146,7 @@ def squares(P, r, point):
 
 @njit
 def any_product(P, low, i, x, out):
-    """Write :math:`P_i x` into out (D,) for :math:`P_i` as P (S,) in any form, and x (D,)."""
+    """Write :math:`P_i x` into `out` (D,), for :math:`P_i` stored in P (S,) in any form, and x (D,)."""
     if low is None:
         product(P, x, out)
         return
@@ -158,7 +158,7 @@ def any_product(P, low, i, x, out):
 
 @njit
 def any_step(P, low, i, x, scratch, out):
-    """Add :math:`P_i x` to out (D,), with :math:`P_i` as P (S,) in any form. `scratch` (D,) is a work array."""
+    """Add :math:`P_i x` to `out` (D,), for :math:`P_i` stored in P (S,) in any form. `scratch` (D,) is a work array."""
     if low is not None and low.ranks[i] != WHOLE:
         rows_step(P, low.ranks[i], low.scales[i], low.sign, x, out)
     else:
@@ -195,7 +195,7 @@ def rows_step(P, r, scale, sign, x, out):
 
 @inline
 def add_back(P, i, y, out):
-    """Add :math:`F'y` to out (D,) for the eight rows F that begin at i, with y in lanes: eight columns at a time."""
+    """Add :math:`F'y` to `out` (D,) for the eight rows F stored from index i, and y in eight lanes."""
     for J in range(0, out.shape[0], WIDTH):
         o = i + WIDTH * J
         p0, p1, p2, p3 = eight(P, o), eight(P, o + 8), eight(P, o + 16), eight(P, o + 24)
@@ -205,7 +205,7 @@ def add_back(P, i, y, out):
 
 @njit
 def any_downdate(P, low, i, v, s):
-    """Subtract :math:`s v v'` from :math:`P_i` as P (S,), v (D,).
+    """Subtract :math:`s v v'` from :math:`P_i`, stored in P (S,), for v (D,).
 
     A matrix with fewer than `capacity` rows gets one more row. s does not include the sign in `low`.
     """
@@ -223,7 +223,7 @@ def any_downdate(P, low, i, v, s):
 
 @njit
 def append(P, low, i, factor, v):
-    r"""Append the row :math:`\text{factor}\, v` to F of :math:`P_i` as P (S,), v (D,)."""
+    r"""Append the row :math:`\text{factor}\, v`, with v (D,), to F of :math:`P_i`, stored in P (S,)."""
     P, v = borrow(P), borrow(v)
     r = low.ranks[i]
     o = r // WIDTH * WIDTH * v.shape[0] + r % WIDTH
@@ -234,7 +234,7 @@ def append(P, low, i, factor, v):
 
 @njit(arrays="new")
 def make_whole(P, low, i):
-    r"""Write :math:`p I + \text{sign}\, F'F` over the rows of :math:`P_i` as P (S,)."""
+    r"""Replace the rows F in P (S,) by the whole matrix :math:`P_i = p I + \text{sign}\, F'F`."""
     r, d, scale = low.ranks[i], low.d, -low.sign * low.scales[i]
     D = -(-d // WIDTH) * WIDTH
     # A copy of the rows, padded with zero rows to a multiple of four; this happens only once per model.
@@ -280,7 +280,7 @@ def none_as_rows(low):
 
 @njit
 def rows_product_of_eight(P, r, scale, X, out):
-    """Write :math:`p X - F'(F X)` into out for X and out (D, 8): contexts as lanes."""
+    """Write :math:`p X - F'(F X)` into `out`, for eight contexts X (D, 8) as columns."""
     P, X, out = borrow(P), borrow(X), borrow(out)
     D = X.shape[0]
     for j in range(0, WIDTH * D, WIDTH):
@@ -315,7 +315,7 @@ def products_of_contexts(low, X, n):
 def rows_read(P, low, i, X, G, strip, n):
     r"""Write :math:`x_a'P_i x_b`, :math:`a \le b`, of n contexts X (m/16, D, 16) into G (m, m).
 
-    P (S,) is :math:`P_i`, and strip (8, m) is a work array.
+    :math:`P_i` is stored in P (S,), and `strip` (8, m) is a work array.
     """
     P, X, G, gram, strip = borrow(P), borrow(X), borrow(G), borrow(low.gram), borrow(strip)
     D, m, r, scale = X.shape[1], G.shape[1], low.ranks[i], low.scales[i]

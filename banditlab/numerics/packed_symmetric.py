@@ -185,7 +185,7 @@ def forms(P, point, q):
 
 @inline
 def _four_sweeps(P, i, S, point):
-    """Return :math:`x'L x`, summed by lanes, of the four matrices that begin at entry i, with S entries each."""
+    """Return :math:`x'L x` by lanes, for four matrices of S entries each, stored from index i."""
     zero = all_lanes(0.0)
     qa = qb = qc = qe = zero
     start = 0
@@ -210,7 +210,7 @@ def _four_sweeps(P, i, S, point):
 
 @inline
 def _two_sweeps(P, i, k, point):
-    """Return :math:`x'L x`, summed by lanes, of the matrices that begin at the entries i and k.
+    """Return :math:`x'L x` by lanes, for the two matrices stored from the indices i and k.
 
     Even columns and odd columns have separate sums.
     """
@@ -246,7 +246,10 @@ def _two_sweeps(P, i, k, point):
 
 @njit
 def product(P, x, out):
-    """Write A x into out for P (S,), and two different arrays x and out (D,), in one pass that uses each block twice."""
+    """Write A x into `out` (D,), for A stored in P (S,), in one pass that uses each block twice.
+
+    x (D,) must be another array.
+    """
     P, x, out = borrow(P), borrow(x), borrow(out)
     i = 0
     for I in range(0, x.shape[0], WIDTH):
@@ -271,7 +274,7 @@ def product(P, x, out):
 
 @njit
 def downdate(P, v, s):
-    """Subtract :math:`s v v'` from P (S,), v (D,) with zeros in front."""
+    """Subtract :math:`s v v'` from the matrix in P (S,), for v (D,) with leading zeros."""
     P, v = borrow(P), borrow(v)
     i = 0
     for I in range(0, v.shape[0], WIDTH):

@@ -1,4 +1,4 @@
-"""Checks that folders and files are private, because stored code is executed when it is loaded.
+"""Check that folders and files are private, because stored code is executed when it is loaded.
 
 On systems without owners and modes (Windows) every folder counts as private.
 """

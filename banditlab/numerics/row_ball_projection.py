@@ -116,7 +116,7 @@ class MetricBall(NamedTuple):
 
 @njit
 def cholesky(C, m):
-    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor, with inverted diagonal entries."""
+    """Overwrite the lower triangle of C[:m, :m] with its Cholesky factor, whose diagonal entries are stored as reciprocals."""
     for i in range(m):
         for j in range(i):
             C[i, j] = (C[i, j] - dot(C[i, :j], C[j, :j])) * C[j, j]

@@ -53,7 +53,7 @@ def strip_times(P, i, columns, X, tile, strip):
 
 @inline
 def subtract_rows_of(P, i, I, V, a):
-    """Subtract four :math:`f f'` from the rows I to :math:`I + 7` of a packed P, which begin at i.
+    """Subtract four :math:`f f'` from the rows I to :math:`I + 7` of a packed P, which are stored from index i.
 
     The four f are the rows of V (m, D) from a on.
     """

@@ -37,7 +37,7 @@ def dot(x, y):
 
 @njit
 def symmetric_matvec(P, x, out):
-    """Write P x into out (d,) for a symmetric P (d, d) and x (d,); rows are used as columns."""
+    """Write P x into out (d,) for a symmetric P (d, d) and x (d,), as a sum of rows of P."""
     P, x, out = borrow(P), borrow(x), borrow(out)
     d = x.shape[0]
     whole = d // 4 * 4

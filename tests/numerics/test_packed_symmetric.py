@@ -38,6 +38,8 @@ def test_what_is_packed_comes_back(K, d):
     np.testing.assert_array_equal(packed.dense(P[None], d), A[None])
     scales = np.arange(1.0, K + 1)
     np.testing.assert_array_equal(packed.dense(packed.identities(scales, d), d), scales[:, None, None] * np.eye(d))
+    packed.set_identity(P[0], 3.0, d)
+    np.testing.assert_array_equal(P[:1], packed.identities(np.array([3.0]), d))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.5, 0.95, 1.0])

@@ -37,10 +37,10 @@ def is_due(n, d):
 
 @inline
 def add_bounds(lifted_m, q, lifted, first, n_models, n, d, zeta):
-    r"""Add the ridge expert's confidence bounds, in units of the logit's slope at 1/2, to :math:`\zeta` (K,) in round n.
+    r"""Add the ridge expert's confidence bounds, times the logit's slope at 1/2, to :math:`\zeta` (K,) in round n.
 
-    Its models are those from `first` on, with means :math:`m_k + \text{lifted}\, q_k`. If two classes share a model, the
-    width is 0.
+    Its models are those from `first` on, with means :math:`m_k + \text{lifted}\, q_k`. If two classes share a model,
+    the width is 0.
     """
     K = zeta.shape[0]
     if 2 * n > d or n > 16 * K:

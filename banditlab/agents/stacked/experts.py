@@ -1,4 +1,4 @@
-r"""The experts of StackCB: AIOLI models and a ridge regression, each with a model per class. See docs/theory/stackcb.md.
+r"""The experts of StackCB: AIOLI models and a ridge regression, each with a model per class (docs/theory/stackcb.md).
 
 Two AIOLI experts read each linear view, and one reads each Fourier block. The models of N experts whose views have the
 same size are the arrays of `class_inverses` or `diagonal_inverses` with a leading axis, P (N, M, S) and H (N, M, D).
@@ -26,7 +26,7 @@ from banditlab.numerics.row_products import clear
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
-"""AIOLI experts on the linear views: two on the standardised one, two on the one by range; and the ridge expert's number."""
+"""AIOLI experts on the linear views, two on the standardised one and two on the one by range; the ridge's number."""
 WEAKER = 100.0
 r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
@@ -102,7 +102,7 @@ def ridge_margin(lifted_m, q, middle):
 
 @njit
 def update_ridge(models, view, k, y, z, fresh, lifted, middle, penalty):
-    r"""Update class k of the ridge expert with the outcome :math:`y = \pm 1`; return its margin, z, or if fresh a new one.
+    r"""Update class k of the ridge expert with :math:`y = \pm 1`; return its margin: z, or if fresh a new one.
 
     The target of a hit is :math:`\text{middle} + 1/2`, that of a miss :math:`\text{middle} - 1/2 - \text{penalty}`.
     """

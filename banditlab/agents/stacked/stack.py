@@ -2,18 +2,19 @@ r"""The stacks of StackCB: two online logistic regressions on the margins of N e
 
 The equations are (4) and (5) of docs/theory/stackcb.md. Stack s of the first two has the weights :math:`\theta_s` of
 :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`, shared by all classes. :math:`\theta` is the mean of both with the weights
-:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The tight stack stays
-near the experts' mean while there are too few rounds to estimate the weights.
+:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The tight stack
+stays near the experts' mean while there are too few rounds to estimate the weights.
 
-In the third stack classes compete: with :math:`s_k = \theta'z_k` and :math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the
-gradient of the logit compares the played class's margins with a weighted mean of the others',
+In the third stack classes compete: with :math:`s_k = \theta'z_k` and
+:math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with
+a weighted mean of the others',
 
 .. math::
 
     f_a = z_a - \sum_{k \ne a} w_k z_k, \qquad w_k = \exp(s_k) / \sum_{j \ne a} \exp(s_j). \tag{1}
 
-If feedback is late, the logit is :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. The third stack does not change when
-stored rounds are replayed: (1) needs the margins of all classes, and a replay computes those of the played class only.
+If feedback is late, the logit is :math:`\zeta_a + (\theta - \theta_{\text{then}})'f_a`. A replay of stored
+rounds does not change the third stack: (1) needs the margins of all classes, and a replay has the played class's.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def write_scores(stack, z):
 
 @njit
 def compete(stack, z, zeta):
-    r"""Replace :math:`\zeta` (K,) of the first two stacks by the weighted mean over all three; z as in `write_scores`."""
+    r"""Replace :math:`\zeta` (K,) of the first two stacks by the weighted mean over all three; z has the margins."""
     write_scores(stack, z)
     s, K, weight = stack.s, zeta.shape[0], share(stack)
     best = argmax(s, K)

@@ -60,7 +60,7 @@ r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
 MOST_AFTER_CHANGE = 2000
 """Most of the last rounds that are counted as learnt after a change."""
 ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
-"""G above which the rounds since it was 0 are read again, how many at most, and their G above which a change is called."""
+"""G above which the rounds since it was 0 are read again, how many at most, and their G that calls a change."""
 FLOOR = 100
 """No class's probability is below :math:`1/(K (n + m))`, m this number."""
 GREEDY = 1e9
@@ -99,8 +99,8 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    r"""The state: `linear` and `fourier`, the experts, with M models each; start (E, M), :math:`1/\lambda` of each model;
-    W, the Fourier frequencies; and the arrays below.
+    r"""The state: `linear` and `fourier`, the experts, with M models each; start (E, M), :math:`1/\lambda` of each
+    model; W, the Fourier frequencies; and the arrays below.
 
     `by_rank` (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
     model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
@@ -177,7 +177,7 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def read_experts(state, x, views):
-    """Write the views of x, and m, q and z of every expert and model; all Fourier experts use the q of the first one."""
+    """Write the views of x, and m, q and z of every model; all Fourier experts use the q of the first one."""
     scratch, fourier, (E, M), lifted = state.scratch, state.fourier, state.start.shape, lift(state)
     first, middle = n_linear(state), middle_of(state)
     write_views(state.scale, state.W, state.by_rank, fourier.H.shape[2], x, views)
@@ -353,26 +353,26 @@ def rebuild(state, changed):
 class StackCB(KernelAgent):
     r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
 
-    Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each class
-    would be correct.
+    Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each
+    class would be correct.
 
-    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns, columns
-    scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is AIOLI per
-    class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). Three stacks combine
-    the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta` and
-    :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
+    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
+    columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
+    AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). Three
+    stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta`
+    and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 
         p_k = \max(L_{\text{best}} / (K L_{\text{best}} + g_n (L_k - L_{\text{best}})), 1 / (K (n + 100))),
 
     and the best class has the remaining probability. :math:`g_n = \text{sharpness}\, (K - 1) n^{1/4}`, where
-    :math:`n - 1` is the number of updates so far. Then the played class's models and the stacks are updated with the bit.
-    With `complement` one model serves two classes, :math:`\zeta_1 = -\zeta_0`, and is updated in every round.
+    :math:`n - 1` is the number of updates so far. Then the played class's models and the stacks are updated with the
+    bit. With `complement` one model serves two classes, :math:`\zeta_1 = -\zeta_0`, and is updated in every round.
 
     Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
-    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). With `changes` the models
-    are reset when hits contradict their predicted probabilities (`stacked.change`), and replay the rounds since then.
+    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). With `changes` the
+    models are reset when hits contradict their predicted probabilities (`stacked.change`), and replay the rounds since.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second

@@ -7,7 +7,8 @@ column j over the contexts of a memory, and n the number of columns that vary. E
 * by range: :math:`\mathrm{clip}((x_j - l_j) / (h_j - l_j), -1, 2) / r`, where r is :math:`\sqrt{n}`, or, if the
   memory's rows are sparse (seven of eight entries are 0), the number that makes their mean square 1;
 * centred, if there is a ridge expert: the standardised view with 0 as its last entry;
-* a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1}) / \sqrt{F}`,
+* a Fourier block: :math:`(\cos 2 \pi t_1, \dots, \cos 2 \pi t_F, \sin 2 \pi t_1, \dots, \sin 2 \pi t_{F-1})`
+  times :math:`F^{-1/2}`,
   :math:`t_i = w_i'v / m`.
 
 In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks use ranks
@@ -95,12 +96,12 @@ def empty_scale(d: int, memory: int, n_blocks: int, size: int) -> Scale:
 
 
 BANDWIDTHS = ((1.4, 1.0, False), (0.8, 1.0, True), (1.4, 0.5, False), (0.8, 0.5, True))
-"""Of the pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns, ranks or not."""
+"""Of pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns, ranks or not."""
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features; and
-    by_rank (n_blocks,), which blocks use ranks.
+    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features;
+    and by_rank (n_blocks,), which blocks use ranks.
     """
     W, by_rank = np.zeros((n_blocks, size // (2 * WIDTH), d, WIDTH)), np.zeros(n_blocks, np.bool_)
     for block in range(n_blocks):
@@ -196,7 +197,7 @@ def rank(quantiles, j, x):
 
 @njit
 def median_distance(scale, X, first, n, of_ranks):
-    """Return the median distance between the last `half` standardised contexts and the `half` before, or 1 if it is 0."""
+    """Return the median distance between the last `half` standardised contexts and the `half` before; 1 for 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
     if half == 0:

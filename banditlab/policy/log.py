@@ -155,7 +155,7 @@ class EventLog:
     def _check_pages(self, check: str) -> None:
         """Raise a LogError if SQLite reports that its file is damaged."""
         if (damage := self.rows(sa.text(f"PRAGMA {check}(1)"))) != [("ok",)]:
-            raise self._error(f"damaged ({damage[0][0]}){ev.RESTORE}")
+            raise self._error(f"damaged ({' '.join(damage[0][0].split())}){ev.RESTORE}")
 
     def _check_answers(self) -> None:
         """Raise a LogError if the table of feedback disagrees with the events: a decision might then get feedback

@@ -106,7 +106,7 @@ def _large(path: str, kind: str, encoding: str, separator: str) -> Iterator[pd.D
                 head = file.read(files.SNIFFED).decode(encoding, "replace")
             separator = files.sniff_separator(path, head.encode())
         yield from pd.read_csv(path, sep=separator, encoding=encoding, chunksize=CHUNK, low_memory=False)
-    except (ValueError, OSError, EOFError, LookupError, pyarrow.ArrowException) as error:
+    except (ValueError, TypeError, OSError, EOFError, LookupError, pyarrow.ArrowException) as error:
         raise UsageError(f"{path}: damaged, or not a table ({' '.join(str(error).split())})") from None
 
 

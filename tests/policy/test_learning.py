@@ -12,10 +12,11 @@ from typer.testing import CliRunner
 
 from banditlab import Policy
 from banditlab.cli.main import app
-from banditlab.errors import UsageError
+from banditlab.errors import BanditlabError, UsageError
 from banditlab.policy.container import read
 from banditlab.policy.evaluating import evaluate_log
 from banditlab.policy.learning import train_from_log
+from benchmarks.commands.logs import written_events
 from tests.policy.customers import new_rows, rows
 
 
@@ -272,3 +273,24 @@ def test_categories_numbers_and_gaps_of_the_end_need_not_be_known(tmp_path: Path
     made = train_from_log(written(tmp_path / "log.csv", frame), tmp_path / "p", agent="linucb")
     assert (made.evaluation.rounds, made.actions) == (80, ["call", "late", "none", "upgrade"])
     assert read(tmp_path / "p").core.classes == made.actions
+
+
+@pytest.mark.parametrize("ending", ["db", "csv", "parquet", "dsjson"])
+def test_a_damaged_log_is_refused_in_one_line_or_read(ending: str, tmp_path: Path) -> None:
+    whole, bad, rng = tmp_path / f"log.{ending}", tmp_path / f"bad.{ending}", np.random.default_rng(0)
+    frame = table_of(60)
+    _ = written_events(whole, 60) if ending == "db" else written(whole, frame)
+    data, said = whole.read_bytes(), []
+    places = rng.integers(len(data), size=30).tolist()
+    if ending == "parquet":
+        places.append(data.rindex(b"unicode") + 1)  # what pandas says of the columns' types
+    for at in places:
+        bad.write_bytes(data[:at] + bytes([data[at] ^ 1]) + data[at + 1 :] if at % 5 else data[:at])
+        done = CliRunner().invoke(
+            app, ["train", "--from-log", str(bad), "-o", str(tmp_path / "p"), "--agent", "uniform"]
+        )
+        if done.exit_code:
+            assert isinstance(done.exception, BanditlabError), (at, done.exception)
+            said.append(str(done.exception))
+    assert len(said) > 5
+    assert all("\n" not in each and str(bad) in each for each in said)

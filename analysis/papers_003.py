@@ -183,10 +183,10 @@ print(f"saved {path}")
 # %% [markdown]
 # ## The paper's own scaling
 #
-# LIBSVM's `vehicle` has columns in [-1, 1]. The environment's columns are in [0, 1], and its intercept equals the largest
-# norm of a row. This section repeats the runs on five orders in the paper's scaling, with an intercept of 1 and the paper's
-# grid (for OGD its seven steps, with a ball that is never reached). It also runs GAF's best setting with ten times as many
-# samples, and GAF as printed in Algorithm 1.
+# LIBSVM's `vehicle` has columns in [-1, 1]. The environment's columns are in [0, 1], and its constant feature equals the
+# largest norm of a row. This section repeats the runs on five random orders of the rows, in the paper's scaling, with an
+# intercept of 1 and the paper's grid (for OGD its seven steps, with a ball that is never reached). It also runs GAF's best
+# setting with ten times as many samples, and GAF as printed in Algorithm 1.
 
 # %%
 PAPER = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0]

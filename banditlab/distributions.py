@@ -15,7 +15,7 @@ from banditlab.errors import UsageError
 
 VERSION = "0.1.0"
 NAME = "onebit-bandits"
-"""The name of this package's distribution on the package index, where `banditlab` is another project."""
+"""The name of this package's distribution on PyPI, where `banditlab` is another project."""
 _ON_INDEX = {"prometheus_client": "prometheus-client", "psycopg": '"psycopg[binary]"'}
 """The names of distributions that differ from those of their modules."""
 _PACKAGE = os.path.dirname(os.path.abspath(__file__))

@@ -108,11 +108,11 @@ class ScaledContexts:
         self._scale = self._scale * largest
 
     def _contexts(self, X: Any) -> Any:
-        """Return the contexts of X (n, d) in the form that the forecaster accepts: (n, d) or (n, d + 1)."""
+        """Return the contexts of X (n, d): scaled to norms of at most R, with the constant column if there is one."""
         return within(self._map(X), self.forecaster_.problem.radius)
 
     def _map(self, X: Any) -> Any:
-        """Return the scaled X (n, d), with the constant appended: (n, d) or (n, d + 1)."""
+        """Return the scaled X (n, d), with the constant column if there is one."""
         if is_sparse(X):
             return self._map_sparse(X)
         with np.errstate(over="ignore"):  # `_within` shortens rows with entries far beyond those of `fit` to R
@@ -314,7 +314,7 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
         return tags
 
     def _binary_only(self) -> bool:
-        """Whether the forecaster accepts two classes but not three, for d = 1 and these settings."""
+        """Return whether the forecaster with these settings is for two classes only (tried with K = 2 and 3 at d = 1)."""
         try:
             self._make(Problem(1, 2, 1.0, 1), np.random.default_rng(0))
         except Exception:  # `fit` reports invalid settings

@@ -89,7 +89,7 @@ FOREIGN = re.compile(r"""pip install [^\n&;|#]*(?<![\w./-])banditlab(?![\w/-])|[
 
 
 def test_nobody_is_told_to_install_the_other_package() -> None:
-    """On the package index, `banditlab` is another project."""
+    """On PyPI, `banditlab` is another project."""
     folders = [
         ROOT / name
         for name in ("banditlab", "tests", "docs", "audits", "benchmarks", "analysis", "agents", "envs", "runs")

@@ -27,7 +27,7 @@ class Drift(NamedTuple):
     intervals_missed: int
     found: int
     left_out: int
-    """Runs in which decisions are left out and the status warns that it cannot detect an increase among them."""
+    """Runs in which decisions are left out and the status warns that it cannot detect more mistakes among them."""
 
 
 class OneSided(NamedTuple):

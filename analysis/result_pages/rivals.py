@@ -326,8 +326,9 @@ def longer(tables: dict[str, Table], long: dict[str, Table]) -> str:
             rows.append([code(player), *cells])
     found = [lead(table, [*OURS, *PEERS]) for table in long.values()]
     best = [f"{gap(each)} on `{name}` ({code(each.player)})" for name, each in zip(long, found, strict=True)]
-    leads = "At the longer T, the mistake rate of `stackcb` minus that of the best other agent or model is, in pp, "
-    return markdown_table(head, rows) + "\n\n" + leads + ", ".join(best) + "."
+    leads = "At the longer T, the mistake rate of `stackcb` minus that of the best other agent or model is, "
+    leads += "in pp (± one standard error), "
+    return markdown_table(head, rows) + "\n\n" + leads + " and ".join(", ".join(best).rsplit(", ", 1)) + "."
 
 
 def chosen(tables: dict[str, Table]) -> str:

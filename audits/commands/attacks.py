@@ -38,13 +38,14 @@ def page() -> str:
     """Return docs/results/attacks.md from the tables."""
     tables = {name: lines for name in PARTS if (lines := read_csv(_file(name)))}
     every = [line for lines in tables.values() for line in lines]
-    said = ", ".join(f"{getattr(total(every), name):,} {name.replace('_', ' ')}" for name in COUNTS)
+    counts = {name: f"{getattr(total(every), name):,}" for name in COUNTS}
     parts = [f"## {_module(name).TITLE}\n\n{_module(name).WORDS}\n\n{_table(lines)}" for name, lines in tables.items()]
-    return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, said=said), *parts]) + "\n"
+    return "\n\n".join(["# Attacks", HEAD.format(tried=total(every).tried, **counts), *parts]) + "\n"
 
 
 HEAD = """Does a results folder survive kills, damaged files, replaced inputs and hostile plug-ins?
-**{tried:,} attacks: {said}.**
+**In {tried:,} attacks, {lost} finished runs were lost, {wrong} results were wrong, {tracebacks} tracebacks appeared, and an
+attacker's code ran {code_run} times.**
 
 `python -m audits attacks` writes this page and the tables `attacks-*.csv`. Each row of a table counts outcomes. An
 outcome is `right` if every value is the same as without the attack. It is `named` if one line says what is lost or

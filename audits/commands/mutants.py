@@ -46,9 +46,10 @@ PAGE = """\
 In all, <!-- text: count -->nothing yet<!-- end -->
 
 A mutant is the package with one operator, comparison or constant changed. A test notices the mutant if it
-passes on the package but fails, or does not end, on the mutant. A mutant whose tests run out of time counts
-as not noticed. `audits/mutants-equivalent.csv` lists equivalent mutants, each with its reason. Kernels run
-as plain Python first. Mutants that no test notices there run compiled.
+passes on the package but, on the mutant, fails or takes more than 240 s. A mutant whose tests together exceed
+the limit (`--limit`, in seconds) before one fails counts as out of time, not as noticed. `audits/mutants-equivalent.csv`
+lists equivalent mutants, each with its reason. The tests first run with the kernels as
+plain Python. Mutants that no test notices in this form are tested again with compiled kernels.
 
 <!-- table: rooms -->
 <!-- end -->
@@ -60,8 +61,8 @@ as plain Python first. Mutants that no test notices there run compiled.
 
 ## How to run it
 
-`python -m audits mutants {options} --keep` writes this page and [`mutants.csv`](mutants.csv), every mutant with the test that
-noticed it.
+`python -m audits mutants {options} --keep` writes this page and [`mutants.csv`](mutants.csv). `mutants.csv` lists every
+mutant and, if one noticed it, the test.
 """
 Row = tuple[Mutant, str, str, float]
 """A mutant, what became of it, the test that saw it, seconds."""

@@ -322,7 +322,9 @@ def _page(results: Results, sections: list[Section]) -> str:
 
 
 def _dots(over: Across, sections: list[Section]) -> dict[str, Any]:
-    """Return the data of the scatter plot of two agents: a dot per data set, with the section that it opens."""
+    """Return the data of the scatter plot of two agents: a dot per data set, with the anchor of the section
+    that a click on it opens.
+    """
     anchors = {(section.arena.environment, section.arena.kind): section.anchor for section in sections}
     opened = [anchors[arena.environment, arena.kind] for arena in over.arenas]
     return {"agents": over.agents, "titles": over.titles, "anchors": opened, "shares": 100 * over.shares}

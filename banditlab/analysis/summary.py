@@ -96,7 +96,7 @@ class Standing:
 
 @once
 def standings(arena: Arena) -> list[Standing]:
-    """Return the ranked table of an arena, by mean expected mistakes at the last round."""
+    """Return the table of an arena, ranked by mean expected mistakes at the last round."""
     rows = arena.reported_final
     rounds = arena.last_round
     table, counted = _by_label(rows, "ranked"), _by_label(rows, "ranked_counted")
@@ -285,9 +285,9 @@ def switching_table(arena: Arena) -> pd.DataFrame:
     """Return each player's mean expected mistakes and the losses of two comparators, in environments with label
     changes.
 
-    The two comparators, both in the best ball, are the best model, and the best sequence of models with as many
-    switches as there are label changes. Players have their reported settings. "beyond_one" and "beyond_switching" are
-    the mistakes minus the loss in nats.
+    The comparators are the best single model, and the best sequence of models with one switch per label change. Both
+    have the norm bound of `best_ball`. Each player has the settings that the report shows. "beyond_one" and
+    "beyond_switching" are its mistakes minus the loss, in nats, of the first and the second comparator.
     """
     columns = [
         "label",

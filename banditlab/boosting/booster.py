@@ -147,7 +147,7 @@ class Booster(RoundLabelAgent):
 
 
 def weak_learner_settings(outer: type[Any], inner: type[WeakLearner], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings by their names in the weak learner, or raise a UsageError for an unknown name."""
+    """Return the settings as a dict keyed by their names in the weak learner; raise a UsageError for an unknown name."""
     known, settings = inner.own_settings(), {}
     for key, value in given.items():
         name = key.removeprefix("weak_learner.")

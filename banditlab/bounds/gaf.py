@@ -271,7 +271,7 @@ def gaf_samples(rounds: float, probability: float) -> float:
 
 @within(beyond=math.inf)
 def gaf_mu(rounds: float, n_classes: int, samples: float, probability: float) -> float:
-    r"""Return the :math:`\mu` in the proof of Proposition 3, :math:`(K \ln(n/\delta)/m)^{1/3}`, at most 1/2."""
+    r"""Return the :math:`\mu` in the proof of Proposition 3, :math:`\min(1/2, (K \ln(n/\delta)/m)^{1/3})`."""
     return min(0.5, (n_classes * math.log(max(rounds, 1.0) / probability) / samples) ** (1.0 / 3.0))
 
 

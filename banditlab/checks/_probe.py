@@ -63,7 +63,7 @@ def player_probe(subject: Factory, checks_of: Callable[[type[Player]], Checks]) 
     CheckFailed
         `excluded_checks` is malformed.
     IncompatibleError
-        The player supports neither problem.
+        The player supports neither K = 3 nor K = 2 with these features, radius and horizon.
     """
     note = ""
     problem = Problem(n_features=5, n_classes=3, radius=2.0, horizon=LONG)

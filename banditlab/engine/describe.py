@@ -213,7 +213,7 @@ def entries_of(kind: str, id_: str, settings: Mapping[str, Any]) -> list[Entry]:
 
 
 def is_foreign(environment: Mapping[str, Any], player: Mapping[str, Any] | None = None) -> bool:
-    """Return whether an environment's or a player's code belongs to a lab or a plug-in."""
+    """Return whether an environment's or a player's code comes from a lab or a plug-in."""
     entries = [registry().find("envs", environment["id"])]
     if entries[0].origin == "banditlab" and getattr(entries[0].load(), "foreign", False):
         return True

@@ -106,7 +106,7 @@ class Spec(BaseModel):
         return self
 
     def checkpoint_rounds(self, rounds: int | None = None) -> list[int]:
-        """Return the increasing rounds at which a run of this length stores a row, including the last round."""
+        """Return, in increasing order, the rounds at which a run of this length stores a row, including the last round."""
         rounds = self.rounds if rounds is None else rounds
         if self.checkpoints == "log":
             scale = [m * 10**e for e in range(len(str(rounds))) for m in (1, 2, 5)]

@@ -43,8 +43,8 @@ class Sparse(StreamEnv):
     :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})` with a geometric count, and every row is scaled to norm R.
     With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
 
-    The planted W has weight 1 for each class on its own words. The label's class exceeds the other scores by about
-    :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`, and a
+    The planted W has weight 1 for each class on its own words. The label's score exceeds each other score by about
+    :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`. A
     learner has to estimate the weight of each word. `word_classes()` returns the class of every column. A stream
     similar to Reuters4 has `n_features=347_000`, `n_classes=4`, `nonzeros=80`.
 

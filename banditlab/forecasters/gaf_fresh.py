@@ -140,7 +140,8 @@ class GAFFresh(Forecaster):
         return sampled_bound(self, rounds, self.samples)
 
     def bound_with_probability(self, rounds: float, probability: float) -> float:
-        r"""Return the regret bound of Proposition 3, in nats, which fails with at most `probability` (:math:`\delta`).
+        r"""Return the regret bound of Proposition 3, in nats. It holds with probability at least :math:`1 - \delta`, where
+        :math:`\delta` is `probability`.
 
         It is infinite if :math:`\epsilon` is above 1/2, as for a small :math:`\mu`, and NaN if the exact forecaster has
         no bound.

@@ -132,7 +132,8 @@ def read_one(inverses, x, i):
 def update_one(inverses, i, step, s):
     r"""Update :math:`h_i \mathrel{+}= \text{step}\, v` and :math:`P_i \mathrel{-}= s v v'` with :math:`v = P_i x`.
 
-    The context x is that of the last `read_one`, and :math:`s \ge 0`. Call it at most once per round and model.
+    Call this function at most once per round and model. The context x is that of the last call of `read_one`;
+    :math:`s \ge 0`.
     """
     if not update_ahead(inverses.ahead, i, step, s):
         step_along(inverses.H[i], step, inverses.v)

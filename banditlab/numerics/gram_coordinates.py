@@ -50,7 +50,7 @@ components along the stored contexts. Below that, one correction is not accurate
 
 
 class Span(NamedTuple):
-    """The span of r contexts: `rank` (1,) is r, at most `capacity`; X has the contexts, (capacity, d) or `Stored`.
+    """The span of r contexts: `rank` (1,) is r, at most `capacity`. X is an array (capacity, d) of them, or a `Stored`.
 
     L has shape (capacity, capacity), and its first r rows are used. `lost` (1,) is the sum of the residual norms of
     updates' contexts that were not stored. The other arrays are work arrays: `xi` (capacity,), the last context's

@@ -181,7 +181,7 @@ def _set_environments(result: Any, context: Any) -> None:
 
 
 class _CodePlaces(PrivatePlaces):
-    """Write and read code for kernels as bitcode, next to the compiled versions of the same function."""
+    """Save and load the code of functions that kernels call, as LLVM bitcode, in the folder of their compiled versions."""
 
     def get_filename_base(self, fullname: str, abiflags: str) -> str:
         return f"{super().get_filename_base(fullname, abiflags)}.code"
@@ -223,7 +223,7 @@ class _CodePlaces(PrivatePlaces):
 
 
 class _CodeCache(SharedCache):
-    """The cache on disk of one function's code for kernels."""
+    """The cache on disk of one function's code, which kernels call."""
 
     _impl_class = _CodePlaces
 

@@ -41,11 +41,11 @@ class Evaluation:
     Attributes
     ----------
     value
-        The recommended figure, in [low, high]: the doubly robust estimate if the log has predictions, else SNIPS. NaN for
-        the `reason` given.
+        The recommended figure, in [low, high]: the doubly robust estimate if the log has predictions, else SNIPS. NaN
+        if a `reason` says that there is no value.
     low, high
-        The interval of the value at the level asked for. It holds with and without support. NaN for the `reason` given:
-        propensities are estimated, or the two bounds contradict each other.
+        The interval of the value at the level asked for, valid even if some actions have no support. NaN if propensities
+        are estimated, or if the lower bound is above the upper one (see `reason`).
     least, most
         Bounds of the value as estimated, without sampling error: where actions have no support their rewards may be
         all 0 or all 1. Equal where all actions have support.
@@ -57,20 +57,20 @@ class Evaluation:
     assumptions
         What the interval and the estimators take for granted, a sentence each.
     ips, snips, direct, doubly_robust
-        All estimates, equations 1 to 4; the last two are NaN without predictions, SNIPS if all weights are 0. Where
-        actions have no support, the last two rest on the model's predictions for them.
+        The estimates of equations (1) to (4) in docs/theory/off-policy.md. The last two are NaN without predictions, SNIPS
+        if all weights are 0. If actions have no support, the last two depend on the model's predictions for them.
     standard_error
-        Standard error of SNIPS, or of the doubly robust estimate where the log has predictions. An interval of 1.96 of them
-        misses the value too often where weights are rare and large.
+        Standard error of SNIPS, or of the doubly robust estimate where the log has predictions. The interval
+        of ±1.96 standard errors misses the value too often if large weights are rare.
     rounds
-        n.
+        The number n of logged rounds.
     effective_sample_size
         Squared sum of the weights over the sum of their squares.
     largest_weight, mean_weight
         Of the logged actions; the expected mean is the share of target decisions with support.
     unsupported
-        Share of the target policy's decisions, in expectation, for actions that the logger could not choose: those of
-        propensity 0, or never logged where only the logged actions' propensities are known or all are estimated.
+        Expected share of the target policy's decisions for actions that the logger could not choose: those of propensity
+        0. If propensities are estimated, or known for logged actions only, also those of actions that were never logged.
     """
 
     value: float

@@ -224,7 +224,8 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return `new` as a replacement of `old`, without shared arrays, or raise a UsageError that names the mismatch.
+    """Return a copy of `new`, which shares no arrays with it, to replace `old`. Raise a UsageError that names the mismatch if
+    it does not fit.
 
     Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
     nothing is written, except in a wrapped player, which checks its own state.

@@ -60,7 +60,7 @@ class Holdback(NamedTuple):
 
 
 def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], correct: Floats) -> Holdback | None:
-    """Return the comparison since the share last changed, or None if the last decision has no holdback.
+    """Return the comparison over the decisions since the held-back share changed, or None if the last decision has no holdback.
 
     Parameters
     ----------

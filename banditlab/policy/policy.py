@@ -333,7 +333,7 @@ class Policy:
         Parameters
         ----------
         row
-            Values by column, without the label, a pandas Series, or a JSON object as text. The recipe of the table
+            A dict of values by column, a pandas Series, or a JSON object as text, without the label. The recipe of the table
             determines whether a missing, unknown or wrongly typed value is rejected or imputed.
         allowed
             The names of the classes that may be chosen now; None for all that are not retired. The agent's distribution
@@ -464,7 +464,7 @@ class Policy:
             self._answer(id, seq, record, bit)
 
     def _answer(self, id_: str, seq: int, record: Record, correct: bool, closed: bool = False) -> None:
-        """Update with feedback, or with its absence at the deadline, and store it."""
+        """Update with the feedback, or with its absence at the deadline, and store this event."""
         self._core.learn_own(record, correct)
         self._core.closed += closed
         self._open.pop(id_, None)

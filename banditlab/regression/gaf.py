@@ -110,7 +110,7 @@ class GaussianRegression:
         return self.loss.substitute(m, 0.5 * q / self.loss.mixability)
 
     def predict_many(self, contexts: Floats) -> Floats:
-        """Return the predictions (n,) at `contexts` (n, d) without a change of the state."""
+        """Return the predictions (n,) at `contexts` (n, d) without changing the state."""
         X = as_rows(contexts, self.problem)
         V = X @ self.P
         m, q = -0.5 * (V @ self.b), np.maximum((V * X).sum(axis=1), 0.0)

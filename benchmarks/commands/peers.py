@@ -1,6 +1,6 @@
 """Our agents and other libraries' methods on identical streams: Digits-v0, T = 20,000, one core, one run of this command.
 
-Every agent observes one bit a round and plays the stream in memory, without the Gymnasium loop. Rates are rounds per
+Every agent observes one bit a round and plays the stream in memory, without the Gymnasium loop. Speeds are rounds per
 second of CPU time, so that other work on the machine counts less; medians over the streams. The last two columns are the
 recommended agent's speed over the row's, and the row's share of mistakes minus the recommended agent's, in points, on
 the same streams.

@@ -113,7 +113,7 @@ def act(state, x, u, p, payload):
 
 @njit
 def score(points, winner, first, second, action):
-    """On a hit, give a point to the oracle whose best class it was, and select an oracle if its lead is large enough.
+    """On a hit, give a point to the oracle whose best class was played; select this oracle if its lead is large enough.
 
     first and second (K,) are the margins of the two oracles.
     """

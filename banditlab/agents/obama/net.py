@@ -1,4 +1,4 @@
-"""OBAMA on finitely many matrices, a random net or the nodes of a grid, with exact exponential weights."""
+"""OBAMA with exact exponential weights on finitely many matrices: a random net, or the nodes of a grid."""
 
 from __future__ import annotations
 

@@ -112,8 +112,8 @@ class BatchPeerAgent(PeerAgent):
 
 
 class PickledBySettings:
-    """Pickle an adapter as its settings, its problem and its `get_state`, because the library's objects cannot be
-    pickled.
+    """Pickle an adapter as its settings, its problem and the result of `get_state`, because the library's objects cannot
+    be pickled.
 
     Unpickling builds a new adapter and restores the state.
     """

@@ -53,8 +53,8 @@ class LinTS(RidgeAgent):
 
     Guarantee: Theorem 1 (one shared :math:`\theta`, contexts per arm; linear rewards,
     :math:`v = R \sqrt{9 d \ln(t/\delta)}` growing with t, adaptive adversary) bounds the regret by
-    :math:`O(d^{3/2} \sqrt{T} (\ln(Td))^{1/2} \ln(1/\delta))` up to logarithms with probability :math:`1 - \delta`. It
-    covers neither the fixed v used here nor labels that are not linear in x, so `bound` returns None.
+    :math:`\tilde O(d^{3/2} \sqrt{T})` with probability :math:`1 - \delta`. It covers neither the fixed v used here
+    nor labels that are not linear in x, so `bound` returns None.
 
     The reported probabilities are conditional on the :math:`n_k`, hence one-hot, so expected mistakes equal mistakes.
 

@@ -376,8 +376,8 @@ class StackCB(KernelAgent):
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second
-    Borel-Cantelli lemma). This lower bound alone costs at most :math:`\ln(1 + T/100)` rounds in T while no change is
-    detected.
+    Borel-Cantelli lemma). The exploration that this lower bound forces adds at most :math:`\ln(1 + T/100)` expected
+    mistakes in T rounds, as long as no change is detected.
 
     Units: a change of a column's unit or zero, :math:`x_j \to a_j x_j + b_j` with :math:`a_j > 0`, gives the same
     decisions up to rounding. The first decisions, before the scale is estimated, do not use contexts. R is not used.

@@ -30,8 +30,8 @@ class Tuning:
     Raises
     ------
     UsageError
-        The seed is below 0 or above :math:`2^{32} - 1`, learners are not trees, or a setting that the seed draws is
-        given.
+        The seed is below 0 or above :math:`2^{32} - 1`, the weak learners are not trees, or a setting is
+        given that is drawn with the seed.
     """
 
     def __init__(self, seed: int | None, n_learners: int, cls: type[WeakLearner], written: dict[str, object]) -> None:

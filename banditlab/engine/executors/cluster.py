@@ -175,7 +175,9 @@ class Cluster:
             self.notices.append(line)
 
     def _poll(self) -> None:
-        """Query the scheduler every `POLL` seconds for each worker's task; raise a ClusterError after `patience`."""
+        """Query the scheduler every `POLL` seconds for each worker's task. Raise a ClusterError if for `patience` seconds it
+        does not respond, or no responding worker has a task.
+        """
         self._require_connection()
         before = self.polled
         if time.monotonic() - before < POLL:

@@ -40,6 +40,7 @@ from banditlab.agents.stacked.views import (
     Scale,
     empty_scale,
     frequencies,
+    has_moved,
     measure,
     reads_ranks,
     size_of_views,
@@ -59,7 +60,7 @@ from banditlab.validation import at_least, one_of, positive, true_or_false
 MEMORY = 2048
 """Rounds that are stored for replay."""
 LAST_REBUILD = 512
-r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
+r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here, and until `MEMORY` where the contexts drift."""
 MOST_AFTER_CHANGE = 2000
 """Most of the last rounds that are counted as learnt after a change."""
 ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
@@ -271,8 +272,10 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
         rebuild(state, True)
-    elif 2 <= n <= LAST_REBUILD and is_due(n, x.shape[0] if state.cold[0] else 0):
-        rebuild(state, False)
+    elif 2 <= n <= MEMORY and is_due(n, x.shape[0] if state.cold[0] else 0):
+        first = (state.counts[PLACE] - n) % MEMORY
+        if n <= LAST_REBUILD or has_moved(state.scale, state.memory.X, first, n):
+            rebuild(state, False)
 
 
 @njit
@@ -394,9 +397,9 @@ class StackCB(KernelAgent):
     `complement` one model serves both, :math:`\zeta_1 = -\zeta_0`, and is updated in every round. Only the lower bound
     :math:`1 / (2 (n + 100))` explores.
 
-    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
-    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). Equations:
-    docs/theory/stackcb.md.
+    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`, and at 1,024 and 2,048 if the columns' means
+    have moved. Each time, all models are reset and the stored rounds are replayed. With :math:`d \ge 4 K` the first d
+    rounds differ (`stacked.cold_start`). Equations: docs/theory/stackcb.md.
 
     With `changes = true` a CUSUM compares hits with their predicted probabilities (`stacked.change`). When it passes
     14, the models, which have been updated with the rounds since it was 0, predict the last 256 of these rounds again.

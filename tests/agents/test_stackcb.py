@@ -622,6 +622,17 @@ def test_the_last_scale_by_the_clock_is_that_of_512_rounds():
         assert agent.state.counts[EPOCH] == scales
 
 
+def test_where_means_move_scales_are_estimated_until_the_memory_is_full():
+    rng = np.random.default_rng(0)
+    X, y = as_contexts(rng.uniform(-1, 1, (4100, 2)) + np.arange(4100)[:, None] / 1000), rng.integers(0, 2, 4100)
+    agent = make(2, 2, blocks=0, radius=10.0, changes=False)
+    for start, stop, scales in ((0, 1023, 9), (1023, 1024, 10), (1024, 2048, 11), (2048, 4100, 11)):
+        agent.play_block(X[start:stop], y[start:stop], Trace.empty(stop - start))
+        assert agent.state.counts[EPOCH] == scales
+        if stop == 2048:
+            assert np.allclose(agent.state.scale.mean, X[:2048].mean(axis=0))
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(("since", "kept"), [(1998, 1999), (1999, 2000), (2500, 2000)])
 def test_of_the_rounds_before_an_alarm_2000_are_kept_at_most(since, kept):

@@ -38,7 +38,15 @@ from banditlab.agents.stacked.stack import (
     write_rivals,
     write_scores,
 )
-from banditlab.agents.stacked.views import Scale, empty_scale, frequencies, measure, size_of_views, write_views
+from banditlab.agents.stacked.views import (
+    Scale,
+    empty_scale,
+    frequencies,
+    has_moved,
+    measure,
+    size_of_views,
+    write_views,
+)
 from banditlab.errors import UsageError
 from banditlab.numerics.argmax import argmax
 from banditlab.numerics.class_inverses import Inverses
@@ -56,7 +64,7 @@ from banditlab.validation import at_least, one_of, positive, true_or_false
 MEMORY = 2048
 """Rounds that are stored for replay."""
 LAST_REBUILD = 512
-r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here."""
+r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here, and until `MEMORY` if the contexts drift."""
 MOST_AFTER_CHANGE = 2000
 """Most of the last rounds that are counted as learnt after a change."""
 ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
@@ -253,8 +261,10 @@ def learn_kernel(state, x, action, p, payload, correct):
         state.counts[CHANGES] += 1
         state.G[0], state.counts[SINCE] = 0.0, 0
         rebuild(state, True)
-    elif 2 <= n <= LAST_REBUILD and is_due(n, x.shape[0] if state.cold[0] else 0):
-        rebuild(state, False)
+    elif 2 <= n <= MEMORY and is_due(n, x.shape[0] if state.cold[0] else 0):
+        first = (state.counts[PLACE] - n) % MEMORY
+        if n <= LAST_REBUILD or has_moved(state.scale, state.memory.X, first, n):
+            rebuild(state, False)
 
 
 @njit
@@ -370,9 +380,10 @@ class StackCB(KernelAgent):
     :math:`n - 1` is the number of updates so far. Then the played class's models and the stacks are updated with the
     bit. With `complement` one model serves two classes, :math:`\zeta_1 = -\zeta_0`, and is updated in every round.
 
-    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`. Each time, all models are reset and the stored
-    rounds are replayed. With :math:`d \ge 4 K` the first d rounds differ (`stacked.cold_start`). With `changes` the
-    models are reset when hits contradict their predicted probabilities (`stacked.change`), and replay the rounds since.
+    Scales of the views are estimated at :math:`n = 2, 4, 8, \dots, 512`, and at 1,024 and 2,048 if the columns' means
+    have drifted. Each time, all models are reset and the stored rounds are replayed. With :math:`d \ge 4 K` the first d
+    rounds differ (`stacked.cold_start`). With `changes` the models are reset when hits contradict their predicted
+    probabilities (`stacked.change`), and replay the rounds since.
 
     Guarantee: none on regret; `bound` is None. On every stream every class is played infinitely often, because
     :math:`p_k \ge 1/(K (n_t + 100))` with :math:`n_t \le t`, whose sum diverges (Lévy's extension of the second

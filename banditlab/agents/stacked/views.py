@@ -55,10 +55,10 @@ class Scale(NamedTuple):
     constant.
 
     quantiles (d, QUANTILES) belong to every column; `mean_rank` and `per_sd_rank` (d,) to the ranks among them. whole
-    (4,) has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and
-    of r. zero (2, d) has v and ranks of the context 0, in units of the medians; turns (blocks, F/2) has its turns.
-    Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v and ranks; column (N,) for a
-    memory of N contexts; distances (PAIRS,).
+    (5,) has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and
+    of r, and the number of contexts. zero (2, d) has v and ranks of the context 0, in units of the medians; turns
+    (blocks, F/2) has its turns. Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v
+    and ranks; column (N,) for a memory of N contexts; distances (PAIRS,).
     """
 
     mean: Floats
@@ -81,7 +81,7 @@ class Scale(NamedTuple):
         return {"places": (0, len(self.places) - 1)}
 
 
-NORM, PER_MEDIAN, PER_MEDIAN_RANK, PER_NORM_BY_RANGE = range(4)
+NORM, PER_MEDIAN, PER_MEDIAN_RANK, PER_NORM_BY_RANGE, CONTEXTS = range(5)
 """Places in `Scale.whole`."""
 
 
@@ -89,7 +89,7 @@ def empty_scale(d: int, memory: int, n_blocks: int, size: int) -> Scale:
     """Return the scale of an empty memory of this size, in which every column counts as constant."""
     mean, per_sd, low, per_range, mean_rank, per_sd_rank = (np.zeros(d) for _ in range(6))
     return Scale(
-        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(4),
+        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(5),
         zero=np.zeros((2, d)), turns=np.zeros((n_blocks, size // 2)), places=np.zeros(d, np.int64),
         changes=np.zeros((2, d)), column=np.zeros(memory), distances=np.zeros(PAIRS),
     )  # fmt: skip
@@ -116,6 +116,7 @@ def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> t
 def measure(scale, W, by_rank, X, first, n):
     """Estimate the scale from n contexts: rows first, first + 1, ... of the ring X (N, d)."""
     measure_columns(scale, X, first, n)
+    scale.whole[CONTEXTS] = n
     scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
     scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
     squares, entries_not_zero = 0.0, 0
@@ -134,6 +135,21 @@ def measure(scale, W, by_rank, X, first, n):
             for j in range(X.shape[1]):
                 turns = turns + eight(W, WIDTH * (group * X.shape[1] + j)) * scale.zero[int(by_rank[block]), j]
             put(scale.turns, WIDTH * group, turns)
+
+
+@njit
+def has_moved(scale, X, first, n):
+    """Return whether the columns' means over n contexts left those of the scale by over two standard errors.
+
+    This is the root mean square over columns, for m independent contexts of the scale among the n.
+    """
+    squares, m = 0.0, scale.whole[CONTEXTS]
+    for j in range(X.shape[1]):
+        mean = 0.0
+        for i in range(n):
+            mean += X[(first + i) % X.shape[0], j] / n
+        squares += ((mean - scale.mean[j]) * scale.per_sd[j]) ** 2
+    return squares * scale.whole[NORM] ** 2 > 4.0 * (1.0 / m - 1.0 / n)
 
 
 @njit

@@ -125,7 +125,7 @@ def test_a_player_without_sparse_kernels_meets_short_rows_dense_and_refuses_long
     d = MOST_DENSE + 1
     agent = registry().load("agents", "uniform")(Problem(d, 2, 1.0), np.random.default_rng(0))
     agent.sparse = False
-    with pytest.raises(IncompatibleError, match="is too long"):
+    with pytest.raises(IncompatibleError, match="is too large for dense ones"):
         agent.play_block(scipy.sparse.csr_array((1, d)), np.zeros(1, np.int64), Trace.empty(1))
 
 

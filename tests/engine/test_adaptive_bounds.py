@@ -177,8 +177,8 @@ def test_another_word_fails_the_conformance_check() -> None:
 
 def test_describe_says_against_whom_a_bound_holds() -> None:
     lines = {entry.id: bound_line(entry.load()) for entry in players() if entry.id in ("rdue", "ogd")}
-    assert ", loss(U) in bits, oblivious adversary, at the defaults" in lines["rdue"]
-    assert ", loss(U) in nats, adaptive adversary, at the defaults" in lines["ogd"]
+    assert ", loss(U) in bits, oblivious adversary, with default settings" in lines["rdue"]
+    assert ", loss(U) in nats, adaptive adversary, with default settings" in lines["ogd"]
 
 
 @pytest.fixture(scope="module")

@@ -312,7 +312,7 @@ def test_feedback_is_part_of_a_run_and_of_its_environments_label(tmp_path: Path)
     labels = [run.environment_label for run in sweep.plan.runs]
     assert [label.rpartition("feedback.")[2] for label in labels] == ["delay=0)", "delay={'geometric': 2})"]
     said = " ".join(announced(sweep))
-    assert "wait for their bits at once" in said
+    assert "wait for feedback at the same time" in said
     assert "MiB" in said
     sweep.run(tmp_path)
     rows = pd.read_parquet(tmp_path / "results.parquet")

@@ -28,11 +28,8 @@ def print_checks(subject: str, *, every: bool = False, settings: list[str]) -> i
             if r.contract:
                 say(out, f"          the contract: {r.contract}")
             if not every:
-                say(
-                    out,
-                    f"{passed} passed or excluded with a reason, then this failed; fix it and check again (--all "
-                    "continues)",
-                )
+                what = "then this failed; fix it and check again (--all continues)"
+                say(out, f"{passed} passed or excluded with a reason, {what}")
                 return 1
         else:
             passed += 1

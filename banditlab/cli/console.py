@@ -288,8 +288,7 @@ def print_status(folder: Path) -> int:
     failures = read_failures(folder, {*wanted, *plan["streams"]})
     n_done, n_failed = sum(r in done for r in wanted), len(failures)
     out = rich.console.Console()
-    summary = f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}"
-    say(out, summary)
+    say(out, f"{folder}: {n_done:,} of {many(len(wanted), 'run')} done, {n_failed:,} failed, store format {FORMAT}")
     for name in damaged:
         what_then = "`banditlab run` moves it away and repeats the runs that are only in it"
         say(out, f"damaged: {name} does not match {SUMS}; {what_then}")

@@ -120,10 +120,8 @@ def print_description(id_: str) -> None:
     if id_ in THEOREMS:
         t = THEOREMS[id_]
         say(out, f"{t.name} (bound, in {t.unit})\n\n{without_latex(inspect.getdoc(t.function) or '')}\n")
-        facts = (
-            f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}\nPrinted: {t.printed}"
-        )
-        say(out, without_dollars(facts))
+        facts = f"Source: {t.source}\nAssumes: {t.assumes}\nAdversary: {t.adversary}. {t.rests_on}"
+        say(out, without_dollars(f"{facts}\nPrinted: {t.printed}"))
 
 
 PLAIN = {
@@ -159,9 +157,8 @@ def without_latex(docstring: str) -> str:
     r"""Return a docstring with formulas as plain text: `\|U\|_F \le D` becomes `||U||_F <= D`."""
     text = re.sub(r":math:`([^`]*)`", lambda found: _formula_without_latex(found[1]), docstring)
     blocks = re.split(r"^ *\.\. math::\n\n((?: +.*\n|\n)+)", text + "\n", flags=re.MULTILINE)
-    return "".join(_formula_without_latex(block) if i % 2 else block for i, block in enumerate(blocks)).removesuffix(
-        "\n"
-    )
+    bare = (_formula_without_latex(block) if i % 2 else block for i, block in enumerate(blocks))
+    return "".join(bare).removesuffix("\n")
 
 
 def without_dollars(prose: str) -> str:

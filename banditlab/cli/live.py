@@ -93,7 +93,8 @@ class Live:
                 self._read()
             ranking, error = self._ranking, self._error
         said, done = self._progress_words()
-        text = live_part(said=said, done=done, ended=ended, ranking=ranking, error=error, notices=self._notices())
+        notices = [] if self.progress is None else list(self.progress.notices)
+        text = live_part(said=said, done=done, ended=ended, ranking=ranking, error=error, notices=notices)
         if ended:
             self._told.set()
         return text
@@ -112,9 +113,6 @@ class Live:
         parts = (stage_of(progress), done_of(progress), left_of(progress), f"{progress.seconds:,.0f} s so far")
         total = max(1, progress.runs + progress.streams)
         return ", ".join(filter(None, parts)), (min(total, progress.runs_done + progress.streams_done), total)
-
-    def _notices(self) -> list[str]:
-        return [] if self.progress is None else list(self.progress.notices)
 
     def _read(self) -> None:
         """Read the results again; if they cannot be read, the page shows the reason and the last ranking."""

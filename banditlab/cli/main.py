@@ -35,8 +35,7 @@ LogArgument = Annotated[str, typer.Argument(metavar="LOG", help="The policy's lo
 Lab = Annotated[
     list[str] | None,
     typer.Option(
-        "--lab",
-        help="Load agents/ and envs/ of this lab folder. Default: the lab of the working folder. May be repeated.",
+        help="Load agents/ and envs/ of this lab folder. Default: the lab of the working folder. May be repeated."
     ),
 ]
 Data = Annotated[
@@ -114,8 +113,7 @@ def run(
         bool, typer.Option("--report/--no-report", help="Write report.html and print the ranked table.")
     ] = True,
     shard: Annotated[
-        str | None,
-        typer.Option("--shard", help="Run only part i of n, written i/n; `banditlab merge` joins the parts."),
+        str | None, typer.Option(help="Run only part i of n, written i/n; `banditlab merge` joins the parts.")
     ] = None,
     *,
     sweep: dict[str, Any],
@@ -253,8 +251,7 @@ def train(
         list[str] | None, typer.Option("--set", help="A setting of the agent: key=value. May be repeated.")
     ] = None,
     best_of: Annotated[
-        Path | None,
-        typer.Option("--best-of", help="Train the first-ranked agent of the comparison in this results folder."),
+        Path | None, typer.Option(help="Train the first-ranked agent of the comparison in this results folder.")
     ] = None,
     other_table: Annotated[
         bool,
@@ -281,15 +278,15 @@ def train(
     from banditlab.cli.policies import train as train_
 
     table |= {"unanswered": unanswered, "after": after, "seed": seed, "floor": floor, "columns": columns}
-    train_(data, out, schema, from_log, settings or [], agent=agent, best_of=best_of, other_table=other_table, **table)
+    table |= {"agent": agent, "settings": settings or [], "best_of": best_of, "other_table": other_table}
+    train_(data, out, schema, from_log, **table)
 
 
 @app.command()
 def serve(
     policy: Annotated[Path, typer.Argument(help="The policy file, as `banditlab train` writes it.")],
     log: Annotated[
-        str,
-        typer.Option("--log", help="Log decisions and feedback to a file or postgresql://... Default: no log."),
+        str, typer.Option(help="Log decisions and feedback to a file or postgresql://... Default: no log.")
     ] = "",
     host: Annotated[
         str, typer.Option(help="Address to listen on. Addresses other than 127.0.0.1 need a token.")

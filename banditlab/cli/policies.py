@@ -26,16 +26,14 @@ RECIPE = ("scaling", "missing", "max_categories", "roles")
 FROM_LOG = {"agent", "settings", "seed", "floor", "format", "encoding", "separator"}
 
 
-def train(
-    data: Path | None, out: Path, schema: Path | None, from_log: str, settings: list[str], **options: Any
-) -> None:
+def train(data: Path | None, out: Path, schema: Path | None, from_log: str, **options: Any) -> None:
     """Train a policy, or create an untrained one from a schema; write it and print a summary."""
     from banditlab.policy.policy import Policy
     from banditlab.policy.training import summary_line
 
     if not out.absolute().parent.is_dir():
         raise UsageError(f"-o {out}: the folder {out.parent} does not exist")
-    log, options["settings"] = options.pop("columns"), settings_of(settings)
+    log, options["settings"] = options.pop("columns"), settings_of(options["settings"])
     given = {name: value for name, value in options.items() if value not in (None, "", False)}
     sources = [each for each in (data, schema, from_log or None) if each is not None]
     if len(sources) != 1 or (data is None and (options.get("label") or options["best_of"])):
@@ -98,9 +96,8 @@ def _token(file: Path | None) -> str:
     try:
         lines = file.read_text("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(
-            f"--token-file {file}: cannot be read ({getattr(error, 'strerror', None) or 'no text'})"
-        ) from None
+        why = getattr(error, "strerror", None) or "no text"
+        raise UsageError(f"--token-file {file}: cannot be read ({why})") from None
     if not lines or not lines[0].strip():
         raise UsageError(f"--token-file {file}: the first line is empty")
     return lines[0].strip()

@@ -37,9 +37,8 @@ def print_ranking(out: Console, rows: list[Standing]) -> None:
     from banditlab.analysis.formats import environment_title
 
     for environment, kind in dict.fromkeys((row.environment, row.kind) for row in rows):
-        told = {"bit": "", "reference": " (references, not ranked: they observe the label)"}.get(
-            kind, " (players that observe the label)"
-        )
+        notes = {"bit": "", "reference": " (references, not ranked: they observe the label)"}
+        told = notes.get(kind, " (players that observe the label)")
         mine = [row for row in rows if (row.environment, row.kind) == (environment, kind)]
         last = _last_column(mine)
         say(out, f"{environment_title(environment)}{told}", "italic")

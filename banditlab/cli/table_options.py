@@ -24,20 +24,17 @@ def _typed(option: Option) -> tuple[Any, Any]:
 TABLE = {name: _typed(option) for name, option in OPTIONS.items()}
 """The type and the default of each option of a table."""
 READING = {name: TABLE[name] for name in ("format", "encoding", "separator")}
-LOG = {
-    "action": Option("--action", "Column of a log's actions. Default: detected by its name."),
-    "reward": Option("--reward", "Column of a log's rewards, 0 or 1. Default: detected by its name."),
-    "propensity": Option(
-        "--propensity", "Column of the logged actions' probabilities. Without one they are estimated."
-    ),
-    "id": Option("--id", "Column of a log's unique ids: duplicates are an error."),
-    "logger": Option(
-        "--logger",
+LOG: dict[str, tuple[str, Any]] = {
+    "action": ("Column of a log's actions. Default: detected by its name.", str),
+    "reward": ("Column of a log's rewards, 0 or 1. Default: detected by its name.", str),
+    "propensity": ("Column of the logged actions' probabilities. Without one they are estimated.", str),
+    "id": ("Column of a log's unique ids: duplicates are an error.", str),
+    "logger": (
         "Whether a log's probabilities depend on earlier rounds. Default: learning for a policy's log, else fixed.",
         Literal["fixed", "learning"],
     ),
 }
-COLUMNS = {name: _typed(option) for name, option in LOG.items()}
+COLUMNS = {name: _typed(Option(f"--{name}", *about)) for name, about in LOG.items()}
 """The same for what is to be said of a log."""
 
 

@@ -9,14 +9,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from banditlab.errors import UsageError
-from banditlab.offpolicy.intervals import FixedBound, RunningBound
+from banditlab.offpolicy.intervals import FixedBound, Floats, RunningBound
 from banditlab.offpolicy.log import TOLERANCE, Log, Rows, read, refuse
 from banditlab.validation import one_of, probability
 
-Floats = NDArray[np.float64]
 DEPTH = 2.0
 """k of the doubly robust terms: how far below 0 they may lie."""
 BOUNDS: dict[str, type[FixedBound | RunningBound]] = {"fixed": FixedBound, "learning": RunningBound}
@@ -211,7 +209,14 @@ class _Sums:
             variance = (hits * (1.0 - snips) ** 2 + misses * snips**2) * self.rounds / w**2 if w else math.nan
         least = float(np.clip(inner, 0.0, 1.0 - unsupported))
         low, high = self.low.bound(alpha / 2.0), 1.0 - self.high.bound(alpha / 2.0)
-        reasons = _reasons(low, high, alpha, estimated, w, unsupported)
+        reasons = (  # why there is no interval, and three reasons why there is no value
+            "no interval: no theorem covers estimated propensities" * estimated,
+            "no interval and no value: the lower bound is above the upper one, which has a chance of at most "
+            f"{alpha:.2g} where the assumptions hold" * (not estimated and low > high),
+            f"no value: {unsupported:.2%} of the target policy's decisions have no support, see least and most"
+            * (unsupported > TOLERANCE),
+            "no value: no logged action is one that the target policy would choose" * (not w),
+        )
         interval = not estimated and low <= high
         return Evaluation(
             value=math.nan if any(reasons[1:]) else float(np.clip(least, low, high) if interval else least),
@@ -244,17 +249,3 @@ def _shift(rows: Rows, expected: Floats) -> Floats:
         return np.zeros(1)
     cut = np.minimum(expected, DEPTH * rows.propensities)
     return cut.sum(axis=1) - cut[np.arange(len(cut)), rows.actions] / rows.chosen  # (7)
-
-
-def _reasons(
-    low: float, high: float, alpha: float, estimated: bool, weights: float, unsupported: float
-) -> tuple[str, str, str, str]:
-    """Return why there is no interval, and three reasons why there is no value; each is empty where it does not hold."""
-    return (
-        "no interval: no theorem covers estimated propensities" * estimated,
-        f"no interval and no value: the lower bound is above the upper one, which has a chance of at most {alpha:.2g} "
-        "where the assumptions hold" * (not estimated and low > high),
-        f"no value: {unsupported:.2%} of the target policy's decisions have no support, see least and most"
-        * (unsupported > TOLERANCE),
-        "no value: no logged action is one that the target policy would choose" * (not weights),
-    )

@@ -10,10 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from banditlab.errors import UsageError
-from banditlab.offpolicy.log import Log, check_shape, count, numbers, read, refuse
+from banditlab.offpolicy.log import Floats, Log, check_shape, count, numbers, read, refuse
 from banditlab.validation import at_least
 
-Floats = NDArray[np.float64]
 Labels = NDArray[np.intp]
 FIRST = 64
 """Rounds of a log before the first reward model is fitted."""
@@ -82,9 +81,7 @@ class RewardModel:
 
     def __init__(self, n_actions: int, *, model: Callable[[], Any] = logistic) -> None:
         self._model = model
-        self._models: list[Callable[[Floats], Floats]] = [
-            _fitted(model, np.empty((0, 0)), np.empty(0, np.intp), 2)
-        ] * n_actions
+        self._models = [_fitted(model, np.empty((0, 0)), np.empty(0, np.intp), 2)] * n_actions
         self._earlier: list[tuple[Floats, Labels, Floats]] = []
         self._rounds = 0
         self._due: float = FIRST

@@ -26,7 +26,7 @@ def as_name(name: Any) -> Name:
     """Return a valid name of a class, which is text or a JSON number, or raise a UsageError."""
     name = name.item() if isinstance(name, np.generic) else name
     if isinstance(name, str):
-        if len(name) > LONGEST_NAME or not _is_unicode(name):
+        if len(name) > LONGEST_NAME or any("\ud800" <= sign <= "\udfff" for sign in name):  # half of a surrogate pair
             raise UsageError(
                 f"a class's name must be text of up to {LONGEST_NAME:,} characters of Unicode, got {short(name)}"
             )
@@ -57,14 +57,6 @@ def short(value: Any) -> str:
     """Return a value as one line of at most 60 characters, for an error message."""
     text = repr(value[:60] if isinstance(value, str | bytes) else value)
     return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:  # one half of a surrogate pair
-        return False
-    return True
 
 
 class Choice:

@@ -33,11 +33,10 @@ from __future__ import annotations
 import math
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from banditlab.offpolicy.intervals import earlier_means
+from banditlab.offpolicy.intervals import Floats, earlier_means
 
-Floats = NDArray[np.float64]
 LEVEL = 0.95
 ETA, POWER, FIRST = 2.0, 1.4, 10.0
 RHO = 10.0

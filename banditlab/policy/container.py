@@ -167,19 +167,15 @@ def read(path: str | os.PathLike[str]) -> Parts:
 
 def unpacked(data: bytes, source: str) -> Parts:
     """Return the parts of a policy's bytes; errors name `source`."""
-    head, arrays = _opened(data, source)
+    head, arrays = opened(data, source)
     try:
         return _built(head, arrays, len(data))
     except Exception as error:  # a crafted header, encoder or player may raise any exception
         raise UsageError(f"{source}: not a policy's file: {saved.one_line(error)}") from error
 
 
-def head_of(data: bytes, source: str) -> Head:
-    """Return the header of a policy's bytes without building the policy."""
-    return _opened(data, source)[0]
-
-
-def _opened(data: bytes, source: str) -> tuple[Head, dict[str, np.ndarray]]:
+def opened(data: bytes, source: str) -> tuple[Head, dict[str, np.ndarray]]:
+    """Return the header and the arrays of a policy's bytes without building the policy."""
     try:
         head, arrays = saved.unpacked(data, Head)
         json.dumps([head.trained.settings, head.rng], allow_nan=False)  # their members have no declared type
@@ -217,7 +213,8 @@ def _built(head: Head, arrays: dict[str, np.ndarray], size: int) -> Parts:
     pending = {each.id: (each.at, core.admitted(_record(i, each, arrays, d))) for i, each in enumerate(head.waiting)}
     if arrays:
         raise ValueError("it has arrays without a use")
-    parts = Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule_of(head))
+    rule = checked(*head.unanswered) or Unanswered()
+    parts = Parts(head.uid, encoder, core, head.trained.model_dump(), pending, rule)
     return with_holdback(parts, head.holdback, other)
 
 
@@ -236,11 +233,6 @@ def refuse_strangers(parts: Parts, other: Parts, what: str) -> None:
     classes = other.core.classes
     if parts.encoder.to_bytes() != other.encoder.to_bytes() or parts.core.classes[: len(classes)] != classes:
         raise UsageError(f"{what}: it must have the columns, recipe and classes of the policy")
-
-
-def rule_of(head: Head) -> Unanswered:
-    """Return the rule for decisions without feedback, or raise a UsageError."""
-    return checked(*head.unanswered) or Unanswered()
 
 
 def _record(i: int, waiting: Waiting, arrays: dict[str, np.ndarray], d: int) -> Record:

@@ -92,13 +92,11 @@ class Core:
 
     def copy(self) -> Core:
         """Return an independent copy."""
-        twin = copy.copy(self)
-        parts = copy.deepcopy((self.rng, self.classes, self.retired, self.added))
-        twin.rng, twin.classes, twin.retired, twin.added = parts
-        twin._take(copy.deepcopy(self.agent))
-        twin._places = dict(self._places)
-        twin.other = self.other and self.other.copy()
-        return twin
+        return copy.deepcopy(self)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the attributes for a copy, which calls the kernels on its own state."""
+        return vars(self) | {"_direct": None}
 
     # ------------------------------------------------------------------------------------------------------------ classes
 
@@ -142,16 +140,15 @@ class Core:
     def add(self, name: Name) -> None:
         """Add a class, or allow a retired one again."""
         name = as_name(name)
-        if name in self._places:
-            k = self.place(name)
-            if k not in self.retired:
-                raise UsageError(f"there is already a class called {name!r}")
-            self._require_room(self.floor, 1)
-            self.retired.remove(k)
-            return
-        if type(name) is not type(self.classes[0]):
+        known = self.place(name) if name in self._places else None
+        if known is not None and known not in self.retired:
+            raise UsageError(f"there is already a class called {name!r}")
+        if known is None and type(name) is not type(self.classes[0]):
             raise UsageError(f"class names must have the type {type(self.classes[0]).__name__}, got {name!r}")
         self._require_room(self.floor, 1)
+        if known is not None:
+            self.retired.remove(known)
+            return
         self._take(grown(self.agent))
         self._places[name] = len(self.classes)
         self.added[len(self.classes)] = 0
@@ -194,7 +191,8 @@ class Core:
     def choose(self, x: NDArray[np.float64], mask: NDArray[np.bool_] | None) -> Record:
         """Choose a class among those of the mask (K,) at the finite context x (d,)."""
         x = as_contexts(x)
-        if self._quick and not self._is_context(x):
+        # vdot, because dot warns of an overflow
+        if self._quick and not (x.shape == self._shape and np.vdot(x, x) <= self._reach):
             as_context(x, self.agent.problem)  # raises an error that names the fault
         return self.choose_own(x, mask)
 
@@ -229,10 +227,6 @@ class Core:
         mark = Held(held, self.holdback, b.item(action)) if self.holdback else None
         return Record(x, action, p, explored, payload, self.generation, mark)
 
-    def _is_context(self, x: NDArray[np.float64]) -> bool:
-        """Return whether x is a valid context: (d,), of norm at most R, without NaN."""
-        return x.shape == self._shape and bool(np.vdot(x, x) <= self._reach)  # vdot, because dot warns of an overflow
-
     def _verbs(self, x: NDArray[np.float64]) -> Direct:
         """Return the agent's compiled methods for its current state."""
         direct = self._direct
@@ -246,24 +240,21 @@ class Core:
             raise UsageError("the decision has more classes than the policy")
         if record.generation < self.generation:  # it leads to no update
             return record
-        self._require(record)
-        as_context(record.context, self.agent.problem)
-        payload = None if record.payload is None else np.ascontiguousarray(record.payload, np.float64)
-        return record._replace(context=as_contexts(record.context), payload=payload)
-
-    def _require(self, record: Record) -> None:
-        """Reject a stored decision that this agent cannot have made."""
-        K, s = len(self.classes), record.payload
-        fits = 0 <= record.action < K and record.probabilities.shape == (K,) and record.context.shape == self._shape
+        K, p, s = len(self.classes), record.probabilities, record.payload
+        fits = 0 <= record.action < K and p.shape == (K,) and record.context.shape == self._shape
         size = getattr(self.agent, "payload_size", None)
         fits = fits and (s is None or size is None or s.shape == (size,)) and not (s is None and self._quick)
-        fits = fits and _is_distribution(record.probabilities, record.action)
+        # A distribution without NaN, with a probability by which an update can divide.
+        fits = fits and bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[record.action] > 0.0)
         if fits and s is not None and self.agent.id in CLASS_IN_PAYLOAD:
             fits = bool(0 <= s[0] < K)  # compiled code uses it as an index
         if not fits:
             raise UsageError(
                 f"the decision was not made by this {self.agent.id}: its shapes, action, distribution or payload differ"
             )
+        as_context(record.context, self.agent.problem)
+        payload = None if s is None else np.ascontiguousarray(s, np.float64)
+        return record._replace(context=as_contexts(record.context), payload=payload)
 
     def _cut(self, action: int, p: NDArray[np.float64], mask: NDArray[np.bool_]) -> tuple[int, NDArray[np.float64]]:
         kept = np.where(mask, p, 0.0)
@@ -328,13 +319,6 @@ class Core:
         if action != record.action and self.agent.id in CHOSEN_READ_AGAIN and record.payload is not None:
             record.payload[:] = math.nan
         self.learn_own(record._replace(action=action, probabilities=p), correct)
-
-
-def _is_distribution(p: NDArray[np.float64], action: int) -> bool:
-    """Return whether the action may have been drawn from p (K,), with no NaN and a probability by which an update can
-    divide.
-    """
-    return bool((p >= -SLACK).all() and abs(p.sum() - 1.0) <= SLACK and p[action] > 0.0)
 
 
 def _payload(agent: Agent, payload: Any) -> NDArray[np.float64] | None:

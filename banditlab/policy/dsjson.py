@@ -13,8 +13,8 @@ from typing import IO, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from banditlab.offpolicy import Log
-from banditlab.policy.logged import LARGEST, OBJECTS, Floats, Source, doubled, hashed, hashes
+from banditlab.offpolicy.log import Floats, Log
+from banditlab.policy.logged import LARGEST, OBJECTS, Source, doubled, hashed, hashes
 
 ROUNDED = 1e-4
 """The tolerance for probabilities, which Vowpal Wabbit writes with 7 digits."""

@@ -10,13 +10,13 @@ import numpy as np
 
 from banditlab.errors import UsageError
 from banditlab.offpolicy import Evaluation, Log, RewardModel, estimated_propensities, evaluate
-from banditlab.offpolicy.log import Rows, refuse
+from banditlab.offpolicy.log import Floats, Rows, refuse
 from banditlab.offpolicy.log import read as checked
 from banditlab.policy.container import SQLITE, refuse_strangers
 from banditlab.policy.container import read as read_policy
 from banditlab.policy.dsjson import read_dsjson
 from banditlab.policy.log_tables import read_table
-from banditlab.policy.logged import Floats, Source
+from banditlab.policy.logged import Source
 from banditlab.policy.replay import Decider, Replay
 from banditlab.registry import registry
 

@@ -114,10 +114,9 @@ def row_of(event: Event) -> dict[str, Any]:
     row["seq"], row["at"] = event.seq, event.at
     if isinstance(event, Decided):
         record, held = event.record, event.record.held or Held(False, 0.0, 0.0)
+        row |= {name: getattr(event, name) for name in ("id", "person", "imputed", "unknown")}
         row |= {
             "kind": DECIDED,
-            "id": event.id,
-            "person": event.person,
             "action": int(record.action),
             "probability": float(record.probabilities[record.action]),
             "explored": None if record.explored is None else int(record.explored),
@@ -126,8 +125,6 @@ def row_of(event: Event) -> dict[str, Any]:
             "distribution": to_bytes(record.probabilities),
             "payload": None if record.payload is None else to_bytes(record.payload),
             "context": to_bytes(record.context),
-            "imputed": event.imputed,
-            "unknown": event.unknown,
             "held": int(held.held),
             "share": held.share,
             "other": held.other,

@@ -12,10 +12,11 @@ from typing import IO, Any
 import numpy as np
 
 from banditlab.errors import UsageError
+from banditlab.offpolicy.log import Floats
 from banditlab.policy.choice import Name
 from banditlab.policy.events import Decided
 from banditlab.policy.log_events import AnsweredDecisions
-from banditlab.policy.logged import OBJECTS, Floats
+from banditlab.policy.logged import OBJECTS
 
 
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:

@@ -20,9 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.offpolicy.intervals import RunningBound, earlier_means
+from banditlab.offpolicy.intervals import Floats, RunningBound, earlier_means
 
-Floats = NDArray[np.float64]
 LEVEL = 0.95
 FAR = 4.5
 """The number of standard deviations beyond which the number of held-back decisions counts as far from its expectation."""
@@ -53,8 +52,7 @@ class Holdback(NamedTuple):
             better = "better" if self.low > 0.0 else "worse" if self.high < 0.0 else "not shown yet"
             found.append(
                 f"better than the held-back decisions: {better}; right more often by {self.difference:+.1%}, 95 % "
-                "interval "
-                f"{self.low:+.1%} ... {self.high:+.1%} (holds however often you look)"
+                f"interval {self.low:+.1%} ... {self.high:+.1%} (holds however often you look)"
             )
         return found
 

@@ -11,19 +11,17 @@ import numpy as np
 
 from banditlab.envs.encoding import Encoder
 from banditlab.errors import UsageError
-from banditlab.offpolicy.log import Rows
+from banditlab.offpolicy.log import Floats, Rows
 from banditlab.players.saved import write_whole
 from banditlab.policy.container import Parts, packed
 from banditlab.policy.evaluating import Evaluated, Stream, source_of
-from banditlab.policy.logged import Floats
 from banditlab.policy.replay import Decider
-from banditlab.policy.training import AGENT, core_for, origin
+from banditlab.policy.training import AGENT, COUNTS, core_for, origin
 from banditlab.policy.unanswered import Unanswered
 from banditlab.problem import Problem
 
 LEARNT = 0.8
 """The fraction of the decisions, in order of time, that are used for training."""
-COUNTS = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
 
 
 def train_from_log(

@@ -378,20 +378,17 @@ class EventLog:
 
     def snapshot(self) -> tuple[int, bytes]:
         """Return the last undamaged snapshot: the place of the event before it, and the policy's file."""
-        for number in sorted({place // PARTS for place in self._places()}, reverse=True):
-            if (found := self._snapshot(number)) is not None:
+        places = sorted(self._places())
+        for number in sorted({place // PARTS for place in places}, reverse=True):
+            parts = [self._part(place) for place in places if place // PARTS == number]
+            data = b"".join(part.data for part in parts if part is not None)
+            if None not in parts and is_whole(data):
                 self._whole = number
-                return found
+                return parts[0].seq, data
         raise self._error(f"no snapshot is whole{ev.RESTORE}")
 
     def _places(self) -> list[int]:
         return [place for (place,) in self.rows(sa.select(SNAPSHOTS.c.place).where(SNAPSHOTS.c.place >= 0))]
-
-    def _snapshot(self, number: int) -> tuple[int, bytes] | None:
-        """Return a snapshot, or None if a part is missing or damaged."""
-        parts = [self._part(place) for place in sorted(self._places()) if place // PARTS == number]
-        data = b"".join(part.data for part in parts if part is not None)
-        return (parts[0].seq, data) if None not in parts and is_whole(data) else None
 
     def _part(self, place: int) -> Any:
         [part] = self.rows(sa.select(SNAPSHOTS).where(SNAPSHOTS.c.place == place))

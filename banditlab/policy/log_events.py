@@ -10,11 +10,11 @@ from itertools import islice
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.offpolicy import Log
+from banditlab.offpolicy.log import Floats, Log
 from banditlab.policy.container import unpacked
 from banditlab.policy.events import Decided
 from banditlab.policy.log import EventLog
-from banditlab.policy.logged import OBJECTS, Floats, Source
+from banditlab.policy.logged import OBJECTS, Source
 
 
 class AnsweredDecisions:

@@ -12,8 +12,8 @@ import pandas as pd
 from banditlab.envs import files
 from banditlab.envs.survey import LOGGED, logged_column
 from banditlab.errors import UsageError
-from banditlab.offpolicy import Log
-from banditlab.policy.logged import CHUNK, LARGEST, Floats, Source, doubled, hashed, hashes
+from banditlab.offpolicy.log import Floats, Log
+from banditlab.policy.logged import CHUNK, LARGEST, Source, doubled, hashed, hashes
 
 Chunks = Callable[[], Iterator[pd.DataFrame]]
 READING = ("format", "encoding", "separator")
@@ -40,12 +40,11 @@ def read_table(path: str, policy: str, others: Sequence[str] | None, columns: di
     faults += [f"--{role} must name a column" for role in ("action", "reward") if not roles[role]]
     if faults:
         raise UsageError(f"{path}: {'; '.join(faults)}; columns are {', '.join(names[:30])}")
-    used = [name for name in names if word == "probabilities" and name.startswith(named)] or [named] * (
-        word == "column"
-    )
+    prefixed = [name for name in names if word == "probabilities" and name.startswith(named)]
+    used = prefixed or [named] * (word == "column")
     if word == "probabilities" and not used:
         raise UsageError(f"--policy {policy}: no column begins with {named!r}")
-    found = {*(others or ()), *(name.removeprefix(named) for name in used if word == "probabilities")}
+    found = {*(others or ()), *(name.removeprefix(named) for name in prefixed)}
     apart = [name for name in [*roles.values(), *used] if name]
     rounds, gaps, ids = 0, 0, []
     for frame in chunks():

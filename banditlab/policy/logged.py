@@ -9,11 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.offpolicy import Log
+from banditlab.offpolicy.log import Floats, Log
 from banditlab.policy.choice import Name
 from banditlab.policy.container import Parts
 
-Floats = NDArray[np.float64]
 CHUNK = 2**16
 """Rounds of a part."""
 OBJECTS = 2**14

@@ -303,8 +303,9 @@ class Policy:
         differing = 0
         for event in self._log.events(place):
             if isinstance(event, Decided):
-                differing += self._play_again(event)
-                decided[event.seq] = event.record
+                again, was = self._core.choose(event.record.context, event.mask), event.record
+                differing += again.action != was.action or again.probabilities.tobytes() != was.probabilities.tobytes()
+                decided[event.seq] = was
             elif isinstance(event, Answered):
                 record = decided.pop(event.decision, None) or self._log.decision(event.decision).record
                 self._core.learn(record, event.correct)
@@ -319,11 +320,6 @@ class Policy:
                 RuntimeWarning,
                 stacklevel=4,
             )
-
-    def _play_again(self, event: Decided) -> bool:
-        """Repeat a logged decision; return whether the result differs."""
-        again, was = self._core.choose(event.record.context, event.mask), event.record
-        return again.action != was.action or again.probabilities.tobytes() != was.probabilities.tobytes()
 
     # ------------------------------------------------------------------------------------------------------------- decide
 
@@ -350,9 +346,8 @@ class Policy:
         with self._lock:
             if self._closed or self._stale or self._due < self._now():
                 self.close_overdue()
-            core, context = self._core, self._context(row)
-            mask = None if allowed is None and not core.retired else core.mask(allowed)
-            return self._decide(context, mask)
+            context = self._context(row)
+            return self._decide(context, self._core.mask(allowed))
 
     def decide_many(self, rows: Iterable[Row], *, allowed: Sequence[Name] | None = None) -> list[Choice]:
         """Choose a class for each row, with one commit to the log. If a row is invalid, all rows are rejected."""

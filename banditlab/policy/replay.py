@@ -8,10 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.offpolicy.log import Rows
+from banditlab.offpolicy.log import Floats, Rows
 from banditlab.policy.choice import Name
 from banditlab.policy.container import Parts
-from banditlab.policy.logged import Floats
 from banditlab.policy.training import core_for
 from banditlab.problem import Problem
 

@@ -100,11 +100,11 @@ class Desk:
     async def run(self) -> None:
         """Run jobs until None arrives."""
         while (job := await self.jobs.get()) is not None:
-            jobs, last = [job], False
+            jobs = [job]
             while len(jobs) < MOST_TOGETHER and not self.jobs.empty():
                 more = self.jobs.get_nowait()
                 if more is None:
-                    last = True
+                    self.jobs.put_nowait(None)
                     break
                 jobs.append(more)
             begin = time.perf_counter()
@@ -116,8 +116,6 @@ class Desk:
             for one, found in zip(jobs, answers, strict=True):
                 if not one.answer.cancelled():
                     one.answer.set_result(found)
-            if last:
-                return
 
     def _together(self, jobs: list[Job]) -> list[Any]:
         """Return each job's result or exception; if the commit fails, return its LogError for all jobs."""
@@ -357,8 +355,7 @@ def decoded(body: bytearray) -> dict[str, Any]:
 
 def known(asked: dict[str, Any], *names: str) -> None:
     """Reject an unknown key."""
-    odd = sorted(set(asked) - set(names))
-    if odd:
+    if odd := sorted(set(asked) - set(names)):
         raise Refused(400, f"unknown key {odd[0][:60]!r} (known: {', '.join(names)})")
 
 

@@ -12,15 +12,17 @@ from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
+import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from banditlab.errors import LogError
 from banditlab.policy.choice import Held, Name
 from banditlab.policy.confidence import rise, sequence
-from banditlab.policy.container import head_of, rule_of
+from banditlab.policy.container import opened
 from banditlab.policy.events import ANSWERED, CLOSED, DECIDED, from_bytes
 from banditlab.policy.holdback import Holdback, compared
-from banditlab.policy.unanswered import UNEQUAL, WINDOW, Unanswered, counted, unequal
+from banditlab.policy.log import EVENTS, EventLog
+from banditlab.policy.unanswered import UNEQUAL, WINDOW, Floats, Unanswered, checked, counted, unequal
 
 LAST = 100_000
 """The number of latest decisions whose distributions are read."""
@@ -31,7 +33,6 @@ DISHONEST = 4.5
 LEAST = 30
 """The least number of feedbacks for a warning that all of them are positive."""
 ANSWERED_ONLY = 'only answered decisions count; if no answer means a wrong action, set unanswered = "wrong"'
-Floats = NDArray[np.float64]
 
 
 class Plays(NamedTuple):
@@ -136,22 +137,23 @@ class LogStatus:
         if not self.feedback + self.closed:
             return [*found, "feedback: none yet"]
         if self.left < self.decisions:
-            found.append(
-                f"removed from the log: {_many(self.decisions - self.left, 'decision')}; the following lines refer to "
-                "the others"
-            )
+            removed = _many(self.decisions - self.left, "decision")
+            found.append(f"removed from the log: {removed}; the following lines refer to the others")
         share = f"feedback: {self.feedback:,} of {self.decisions:,} ({self.feedback / self.decisions:.1%})"
         if len(self.delays):
             half, most, all_ = map(_seconds, np.quantile(self.delays, [0.5, 0.9, 1.0]))
             share += f", half of it within {half}, nine tenths within {most}, all within {all_}"
         found.append(share)
         found += self._counted_lines()
-        if self.trained.get("rows"):
-            found.append(
-                f"in training: {self.trained['mistakes'] / self.trained['rows']:.1%} of {self.trained['rows']:,} rows"
-            )
+        if rows := self.trained.get("rows"):
+            found.append(f"in training: {self.trained['mistakes'] / rows:.1%} of {rows:,} rows")
         found += self.holdback.lines() if self.holdback else []
-        found += [f"warning: {line}" for line in self._dishonest()]
+        found += [
+            f"warning: class {p.name!r} was chosen {p.plays:,} times, but its probabilities add up to "
+            f"{p.expected:,.1f} +- {p.deviation:.1f}: the logged probabilities are not those of the choices"
+            for p in self.plays
+            if p.far
+        ]
         shares = "; ".join(f"{b.low:g}-{b.high:g}: {b.right:.0%} of {b.n:,}" for b in self.bins if b.n)
         return [*found, f"right, by the probability of the action: {shares}"] if shares else found
 
@@ -174,36 +176,24 @@ class LogStatus:
                 f"mistakes: {self.share:.1%} of the decisions that count, 95 % interval {self.low:.1%} ... {self.high:.1%} "
                 "(holds however often you look)"
             )
-            yield self._drift_line()
+        if m and self.drift is None:
+            unknown = f"; unknown for the {self.left_out:,} decisions left out" if self.left_out else ""
+            yield f"drift: none shown{unknown}"
+        elif self.drift is not None:
+            before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
+            yield (
+                f"warning: drift: the mistake rate increased about decision {self.drift:,} of those that count, from "
+                f"{before:.1%} before to {after:.1%} since; the probability of a false alarm at any time is at most 5 %"
+            )
         if self.left_out and m >= LEAST and not self.mistakes.any():
             yield f"warning: all {m:,} answers are positive, and {self.left_out:,} decisions have none: {ANSWERED_ONLY}"
         yield from (f"warning: {text}: {ANSWERED_ONLY}" for text in self.unequal)
 
-    def _drift_line(self) -> str:
-        if self.drift is None:
-            unknown = f"; unknown for the {self.left_out:,} decisions left out" if self.left_out else ""
-            return f"drift: none shown{unknown}"
-        before, after = self.mistakes[: self.drift].mean(), self.mistakes[self.drift :].mean()
-        return (
-            f"warning: drift: the mistake rate increased about decision {self.drift:,} of those that count, from "
-            f"{before:.1%} before to "
-            f"{after:.1%} since; the probability of a false alarm at any time is at most 5 %"
-        )
-
-    def _dishonest(self) -> Iterator[str]:
-        for p in self.plays:
-            if p.far:
-                yield (
-                    f"class {p.name!r} was chosen {p.plays:,} times, but its probabilities add up to "
-                    f"{p.expected:,.1f} +- "
-                    f"{p.deviation:.1f}: the logged probabilities are not those of the choices"
-                )
-
     def to_dict(self) -> dict[str, Any]:
         """Return the numbers as plain data, without data of single decisions."""
         skip = ("delays", "mistakes", "plays", "bins", "rule")
-        plain = {n: v for n, v in vars(self).items() if n not in skip}
-        plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in plain.items()}
+        given = {n: v for n, v in vars(self).items() if n not in skip}
+        plain = {n: None if isinstance(v, float) and math.isnan(v) else v for n, v in given.items()}
         plain |= {"unanswered": self.rule.treated_as, "after": self.rule.after}
         plain |= {"holdback": self.holdback and self.holdback._asdict()}
         return plain | {"plays": [p._asdict() for p in self.plays], "bins": [b._asdict() for b in self.bins if b.n]}
@@ -217,8 +207,6 @@ def verify_log(log: str | os.PathLike[str]) -> int:
     LogError
         The log does not exist, or is damaged; the message names the event.
     """
-    from banditlab.policy.log import EventLog
-
     with closing(EventLog(os.fspath(log), write=False)) as reader:
         return reader.verify()
 
@@ -231,25 +219,20 @@ def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
     LogError
         The log does not exist, cannot be read or is damaged.
     """
-    import sqlalchemy as sa
-
-    from banditlab.policy.log import EVENTS, EventLog
-
     e = EVENTS.c
     with closing(EventLog(os.fspath(log), write=False)) as reader:
         place, data = reader.snapshot()
-        head = head_of(data, reader.source)
+        head, _ = opened(data, reader.source)
         # The snapshot's counts include removed decisions.
         later = dict(reader.rows(sa.select(e.kind, sa.func.count()).where(e.seq > place).group_by(e.kind)))
         seq, at, action, p, imputed, unknown, *held_back, place, moment, bit, closed = reader.numbers(
             "seq", "at", "action", "probability", "imputed", "unknown", *Held._fields
         )
         refused, [(last,)] = reader.head().refused, reader.rows(sa.select(sa.func.max(e.at)))
-        drawn = reader.rows(
-            sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
-        )
+        latest = sa.select(e.action, e.distribution).where(e.kind == DECIDED).order_by(e.seq.desc()).limit(LAST)
+        drawn = reader.rows(latest)
         names = reader.names(head.classes)
-    rule, delays = rule_of(head), (moment - at)[closed == 0.0]
+    rule, delays = checked(*head.unanswered) or Unanswered(), (moment - at)[closed == 0.0]
     which = counted(seq, at, place, moment, last or 0.0, rule)
     correct = bit[which.places]
     mistakes = 1.0 - correct

@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from banditlab.policy.policy import Policy
 
 AGENT = "stackcb"
+COUNTS = dict.fromkeys(("rows", "mistakes", "constant_mistakes", "expected_mistakes"), 0)
+"""The counts of a policy that was not trained on labelled rows."""
 ACTION = "action"
 """The label column for policies without training data."""
 
@@ -169,16 +171,15 @@ def trained(
     summary = {
         "content": described["identity"]["settings"]["content"],
         "label": given.get("label", ""),
-        "rows": rows if played else 0,
-        "mistakes": played.mistakes[-1] if played else 0,
-        "expected_mistakes": played.expected_mistakes[-1] if played else 0.0,
-        "constant_mistakes": played.constant_mistakes[-1] if played else 0,
         "classes": len(table_.classes),
         "several_right": table_.several_right,
         "costs": {} if costs is None else dict(zip(table_.classes, costs.mean(axis=0).tolist(), strict=True)),
         "mean_cost": played.diagnostics["mean_cost"][-1] if played and costs is not None else None,
     }
-    return Parts(os.urandom(16).hex(), table_.encoder, core, origin(core, seed, data, summary), {}, rule)
+    counts = COUNTS
+    if played is not None:
+        counts = {"rows": rows} | {name: getattr(played, name)[-1] for name in COUNTS if name != "rows"}
+    return Parts(os.urandom(16).hex(), table_.encoder, core, origin(core, seed, data, summary | counts), {}, rule)
 
 
 def origin(core: Core, seed: int, file: str | os.PathLike[str], counts: dict[str, Any]) -> dict[str, Any]:
@@ -223,8 +224,7 @@ def summary_line(trained: Mapping[str, Any]) -> str:
     cost = "" if trained["mean_cost"] is None else f"; mean cost {trained['mean_cost']:.4g}"
     return (
         f"{trained['agent']} on {trained['file']}: {n:,} rows in one pass, {trained['mistakes']:,} mistakes "
-        f"({share:.1%}, "
-        f"expected {expected:.1%}); always the {constant}: {trained['constant_mistakes'] / n:.1%}; "
+        f"({share:.1%}, expected {expected:.1%}); always the {constant}: {trained['constant_mistakes'] / n:.1%}; "
         f"by chance: {1 - 1 / K:.1%}{cost}"
     )
 

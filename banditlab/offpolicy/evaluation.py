@@ -25,7 +25,7 @@ COVERS = {
     "holds after all numbers of rounds at once",
 }
 SUPPORTED = "every logged action had a positive propensity in every round; all figures except the interval need this"
-EARLIER = "predictions of a round come from earlier rounds only"
+EARLIER = "the target policy and the predictions in a round were not trained on that round or on later ones"
 EXACT = {
     False: "propensities are those with which the actions were drawn",
     True: "propensities are estimated and taken for exact",
@@ -226,7 +226,7 @@ class _Sums:
             most=least + unsupported,
             recommended=name,
             reason="; ".join(filter(None, reasons)),
-            assumptions=(COVERS[self.logger], EXACT[estimated], *[SUPPORTED] * (not whole), *[EARLIER] * predicted),
+            assumptions=(COVERS[self.logger], EXACT[estimated], *[SUPPORTED] * (not whole), EARLIER),
             ips=ips,
             snips=snips,
             direct=direct,

@@ -219,7 +219,7 @@ def test_an_agent_needs_no_further_file(with_agent: Tree, tmp_path: Path) -> Non
     assert re.search(r"^ *toy +epsilon-greedy over one logistic", with_agent.done("banditlab", "list", "agents"), re.M)
     (tmp_path / "toy.toml").write_text(SPEC)
     sweep = ["run", str(tmp_path / "toy.toml"), "-j", "1", "--no-report", "-o", str(tmp_path / "out")]
-    assert "0 runs were there already, 6 played now" in with_agent.done("banditlab", *sweep)
+    assert "0 runs were already finished, 6 executed now" in with_agent.done("banditlab", *sweep)
     done = with_agent.pytest(*EVERY_PLAYER)
     assert done.returncode == 0, done.stdout[-6000:]
     done = with_agent.pytest(*BY_NAME, "-k", "toy")

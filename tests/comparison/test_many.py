@@ -206,7 +206,7 @@ def test_twenty_tables_killed_twice_and_resumed_equal_undisturbed(tmp_path: Path
     assert 20 <= first < second < runs
     done = subprocess.run(command(where, thrice), capture_output=True, text=True, check=False)
     assert (done.returncode, "1 table was left out" in done.stderr) == (1, True)
-    assert f"{second:,} runs were there already" in done.stdout
+    assert f"{second:,} runs were already finished" in done.stdout
     Sweep(spec).run(once)
     pd.testing.assert_frame_equal(rows_of(once), rows_of(thrice))
     assert across(load(once)).table().equals(across(load(thrice)).table())  # type: ignore[union-attr]

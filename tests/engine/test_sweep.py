@@ -467,7 +467,7 @@ def test_a_worker_that_dies_is_tried_again_and_then_recorded(small, tmp_path, la
     result = small(agent=agents, repetitions=2, norm_bounds=[]).run(tmp_path / "out", jobs=2)
     assert result.played == 2
     assert {f["player"] for f in result.failures} == {"killer"}
-    assert "worker died" in result.failures[0]["error"]
+    assert "worker process died" in result.failures[0]["error"]
 
 
 def test_text_and_number_in_one_column_become_text(tmp_path):

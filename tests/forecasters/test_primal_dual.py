@@ -213,7 +213,7 @@ def test_memory_is_capped_by_one_line() -> None:
     """It stops before the update it has no room for, not in the middle of one, and still forecasts."""
     X, y = stream(60)
     folklore = large("dual", max_memory=1e-3)
-    with pytest.raises(UsageError, match=r"learnt \d+ independent contexts .* above max_memory = 0\.001") as refusal:
+    with pytest.raises(UsageError, match=r"stored \d+ independent contexts .* above max_memory = 0\.001") as refusal:
         folklore.forecast_block(X, y, np.empty((60, 3)))
     assert "\n" not in str(refusal.value)
     rank, before = int(folklore.state.span.rank[0]), folklore.predict_many(X)

@@ -139,7 +139,7 @@ def test_what_cannot_be_held_back_is_refused(policy_file: Path, old_file: Path, 
     for odd in (1.0, -0.1, 1e-9, float("nan"), "half"):
         with pytest.raises(UsageError, match="holdback must"):
             Policy.load(policy_file, holdback=odd)  # type: ignore[arg-type]
-    with pytest.raises(UsageError, match="holdback_policy needs a holdback"):
+    with pytest.raises(UsageError, match="holdback_policy requires holdback"):
         Policy.load(policy_file, holdback_policy=old_file)
     other = write_table(tmp_path / "other.csv", 50)
     Policy.train(other, "offer", agent="uniform").save(tmp_path / "other.policy")

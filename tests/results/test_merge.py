@@ -66,7 +66,7 @@ def test_five_parts_are_the_whole(made: Any, tmp_path: Path, capsys: pytest.Capt
     assert_same(whole, tmp_path / "out")
     assert print_merge(parts[:2], tmp_path / "out") == 0  # again: nothing changes
     assert_same(whole, tmp_path / "out")
-    assert "all 5 parts are there" in capsys.readouterr().out
+    assert "all 5 parts are complete" in capsys.readouterr().out
 
 
 @pytest.mark.slow
@@ -75,9 +75,9 @@ def test_missing_parts_are_named_and_may_come_later(
 ) -> None:
     whole, parts = made
     assert print_merge([parts[3], parts[0]], tmp_path / "out") == 1
-    assert "missing: 2/5, 3/5, 5/5; run them, and merge again" in capsys.readouterr().out
+    assert "missing parts: 2/5, 3/5, 5/5; run them, and merge again" in capsys.readouterr().out
     assert print_merge([parts[1]], tmp_path / "out") == 1
-    assert "missing: 3/5, 5/5" in capsys.readouterr().out
+    assert "missing parts: 3/5, 5/5" in capsys.readouterr().out
     assert print_merge([parts[4], parts[2]], tmp_path / "out") == 0
     assert_same(whole, tmp_path / "out")
 

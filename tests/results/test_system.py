@@ -148,7 +148,7 @@ def test_a_sweep_runs_without_what_only_unix_has(tmp_path: Path) -> None:
     command = [sys.executable, "-c", RUN]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300, env=hiding())
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "1 played now" in done.stdout
+    assert "1 executed now" in done.stdout
     fcntl, _, calls = done.stdout.splitlines()[-1].partition(" ")
     assert fcntl == "None"
     pairs = json.loads(calls)

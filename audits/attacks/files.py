@@ -21,7 +21,7 @@ from banditlab.cli.main import main as command_line
 from banditlab.results.reading import finished_runs
 
 TITLE = "Odd files and surroundings"
-WORDS = """The commands receive malformed tables, damaged specs, and paths that are too long or not text. They also run
+WORDS = """The commands receive malformed tables, damaged specs, and paths that are too long or not UTF-8. They also run
 on ASCII terminals, on systems without file locks, on full disks and under limits on file sizes. A command must do its
 task (`right`) or say in one line why it cannot (`named`). It must preserve finished runs."""
 COUNT = 240

@@ -15,8 +15,9 @@ import pandas as pd
 from audits.attacks.lines import Line, line
 
 TITLE = "Hostile plug-ins"
-WORDS = """A lab contains a hostile agent, whose setting selects a kind of misbehaviour. A sweep runs the agent at all
-settings, and the agent `uniform`: with `-j 1`, with `-j 2`, and with a limit of 20 s per run. The table counts runs.
+WORDS = """A lab, a folder of plug-ins, contains a hostile agent, whose setting selects a kind of misbehaviour. A sweep runs
+this agent at every setting together with the agent `uniform`. We run it with `-j 1`, with `-j 2`, and with a limit of
+20 s per run. The table counts runs.
 The runs of `uniform` must be right. The runs of the hostile agent must be right or fail with their own reason
 (`named`)."""
 COUNT = 1

@@ -180,7 +180,7 @@ class Gaptron(InFrobeniusBall, KernelAgent):
     always plays uniformly unless :math:`T > K^2 R^2 D^2 / \ln 2`.
 
     Guarantee (theorem on the bandit setting; oblivious adversary, :math:`\|x_t\| \le R`, every :math:`\|U\|_F \le D`,
-    hence every U of the row ball B): at the default settings
+    hence every U with rows of norm at most B): at the default settings
 
     .. math::
 

@@ -37,14 +37,14 @@ class ScaledScores:
 
 
 class InFrobeniusBall(ScaledScores):
-    """Attributes of agents whose comparators lie in the smallest Frobenius ball that contains the row ball B."""
+    """Attributes of agents whose comparators lie in a Frobenius ball."""
 
     problem: Problem
     norm_bound: float
 
     @property
     def frobenius_bound(self) -> float:
-        r"""The radius :math:`D = \sqrt{K} B` of the Frobenius ball around the row ball."""
+        r"""The radius :math:`D = \sqrt{K} B` of the smallest Frobenius ball with all matrices with rows of norm at most B."""
         return math.sqrt(self.problem.n_classes) * self.norm_bound
 
 

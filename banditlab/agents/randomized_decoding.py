@@ -86,13 +86,13 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     With a `decoding` other than the paper's, the action is a draw from that decoding of q.
 
     Guarantee (adaptive adversary, :math:`\|x_t\| \le R`):
-    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for every :math:`\|U\|_F \le D`, hence for every U of
-    the row ball B. It holds after any number of rounds and for any :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`.
-    At the default step the additive term is :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper
-    states :math:`O(\|U\|_F^2)`; the constants are derived in `banditlab.bounds`. `bound` is None for a larger step.
-    With another decoding, that rule's constant c replaces 1 - ln 2, for steps up to :math:`2 c (\ln 2) / R^2`. At that
-    step the term is :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log :math:`0.72 K B^2 R^2` (new: see
-    docs/theory/half-log.md).
+    :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for every :math:`\|U\|_F \le D`, hence for every U
+    with rows of norm at most B. It holds after any number of rounds and for any
+    :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`. At the default step the additive term is
+    :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
+    are derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding, that rule's constant c
+    replaces 1 - ln 2, for steps up to :math:`2 c (\ln 2) / R^2`. At that step the term is
+    :math:`K B^2 R^2 / (4 c \ln 2)`, for half-log :math:`0.72 K B^2 R^2` (new: see docs/theory/half-log.md).
 
     Cost: :math:`O(K d)` and K exponentials per round. Memory: :math:`K d` numbers.
 

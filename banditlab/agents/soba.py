@@ -21,8 +21,9 @@ from banditlab.validation import number, positive, probability
 class State(NamedTuple):
     r"""The state: W (K, d); C (Kd, Kd), which is :math:`A^{-1}`, with entry (k, j) of W at :math:`k d + j`.
 
-    z (K,) and v (Kd,) are work arrays; `gamma` has the shape (1,). `tally` (4,) contains S, :math:`\sum n z'A^{-1}z`,
-    the number of rounds with updates, and 1 if :math:`\gamma` is adaptive.
+    z (K,) and v (Kd,) are work arrays; `gamma` has the shape (1,). `tally` (4,) contains S, the sum of
+    :math:`z_t'A_t^{-1}z_t` over the updates (see `SOBA`), the number of rounds, and 1 if :math:`\gamma` is adaptive,
+    otherwise 0.
     """
 
     W: NDArray[np.float64]

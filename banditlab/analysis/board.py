@@ -96,7 +96,7 @@ def write_board(
 
 
 def board_page(sweeps: Sequence[Results], left_out: Sequence[str] = ()) -> str:
-    """Return the page of a board; `left_out` has sentences about the folders that are not on it."""
+    """Return the page of a board; `left_out` lists a message for each folder that the board omits."""
     data = board_data(sweeps)
     script = script_of("charts.js", "board.js")
     return render(

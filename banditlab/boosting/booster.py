@@ -63,7 +63,7 @@ class Booster(RoundLabelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: a generator and some numbers per learner."""
+        """Return a lower bound on the size of the state in bytes: a generator and some numbers per learner."""
         given = cls.completed(settings)
         return super().least_bytes(problem, settings) + 256.0 * given["n_learners"]
 

@@ -227,8 +227,8 @@ class AdaBoostOLM(ExpertBooster):
 
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
-    Update rule (Algorithm 2): learner i predicts l with the costs :math:`C^i`, whose row r is the gradient of a
-    surrogate :math:`L^r` at the votes :math:`s^{i-1}` of the learners before it (9). Then
+    Update rule (Algorithm 2): learner i receives the costs :math:`C^i` and predicts l. Row r of :math:`C^i` is the
+    gradient of a surrogate :math:`L^r` at the votes :math:`s^{i-1}` of the learners before it (9). Then
     :math:`s^i = s^{i-1} + \alpha^i e_l`, and expert i predicts :math:`\arg\max s^i`. Expert i is followed with
     probability proportional to :math:`\exp(-M_i)`, where :math:`M_i` is its number of mistakes. Then :math:`\alpha^i`
     takes a projected gradient step on :math:`L^y(s^{i-1} + \alpha e_l)` of (10), and learner i is updated with

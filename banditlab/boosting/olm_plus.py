@@ -21,9 +21,9 @@ class AdaBoostOLMPlus(ExpertBooster):
 
     Problem: online multiclass classification with weak learners, adversarial stream; the label is revealed.
 
-    Update rule (Algorithm 4): learner i predicts l with the costs :math:`C^i` of (C.1). These are the gradients of the
-    multiclass logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K. Then
-    :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
+    Update rule (Algorithm 4): learner i receives the costs :math:`C^i` of (C.1) and predicts l. The costs are the
+    gradients of the multiclass logistic loss at the votes :math:`s^{i-1}`, shifted to 0 at the label and divided by K.
+    Then :math:`s^i = \text{BoostReg}^i(s^{i-1}, l)`, the boosting regression of Algorithm 3 (see `BoostingRegression`).
     Expert i predicts :math:`\arg\max s^i` and is followed with probability proportional to :math:`\exp(-M_i)`, where
     :math:`M_i` is its number of mistakes. Learner i is updated with :math:`(x, y)` and the weight
     :math:`1 - \mathrm{softmax}(s^{i-1})_y`, the sum of the label's row of costs.

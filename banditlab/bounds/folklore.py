@@ -159,7 +159,7 @@ def _sensitivity(radius: float, regularization: float, curvature: float) -> floa
     source=_SOURCE + ", on the Frobenius ball of NeurIPS 2021, Section 4.2",
     assumes=r"$\|W\|_F \le D$, $\|x\| \le R$, c admissible for logits whose differences are at most $\sqrt{2} D R$, "
     r"any $\lambda > 0$",
-    printed="for the row ball only",
+    printed="for rows of norm at most B only",
 )
 def folklore_frobenius(
     rounds: float,
@@ -174,9 +174,9 @@ def folklore_frobenius(
     :math:`\lambda D^2 + ((1 + r)/(4c)) (K-1) d \ln(1 + c R^2 T / (K d \lambda))`, by the argument of
     `folklore_any_regularization`; :math:`\lambda \|W\|_F^2` is at most :math:`\lambda D^2`, not :math:`\lambda K B^2`.
 
-    Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains the row ball
-    of B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of radius B, within the row ball,
-    allows a curvature larger by :math:`\sqrt{2}`.
+    Two rows of W differ by at most :math:`\sqrt{2} D`. A ball of radius :math:`\sqrt{K} B`, which contains all
+    matrices with rows of norm at most B, therefore needs a curvature smaller by about :math:`\sqrt{K/2}`. A ball of
+    radius B, which contains only such matrices, allows a curvature larger by :math:`\sqrt{2}`.
     """
     K, d, lam, c = n_classes, n_features, regularization, curvature
     if not is_admissible_on_ball(c, K, frobenius_bound / math.sqrt(2.0), radius):

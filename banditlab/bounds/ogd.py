@@ -10,7 +10,7 @@ from banditlab.bounds._theorem import theorem
 @theorem(
     source="Zinkevich 2003; Hazan, Introduction to Online Convex Optimization, Theorem 3.1",
     unit="nats",
-    assumes=r"row ball of radius B, $\|x\| \le R$, steps $s/\sqrt{t}$, projection every round",
+    assumes=r"rows of norm at most B, $\|x\| \le R$, steps $s/\sqrt{t}$, projection every round",
     adversary="adaptive: Theorem 3.1, which holds for every sequence of convex losses; no forecast is random",
 )
 def ogd(rounds: float, n_classes: int, norm_bound: float, radius: float, step: float | None = None) -> float:

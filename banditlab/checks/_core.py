@@ -20,7 +20,7 @@ class CheckFailed(BanditlabError):
 
 
 class CheckExcluded(BanditlabError):
-    """The check does not apply to this subject; the message is the reason."""
+    """The check does not apply to this subject; the message gives the reason."""
 
 
 @dataclass(frozen=True)

@@ -430,7 +430,7 @@ def _shown(context: Any) -> Floats:
 
 
 def _finished_round(env: Any) -> Truth | None:
-    """Return the label or bits of the round just finished, as in a block of one round, or None if unknown."""
+    """Return the label (1,) or the bits (1, K) of the round just finished, or None if unknown."""
     base = env.unwrapped
     if getattr(base, "several_right", False):
         return np.asarray(base.right()[None])

@@ -53,5 +53,5 @@ def mapped(column: Column, *, ranks: bool = True) -> Column:
 
 
 def bent(numbers: Any, knots: tuple[float, ...]) -> Any:
-    """Return the piecewise linear map with these knots at numbers (n,) or a number; the identity if there are no knots."""
+    """Apply the piecewise linear map with these knots to a number or to numbers (n,); without knots it is the identity."""
     return np.interp(numbers, knots, LEVELS[len(knots)]) if knots else numbers

@@ -86,7 +86,7 @@ def learn_block(net, X, y, mu, logits):
 
 
 class Aggregating(Forecaster):
-    r"""Mix all logistic models of the row ball, each weighted by its likelihood for the labels so far.
+    r"""Mix all logistic models with rows of norm at most B, each weighted by its likelihood for the labels so far.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -208,7 +208,7 @@ class Aggregating(Forecaster):
             raise UsageError(f"sampler = {self.sampler!r} needs a numpy Generator as rng, got None")
 
     def _prior(self, n: int) -> Floats:
-        """Return n matrices (n, K, d) drawn uniformly from the row ball."""
+        """Return n matrices (n, K, d) drawn uniformly from those with rows of norm at most B."""
         assert self._stream is not None
         shape = (n, self.problem.n_classes, self.problem.n_features)
         W = self._stream.standard_normal(shape)
@@ -310,7 +310,7 @@ class Aggregating(Forecaster):
         return aggregating_quadrature(rounds, B, R, math.exp(float(self.state.w0.max())), self.smoothing)
 
     def certificate(self) -> float:
-        """Return a bound on the quadrature's regret so far over the row ball, in nats; NaN for "net" and "mala"."""
+        """Return a bound on the regret so far, in nats, against rows of norm at most B; NaN without "quadrature"."""
         if self.sampler != "quadrature":
             return math.nan
         net: Net = self.state
@@ -337,7 +337,7 @@ class Aggregating(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: members, nodes or positions of the chains, each (K, d)."""
+        """Return a lower bound on the size of the state in bytes: members, nodes or positions of the chains, each (K, d)."""
         given = cls.completed(settings)
         if given["sampler"] == "mala":
             count = given["steps"] * given["chains"]

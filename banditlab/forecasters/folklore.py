@@ -56,7 +56,7 @@ class State(NamedTuple):
 
 @njit
 def solve_at(state, x, z):
-    """Write the logits z (K,) of the minimiser of (3.3) at x, given At in `state.blocks`. Return the result of `root`."""
+    """Write the logits z (K,) of the minimiser of (3.3) at x, from `state.blocks.At`. Return the result of `root`."""
     At, g, h = state.blocks.At, state.g, state.h
     for k in range(z.shape[0]):
         g[k] = 0.5 * (At[k, k] - np.dot(h[k], x))  # B_t of Lemma 8 enters as the diagonal of At

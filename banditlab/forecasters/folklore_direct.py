@@ -73,11 +73,11 @@ class FolkloreDirect(Forecaster):
     `solver = "gradient"` is Appendix E's descent, with enough steps for
     :math:`|z - \text{root}|^2 \le \text{accuracy}` (Theorem 4). The surrogate is then expanded at the forecast logits.
 
-    Guarantee: the regret over the row ball is at most the certificate :math:`\lambda K B^2 + \sum_t T_t` for any logits
-    (`surrogate_term`). For the exact root of "before", :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For that
-    of "after", :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The
-    bounds are that of Theorem 3 for "before", `folklore_after` for "after", and `folklore_inexact` for gradient
-    descent.
+    Guarantee: the regret against rows of norm at most B is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`
+    for any logits (`surrogate_term`). For the exact root of "before",
+    :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For that of "after",
+    :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The bounds are that
+    of Theorem 3 for "before", `folklore_after` for "after", and `folklore_inexact` for gradient descent.
 
     Cost: :math:`K^2 d^2` multiplications per forecast and :math:`K^3 d^2` per update, in Python. Memory:
     :math:`K^2 d^2` numbers.
@@ -261,7 +261,7 @@ class FolkloreDirect(Forecaster):
         return (folklore if c * R**2 <= lam else folklore_any_regularization)(*numbers)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
+        """Return the data-dependent bound on the regret so far, in nats, against rows of norm at most B; NaN if none holds."""
         R, lam = self.problem.radius, self.regularization
         doubtful = DIGITS * lam < R**2 or not self.state.longest[0] <= (BEYOND * R) ** 2
         if doubtful or not self._proved():

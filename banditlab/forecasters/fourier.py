@@ -106,7 +106,7 @@ class FourierForecaster(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, the larger of the inner forecaster's and the frequencies'."""
+        """Return a lower bound on the size of the state in bytes, the larger of the inner forecaster's and the frequencies'."""
         D = settings.get("features", cls.own_settings()["features"].default)
         inner = cls.forecaster.least_bytes(Problem(D, problem.n_classes, 1.0), {"form": "primal"})
         return max(inner, 4.0 * D * problem.n_features)

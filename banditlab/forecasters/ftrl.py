@@ -343,7 +343,7 @@ class FTRL(Forecaster):
     def certificate(self) -> float:
         r"""Return :math:`\lambda K B^2` plus the loss so far minus a lower bound on :math:`\min F_T`.
 
-        It is a bound on the regret so far over the row ball. :math:`F_T` is :math:`2 \lambda`-strongly convex and
+        It is a bound on the regret so far against rows of norm at most B. :math:`F_T` is :math:`2 \lambda`-strongly convex and
         positive, hence :math:`\min F_T \ge \max(0, F_T(W) - \|\nabla F_T(W)\|^2 / (4 \lambda))` for any W. A bound on
         the rounding error of :math:`F_T(W)` is also subtracted. The certificate is NaN if the loss so far is NaN.
         """

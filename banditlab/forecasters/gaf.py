@@ -61,7 +61,7 @@ class State(NamedTuple):
 
 @njit
 def forecast_at(state, x, z):
-    """Write the smoothed forecast (6) at x into z (K,), and the mean logits into `state.mean`, given At in `state.blocks`."""
+    """Write the smoothed forecast (6) at x into z (K,), and the mean logits into `state.mean`, from `state.blocks.At`."""
     At, C, h, mean = state.blocks.At, state.C, state.h, state.mean
     mu, factor = state.constants[1], state.constants[2]
     K = z.shape[0]

@@ -112,7 +112,7 @@ class GAFFresh(Forecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the inverse and the samples."""
+        """Return a lower bound on the size of the state in bytes: the inverse and the samples."""
         samples = settings.get("samples", cls.own_settings()["samples"].default)
         if samples == "theory":  # without a horizon the constructor raises an error
             samples = gaf_samples(float(problem.horizon or 1), PROBABILITY)
@@ -151,5 +151,5 @@ class GAFFresh(Forecaster):
         return exact + gaf_sampling_high_probability(rounds, K, self.samples, self.smoothing, probability)
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
+        """Return the data-dependent bound on the regret so far, in nats, against rows of norm at most B; NaN if none holds."""
         return self._gaf.certificate()

@@ -209,7 +209,7 @@ class BGrid(KernelForecaster):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the sum over the members."""
+        """Return a lower bound on the size of the state in bytes: the sum over the members."""
         size = settings.get("size", cls.own_settings()["size"].default)
         member = settings.get("member", cls.own_settings()["member"].default)
         order = (2, 2) if member == "folklore" else (1, 2)

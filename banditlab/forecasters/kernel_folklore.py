@@ -24,11 +24,11 @@ class KernelFOLKLORE(KernelSpanForecaster):
     Guarantee: Theorem 3's argument holds in the kernel's space with the effective dimension instead of d
     (`folklore_kernel` in `banditlab.bounds`). `space_certificate` bounds the regret against :math:`f = (f_1 \dots f_K)`
     with :math:`\|f_k\| \le B`. It accounts for projections: each update adds :math:`2 B` times the norm of the part of
-    the feature outside the span. For the linear kernel, the functions f include the linear functions of the row ball.
-    For the polynomial kernel they include these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both kernels
-    `certificate` equals `space_certificate`, and `bound` is that of Theorem 3 with d the dimension of the space, or the
-    number of rounds if that is smaller. A Gaussian kernel's space has no linear function, so `bound` is None and
-    `certificate` NaN.
+    the feature outside the span. For the linear kernel, the functions f include the linear functions with rows of norm
+    at most B. For the polynomial kernel they include these functions scaled by :math:`1/\sqrt{\text{degree}}`. For both
+    kernels `certificate` equals `space_certificate`, and `bound` is that of Theorem 3 with d the dimension of the
+    space, or the number of rounds if that is smaller. A Gaussian kernel's space has no linear function, so `bound` is
+    None and `certificate` NaN.
 
     Cost: r kernel values, :math:`r^2 / 2` multiplications and FOLKLORE's round in r dimensions, :math:`K^3 r^2 / 2`,
     with r the number of stored contexts. The arrays grow by doubling, so rounds are run one at a time.

@@ -204,7 +204,7 @@ class KernelSpanForecaster(Forecaster):
         return found + 2.0 * self.norm_bound * float(self.state.span.lost[0])
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats; NaN for the Gaussian kernel."""
+        """Return the data-dependent bound on the regret so far, in nats, against rows of norm at most B; NaN for "gaussian"."""
         return math.nan if self.kernel == "gaussian" else self.space_certificate()
 
     def _dimension(self, rounds: float) -> float | None:

@@ -139,7 +139,10 @@ class OGD(KernelForecaster):
         return ogd_bound(rounds, problem.n_classes, self.norm_bound, problem.radius, self.step)
 
     def certificate(self) -> float:
-        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far over the row ball."""
+        r"""Return :math:`D^2/(2 \eta_t) + (1/2) \sum_t \eta_t \|g_t\|^2`, a bound on the regret so far.
+
+        The comparator has rows of norm at most B.
+        """
         t = int(self.state.t[0])
         diameter = 2.0 * math.sqrt(self.problem.n_classes) * self.norm_bound
         return diameter**2 * math.sqrt(t) / (2.0 * self.step) + 0.5 * float(self.state.spent[0])

@@ -215,10 +215,10 @@ class ONS(KernelForecaster):
         return ons_bound(rounds, d, K, self.norm_bound, R, self.regularization, self.step)
 
     def certificate(self) -> float:
-        r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t` over the row ball, with s the step.
+        r"""Return :math:`K B^2 \epsilon/(2 s) + (s/2) \sum_t g_t'A_t^{-1} g_t`, with s the step.
 
-        It is NaN if the theorem does not cover the settings, a context was longer than R, a projection did not
-        converge, or rounding errors may be large.
+        It bounds the regret so far against rows of norm at most B. It is NaN if the theorem does not cover the
+        settings, a context was longer than R, a projection did not converge, or rounding errors may be large.
         """
         doubt, longest = self.state.doubt, (BEYOND * self.problem.radius) ** 2
         if not self._proved() or self.projections["stalled"] or not doubt[LONGEST] <= longest:

@@ -209,7 +209,7 @@ class QuadraticForecaster(KernelForecaster):
         return {"unsolved_roots": int(self.learner.unsolved[0])}
 
     def certificate(self) -> float:
-        """Return the data-dependent bound on the regret so far over the row ball, in nats, or NaN if none holds."""
+        """Return the data-dependent bound on the regret so far, in nats, against rows of norm at most B; NaN if none holds."""
         return self._certified() if self.proved(self.norm_bound) else math.nan
 
     def _certified(self) -> float:

@@ -19,10 +19,10 @@ def content_order(X: Any, y: NDArray[Any]) -> NDArray[np.int64]:
 
     The order does not change when
 
-    * rows are permuted (equal rows may be exchanged);
+    * rows are permuted (except for the order among equal rows);
     * columns are scaled by positive numbers, or shifted as long as different numbers stay different;
     * a constant column is added;
-    * dense rows are replaced by the same sparse rows, or the reverse.
+    * a dense table is stored as sparse, or the reverse.
 
     Rows are sorted by a 64-bit hash of the ranks of their entries within the columns. The hash covers the target and
     the first 1, 3, 7, ... columns, as many as are needed to distinguish all rows, or all columns. Rows with equal

@@ -174,7 +174,7 @@ def active_rows(ball, B):
 
 @njit(arrays="new")
 def factor(ball, P, count, d):
-    """Factor :math:`C = I + r P r` on the rows F."""
+    """Factor the part of :math:`C = I + r P r` whose rows and columns belong to F."""
     for a in range(count):
         ka = ball.free[a]
         ra = math.sqrt(ball.nu[ka])

@@ -139,7 +139,7 @@ class Player:
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state, before the player is built."""
+        """Return a lower bound on the size of the state in bytes, before the player is built."""
         a, b = cls.state_order
         return 4.0 * problem.n_classes**a * problem.n_features**b
 

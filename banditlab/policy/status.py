@@ -200,7 +200,7 @@ class LogStatus:
 
 
 def verify_log(log: str | os.PathLike[str]) -> int:
-    """Verify the checksum of every event of a log, which may be written at the same time; return the number of events.
+    """Verify the checksum of every event of a log, even while another process writes to it; return the number of events.
 
     Raises
     ------
@@ -212,7 +212,7 @@ def verify_log(log: str | os.PathLike[str]) -> int:
 
 
 def status_of_log(log: str | os.PathLike[str]) -> LogStatus:
-    """Return a policy's status from its log, which may be written at the same time.
+    """Return a policy's status from its log, even while another process writes to it.
 
     Raises
     ------

@@ -44,9 +44,9 @@ SEARCH = r"""## Bounds searched
 A setting's ratio is the $1 - \delta$ quantile of the bounded quantity divided by the bound. The quantile
 comes from the exact distribution over the draws of hedge or of Algorithm 3. There are two exceptions:
 
-* `olm_plus_weak_learners`: a setting is a run whose learners use up the excess that Definition 10 allows.
-  Its ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at least the number
-  of rounds.
+* `olm_plus_weak_learners`: at each setting, one run with learners that use up the excess allowed by
+  Definition 10. The ratio is the best expert's mistakes divided by the bound, and 0 if the bound is at
+  least the number of rounds.
 * `least_error_rate` is a lower bound. Its ratio is its value divided by the least error of a booster that
   receives the learners' distribution.
 

@@ -341,7 +341,7 @@ class InverseGapAgent(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state for its oracle."""
+        """Return a lower bound on the size of the state in bytes for its oracle."""
         given = cls.completed(settings)
         oracle, second_order = given["oracle"], resolved_order(given["second_order"], problem)
         if oracle not in [*ORACLES] or second_order not in [*PER_CLASS]:  # the constructor refuses it

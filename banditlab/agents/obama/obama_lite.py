@@ -178,7 +178,7 @@ class ObamaLite(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: a covariance with "laplace", otherwise matrices W."""
+        """Return a lower bound on the size of the state in bytes: a covariance with "laplace", otherwise matrices W."""
         given = cls.completed(settings)
         if given["sampler"] == "laplace":
             return super().least_bytes(problem, settings) + 4.0 * given["samples"] * problem.n_classes

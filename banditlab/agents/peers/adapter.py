@@ -81,7 +81,7 @@ class BatchPeerAgent(PeerAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the pending rounds and a vector per class."""
+        """Return a lower bound on the size of the state in bytes: the pending rounds and a vector per class."""
         batch = settings.get("batch", cls.own_settings()["batch"].default)
         return super().least_bytes(problem, settings) + 8.0 * batch * problem.n_features
 

@@ -101,7 +101,7 @@ class RidgeAgent(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state for the form of the matrices."""
+        """Return a lower bound on the size of the state in bytes for the form of the matrices."""
         return least_bytes(problem, WHOLE._asdict() | cls.completed(settings), problem.n_classes)
 
     def diagnostics(self) -> dict[str, Any]:

@@ -493,7 +493,7 @@ class StackCB(KernelAgent):
 
     @classmethod
     def least_bytes(cls, problem: Problem, settings: Mapping[str, Any]) -> float:
-        """Return a lower bound on the bytes of the state: the experts' matrices and the memory."""
+        """Return a lower bound on the size of the state in bytes: the experts' matrices and the memory."""
         given = cls.completed(settings)
         K, d, (blocks, F) = problem.n_classes, problem.n_features, (given["blocks"], given["features"])
         numbers = isinstance(blocks, int) and isinstance(F, int)

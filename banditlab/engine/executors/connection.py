@@ -33,7 +33,7 @@ CLOSE = 5.0
 
 @contextlib.contextmanager
 def connected(where: Any, seconds: float) -> Iterator[Any]:
-    """Connect to a cluster within `seconds`, and disconnect at the end; a client that is passed stays open.
+    """Connect to a cluster within `seconds`, and disconnect at the end; a client passed by the caller stays open.
 
     Raises
     ------

@@ -54,7 +54,7 @@ def versions() -> dict[str, str]:
 
 
 def packed(files: Iterable[Path], folder: Path) -> tuple[str, bytes]:
-    """Return (hash, content) of files below a folder, as one bytes object."""
+    """Pack files below a folder into one bytes object; return its hash and the object."""
     content = pickle.dumps({file.relative_to(folder).as_posix(): file.read_bytes() for file in files})
     return hashlib.sha256(content).hexdigest(), content
 

@@ -207,6 +207,22 @@ def test_dead_links_are_found(tmp_path: Path, page: str, line: str) -> None:
     assert dead_links(tmp_path) == ([line] if line else [])
 
 
+def test_every_container_of_a_page_is_closed() -> None:
+    for page in sorted((ROOT / "docs").rglob("*.md")):
+        fences = re.findall(r"^(:::+)(.*)$", page.read_text(encoding="utf-8"), re.MULTILINE)
+        opened: list[str] = []
+        for colons, rest in fences:
+            if rest:
+                assert not opened or len(colons) < len(opened[-1]), (
+                    f"{page}: {colons}{rest} before {opened[-1]} is closed"
+                )
+                opened.append(colons)
+            else:
+                assert opened, f"{page}: {colons} closes nothing"
+                assert opened.pop() == colons, f"{page}: {colons} closes another container"
+        assert not opened, f"{page}: {opened[-1]} is not closed"
+
+
 def test_pages_are_mended_once(tmp_path: Path) -> None:
     page = tmp_path / "a.html"
     page.write_text("\n".join(MENDED))

@@ -11,8 +11,8 @@ from typing import Literal
 import numpy as np
 
 from banditlab.errors import UsageError
-from banditlab.offpolicy.intervals import FixedBound, Floats, RunningBound
-from banditlab.offpolicy.log import TOLERANCE, Log, Rows, read, refuse
+from banditlab.offpolicy.intervals import FixedBound, RunningBound
+from banditlab.offpolicy.log import TOLERANCE, Floats, Log, Rows, read, refuse
 from banditlab.validation import one_of, probability
 
 DEPTH = 2.0

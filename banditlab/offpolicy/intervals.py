@@ -17,11 +17,11 @@ import math
 from collections.abc import Callable
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import brentq
 from scipy.special import logsumexp
 
-Floats = NDArray[np.float64]
+from banditlab.offpolicy.log import Floats
+
 LARGEST = 0.5
 """The share of the wealth that a bet may lose."""
 BETS = LARGEST * 2.5 ** -np.arange(12.0)

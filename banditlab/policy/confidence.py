@@ -35,7 +35,8 @@ import math
 import numpy as np
 from numpy.typing import ArrayLike
 
-from banditlab.offpolicy.intervals import Floats, earlier_means
+from banditlab.offpolicy.intervals import earlier_means
+from banditlab.offpolicy.log import Floats
 
 LEVEL = 0.95
 ETA, POWER, FIRST = 2.0, 1.4, 10.0

@@ -20,7 +20,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from banditlab.offpolicy.intervals import Floats, RunningBound, earlier_means
+from banditlab.offpolicy.intervals import RunningBound, earlier_means
+from banditlab.offpolicy.log import Floats
 
 LEVEL = 0.95
 FAR = 4.5

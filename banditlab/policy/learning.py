@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import chain
 from typing import Any, Literal
 
@@ -13,6 +13,7 @@ from banditlab.envs.encoding import Encoder
 from banditlab.errors import UsageError
 from banditlab.offpolicy.log import Floats, Rows
 from banditlab.players.saved import write_whole
+from banditlab.policy.choice import Name
 from banditlab.policy.container import Parts, packed
 from banditlab.policy.evaluating import Evaluated, Stream, source_of
 from banditlab.policy.replay import Decider
@@ -69,7 +70,7 @@ def train_from_log(
     LogError
         The event log cannot be read.
     """
-
+    # The smallest problem shows unsuitable agents and settings before the log is read.
     core_for(agent or AGENT, settings or {}, Problem(1, 2, 1.0), ["0", "1"], seed).require_replaceable("--from-log")
     source = source_of(os.fspath(log), "", [], columns)
     learnt, parts, own = max(1, int(LEARNT * source.rounds)), iter(source.parts), source.policy
@@ -88,28 +89,32 @@ def train_from_log(
     core = core_for(agent or AGENT, settings or {}, problem, source.names, seed)
     about = origin(core, seed, log, about | COUNTS)
     policy = Parts(os.urandom(16).hex(), encoder, core, about, {}, own.rule if own else Unanswered())
-    pupil = _Pupil(policy, source.names)
-    pupil.floor, pupil.retired = floor, set(own.core.retired if own else ())
+    pupil = _Pupil(policy, source.names, floor, own.core.retired if own else ())
     made = Stream(source._replace(parts=chain([first], parts)), "", learnt, pupil).evaluated(log, logger)
     write_whole(out, pupil.packed)
     return made
 
 
 class _Pupil(Decider):
-    """A policy that learns from the rounds before a cut and decides those after it."""
+    """A policy that learns from the rounds before a cut, and decides those after it with a floor and retired classes."""
 
-    floor, retired, packed = 0.0, set[int](), b""
+    def __init__(self, policy: Parts, names: Sequence[Name], floor: float, retired: Iterable[int]) -> None:
+        super().__init__(policy, names)
+        self._floor, self._retired = floor, set(retired)
+        self.packed = b""
+        """The file of the policy, once it has learnt."""
 
     def target(self, rows: Any, log: Rows, cut: int) -> Floats:
         """Learn from the first `cut` rows, then return what `Decider.target` does."""
-        core, X, K = self.core, self.contexts(rows), log.target.shape[1]
-        for i, action in enumerate(log.actions[:cut].tolist()):
-            p = np.full(K, (1.0 - log.chosen[i]) / (K - 1)) if log.propensities is None else log.propensities[i]
-            p[action] = log.chosen[i]
-            core.learn_of_another(X[i], action, p, bool(log.rewards[i]))
+        core, X, p = self.core, self.contexts(rows), log.propensities
+        if p is None:
+            p = np.tile((1.0 - log.chosen[:, None]) / (log.target.shape[1] - 1), log.target.shape[1])
+            p[np.arange(len(p)), log.actions] = log.chosen
+        for i in range(cut):
+            core.learn_of_another(X[i], int(log.actions[i]), p[i], bool(log.rewards[i]))
         if cut < len(X) and not self.packed:
             core.decisions = core.answered = core.right = 0
-            core.retired = self.retired
-            core.set_floor(self.floor)
+            core.retired = self._retired
+            core.set_floor(self._floor)
             self.packed = packed(self.policy)
         return super().target(X, log, cut)

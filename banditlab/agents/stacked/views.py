@@ -139,9 +139,10 @@ def measure(scale, W, by_rank, X, first, n):
 
 @njit
 def has_moved(scale, X, first, n):
-    """Return whether the columns' means over n contexts left those of the scale by over two standard errors.
+    """Return whether the columns' means over n contexts differ from those of the scale by over two standard errors.
 
-    This is the root mean square over columns, for m independent contexts of the scale among the n.
+    Difference and standard error, in standard deviations, are root mean squares over the varying columns. The standard
+    error is that of n independent contexts, of which the scale has used m.
     """
     squares, m = 0.0, scale.whole[CONTEXTS]
     for j in range(X.shape[1]):

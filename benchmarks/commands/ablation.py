@@ -38,7 +38,7 @@ class Part(NamedTuple):
 
     change: Callable[[Any], None] = lambda agent: None
     settings: dict[str, Any] = {}
-    bandwidths: tuple[tuple[float, float, bool], ...] = views.BANDWIDTHS
+    bandwidths: tuple[tuple[float, float], ...] = views.BANDWIDTHS
 
 
 def one_prior(prior: float) -> Callable[[Any], None]:
@@ -61,6 +61,11 @@ def silent(*experts: int) -> Callable[[Any], None]:
     return change
 
 
+def no_trees(agent: Any) -> None:
+    """Leave the trees' margins at 0."""
+    agent.state = agent.state._replace(trees=None)
+
+
 def no_softmax(agent: Any) -> None:
     """Leave the third stack without any weight."""
     agent.state.stack.behind[0] = 1e9
@@ -76,9 +81,9 @@ PARTS = {
     "Fourier blocks": Part(settings={"blocks": 0}),
     "four of eight Fourier blocks": Part(settings={"blocks": 4}),
     "64 of 96 Fourier features": Part(settings={"features": 64}),
-    "ranks": Part(bandwidths=tuple((width, share, False) for width, share, _ in views.BANDWIDTHS)),
+    "trees": Part(no_trees),
     "blocks of half the columns": Part(bandwidths=views.BANDWIDTHS[:2]),
-    "second bandwidth": Part(bandwidths=tuple((1.0, share, ranks) for _, share, ranks in views.BANDWIDTHS)),
+    "second bandwidth": Part(bandwidths=tuple((1.0, share) for _, share in views.BANDWIDTHS)),
     "complement": Part(settings={"complement": False}),
     "ridge expert": Part(silent(4)),
     "third stack": Part(no_softmax),

@@ -40,7 +40,7 @@ from banditlab.agents.stacked.stackcb import (
     StackCB,
     forget,
 )
-from banditlab.agents.stacked.views import BANDWIDTHS, QUANTILES, SPARSE, write_views
+from banditlab.agents.stacked.views import BANDWIDTHS, SPARSE
 from banditlab.errors import UsageError
 from banditlab.numerics.contexts import as_contexts
 from banditlab.players.agent import Trace
@@ -77,9 +77,9 @@ class Slow:
         sizes = [self.d + 1] * self.linear + [2 * self.W.shape[1]] * len(self.W)
         self.A = [[lam * np.eye(m) for _ in range(self.K)] for lam, m in zip(self.regularizations, sizes, strict=True)]
         self.b, self.h = ([[np.zeros(m) for _ in range(self.K)] for m in sizes] for _ in range(2))
-        E = len(sizes)
-        self.theta = np.append(np.full(E, 1 / (E - self.linear + LINEAR)), 0.0)  # margins, bias
-        self.theta[LINEAR : self.linear] = 0.0
+        E = len(sizes) + (self.ridge is not None)  # with the trees, whose margin is 0 before the first fit
+        self.theta = np.append(np.full(E, 1 / (LINEAR + len(self.W))), 0.0)  # margins, bias
+        self.theta[LINEAR : self.linear] = self.theta[LINEAR + len(self.W) + (self.ridge is not None) :] = 0.0
         self.stacks = [(self.theta, prior * np.eye(E + 1)) for prior in PRIORS]
         self.losses = np.zeros(2)
         if whole:  # the third: its weights, their covariance, and how far it is behind
@@ -98,44 +98,20 @@ class Slow:
         V = np.array([self.standardised(x) for x in X[::-1]])
         median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
         self.median = median if median > 0 else 1.0
-        self.quantiles = np.sort(X, axis=0)[np.arange(QUANTILES) * (len(X) - 1) // (QUANTILES - 1)]
-        ranks = np.array([self.ranks(x) for x in X[::-1]])
-        self.rank_scale = (ranks.mean(axis=0), np.where(varies, 1 / np.where(varies, ranks.std(axis=0), 1.0), 0.0))
-        V = np.array([self.ranked(x) for x in X[::-1]])
-        median = np.median(np.linalg.norm(V[:half] - V[half : 2 * half], axis=1)) if half else 0.0
-        self.median_of_ranks = median if median > 0 else 1.0
-
-    def ranks(self, x):
-        """Each x_j's place: a line through (quantile, its mean number among equal ones), 0 and 17 beyond."""
-        places = []
-        for q, v in zip(self.quantiles.T, x, strict=True):
-            levels = np.unique(q)
-            middles = [np.mean(np.flatnonzero(q == level)) + 0.5 for level in levels]
-            edges = [np.flatnonzero(q == level)[[0, -1]] + 0.5 for level in levels]
-            if v in levels or v < q[0] or v > q[-1]:
-                places.append(np.interp(v, levels, middles, left=0.0, right=QUANTILES))
-            else:
-                i = np.searchsorted(levels, v)
-                places.append(np.interp(v, levels[i - 1 : i + 1], [edges[i - 1][1], edges[i][0]]))
-        return np.array(places)
-
-    def ranked(self, x):
-        return np.clip((self.ranks(x) - self.rank_scale[0]) * self.rank_scale[1], -3, 3)
 
     def standardised(self, x):
         return np.clip((x - self.scale[0]) * self.scale[1], -3, 3)
 
     def views(self, x):
-        v = by_range = ranks = np.zeros(self.d)
-        root, root_by_range, median, of_ranks = 1.0, 1.0, 1.0, 1.0
+        v = by_range = np.zeros(self.d)
+        root, root_by_range, median = 1.0, 1.0, 1.0
         if self.scale is not None:
             v, by_range = self.standardised(x), np.clip((x - self.scale[2]) * self.scale[3], -1, 2)
-            root, median, ranks, of_ranks = self.scale[4], self.median, self.ranked(x), self.median_of_ranks
-            root_by_range = self.root_by_range
+            root, median, root_by_range = self.scale[4], self.median, self.root_by_range
         linear = [np.append(v / root, 0.5)] * 2 + [np.append(by_range / root_by_range, 0.5)] * 2
         blocks = [] if self.ridge is None else [np.append(v / root, 0.0)]
-        for b, W in enumerate(self.W):
-            turns, F = W @ (ranks / of_ranks if BANDWIDTHS[b // 2 % 4][2] else v / median), len(W)
+        for W in self.W:
+            turns, F = W @ (v / median), len(W)
             view = np.append(np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns)) / math.sqrt(F)
             view[-1] = 0.5
             blocks.append(view)
@@ -157,7 +133,7 @@ class Slow:
             z.append(
                 brentq(lambda z, m=m, q=q, w=w, yes=yes: z - m - w * q * (yes - expit(z)), -far - w * q, far + w * q)
             )
-        return np.array(z)
+        return np.array(z + [0.0] * (self.ridge is not None))  # and that of the trees
 
     def probabilities(self, x):
         views, K, n = self.views(x), self.K, len(self.rounds) + 1
@@ -359,7 +335,7 @@ def test_equal_experts_under_a_stack_that_stays_are_fastcb(stream):
         np.testing.assert_allclose(state.scratch.margins[:LINEAR], theirs.payload[theirs.action], rtol=1e-3, atol=1e-3)
         np.testing.assert_allclose(state.scratch.zeta, theirs.payload, rtol=1e-3, atol=1e-3)
         other.learn(x, theirs, correct)
-    np.testing.assert_allclose(state.stack.theta, [0.25] * LINEAR + [0.0, 0.0], atol=1e-15)
+    np.testing.assert_allclose(state.stack.theta, [0.25] * LINEAR + [0.0, 0.0, 0.0], atol=1e-15)
 
 
 def test_units_and_zeros_of_columns_do_not_matter(stream):
@@ -440,24 +416,6 @@ def test_feedback_that_comes_after_a_new_scale(stream):
     np.testing.assert_array_equal(agent.state.linear.H, twin.state.linear.H)
     np.testing.assert_array_equal(agent.state.stack.theta, twin.state.stack.theta)
     assert np.isfinite(agent.state.stack.theta).all()
-
-
-def test_ranks_do_not_heed_how_large_an_outlier_is():
-    rng = np.random.default_rng(2)
-    X, y = rng.integers(0, 5, (70, 4)).astype(float), rng.integers(0, 3, 70)
-    X[7] = 10.0
-    traces = []
-    for size in (1.0, 1e6):
-        Z = X.copy()
-        Z[7] *= size
-        agent = make(3, 4, radius=1e8)
-        agent.play_block(Z, y, Trace.empty(70))
-        views = np.zeros(2 * 5 + 8 * 96)
-        write_views(agent.state.scale, agent.state.W, agent.state.by_rank, agent.features, as_contexts(X[0]), views)
-        traces.append(views[10:].reshape(8, 96))
-    by_rank = agent.state.by_rank
-    np.testing.assert_array_equal(traces[0][by_rank], traces[1][by_rank])
-    assert abs(traces[0][~by_rank] - traces[1][~by_rank]).max() > 0.1
 
 
 def test_frequencies_read_the_share_of_columns_they_say():

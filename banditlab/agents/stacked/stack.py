@@ -42,13 +42,15 @@ HANDICAP = 10.0
 class Stack(NamedTuple):
     r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
 
-    priors and loss have the shape (2,). The third stack: third (N,), its weights; S_third (N, N); behind (1,), its log
-    loss minus that of the better of the other two, in nats. Work arrays: v (N + 1,); s, e (K,); f (N,).
+    start (N + 1,) has the weights before any update. priors and loss have the shape (2,). The third stack: third (N,), its
+    weights; S_third (N, N); behind (1,), its log loss minus that of the better of the other two, in nats. Work arrays: v
+    (N + 1,); s, e (K,); f (N,).
     """
 
     theta: NDArray[np.float64]
     thetas: NDArray[np.float64]
     S: NDArray[np.float64]
+    start: NDArray[np.float64]
     priors: NDArray[np.float64]
     loss: NDArray[np.float64]
     third: NDArray[np.float64]
@@ -60,34 +62,32 @@ class Stack(NamedTuple):
     f: NDArray[np.float64]
 
 
-def stack(n_experts: int, n_classes: int, spare: int = -1) -> Stack:
-    """Return the mean of the experts except number `spare` (-1 for none)."""
+def stack(n_experts: int, n_classes: int, spare: tuple[int, ...] = ()) -> Stack:
+    """Return the mean of the experts; the weights of those whose numbers are in `spare` start at 0."""
     N, K, n = n_experts, n_classes, n_experts + 1
-    shapes: Any = (n, (2, n), (2, n, n), 2, 2, N, (N, N), 1, n, K, K, N)
+    shapes: Any = (n, (2, n), (2, n, n), n, 2, 2, N, (N, N), 1, n, K, K, N)
     made = Stack(*(np.zeros(shape) for shape in shapes))._replace(priors=np.array(PRIORS))
-    reset_stack(made, spare, True)
+    made.start[:N] = 1.0 / (N - len(spare))
+    made.start[list(spare)] = 0.0
+    reset_stack(made, True)
     return made
 
 
 @njit
-def reset_stack(stack, spare, third):
-    """Reset to the mean of the experts; the weight of number `spare` starts at 0 (-1 for none).
-
-    third: whether to reset the third stack as well.
-    """
+def reset_stack(stack, third):
+    """Reset to the weights at the start; third: whether to reset the third stack as well."""
     n = stack.theta.shape[0]
-    of_each = 1.0 / (n - 1 if spare < 0 else n - 2)
     stack.loss[:] = 0.0
     for i in range(n):
-        stack.theta[i] = 0.0 if i in (spare, n - 1) else of_each
+        stack.theta[i] = stack.start[i]
         for s in range(2):
-            stack.thetas[s, i] = stack.theta[i]
+            stack.thetas[s, i] = stack.start[i]
             for j in range(n):
                 stack.S[s, i, j] = stack.priors[s] if i == j else 0.0
     if third:
         stack.behind[0] = HANDICAP
         for i in range(n - 1):
-            stack.third[i] = stack.theta[i]
+            stack.third[i] = stack.start[i]
             for j in range(n - 1):
                 stack.S_third[i, j] = PRIORS[0] if i == j else 0.0
 

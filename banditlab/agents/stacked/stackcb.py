@@ -38,6 +38,7 @@ from banditlab.agents.stacked.stack import (
     write_rivals,
     write_scores,
 )
+from banditlab.agents.stacked.trees import Trees, empty_trees, read_trees, reset_trees, update_trees
 from banditlab.agents.stacked.views import (
     Scale,
     empty_scale,
@@ -93,9 +94,9 @@ class Memory(NamedTuple):
 
 
 class Scratch(NamedTuple):
-    r"""Work arrays: m, q, z (E M, padded), the models expert by expert; :math:`\zeta` (K,); margins; views.
+    r"""Work arrays: m, q, z (N M, padded), the models expert by expert, with N experts; :math:`\zeta` (K,); margins; views.
 
-    margins has the features of a class for the stacks, (E,) or with a third stack (2 E + 1,).
+    margins has the features of a class for the stacks, (N,) or with a third stack (2 N + 1,).
     """
 
     m: NDArray[np.float64]
@@ -107,21 +108,20 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    r"""The state: `linear` and `fourier`, the experts, with M models each; start (E, M), :math:`1/\lambda` of each
-    model; W, the Fourier frequencies; and the arrays below.
+    r"""The state: `linear`, `fourier` and `trees` (None with diagonals), the experts, with M models each; start (E, M),
+    :math:`1/\lambda` of each linear and Fourier model; W, the Fourier frequencies; and the arrays below.
 
-    `by_rank` (blocks,) says which blocks use ranks. M is K, or 1 if one model serves two classes: it is then class 0's
-    model, and class 1's margin is its negative. counts (5,) has the updates since the last change, the next index in
-    the memory, the rounds since G was 0, the rebuilds, and the changes. G (1,) is the detector's statistic. settings
-    (2,) has :math:`g_n / n^{1/4}` and the G at which a change is detected. hits (1,) is the recent share of hits.
-    cold (1,) says whether `stacked.cold_start` applies.
+    M is K, or 1 if one model serves two classes: it is then class 0's model, and class 1's margin is its negative. counts
+    (5,) has the updates since the last change, the next index in the memory, the rounds since G was 0, the rebuilds, and
+    the changes. G (1,) is the detector's statistic. settings (2,) has :math:`g_n / n^{1/4}` and the G at which a change is
+    detected. hits (1,) is the recent share of hits. cold (1,) says whether `stacked.cold_start` applies.
     """
 
     linear: Inverses | DiagonalInverses
     fourier: Inverses
+    trees: Trees | None
     start: NDArray[np.float64]
     W: NDArray[np.float64]
-    by_rank: NDArray[np.bool_]
     scale: Scale
     stack: Stack
     memory: Memory
@@ -135,11 +135,19 @@ class State(NamedTuple):
     def limits(self) -> Limits:
         """Return the allowed range of every integer of the state."""
         largest = np.array([2**53, len(self.memory.X) - 1, 2**53, 2**53, 2**53])
-        return {"counts": (0, largest), "memory.action": (0, len(self.scratch.zeta) - 1)}
+        limits: Limits = {"counts": (0, largest), "memory.action": (0, len(self.scratch.zeta) - 1)}
+        columns = (0, self.memory.X.shape[1] - 1)
+        return limits if self.trees is None else {**limits, "trees.columns": columns, "trees.column": columns}
 
 
 ROUNDS, PLACE, SINCE, EPOCH, CHANGES = range(5)
 SHARPNESS, THRESHOLD = range(2)
+
+
+@inline
+def n_experts(state):
+    """Return N, the number of experts: the E with matrices, and the trees if there are any."""
+    return state.stack.third.shape[0]
 
 
 @inline
@@ -159,11 +167,11 @@ def view_of(state, views, e):
 
 @njit
 def act_kernel(state, x, u, p, payload):
-    scratch, (E, M), K, zeta = state.scratch, state.start.shape, p.shape[0], state.scratch.zeta
+    scratch, N, M, K, zeta = state.scratch, n_experts(state), state.start.shape[1], p.shape[0], state.scratch.zeta
     read = 1 + scratch.margins.shape[0]
     read_experts(state, x, payload[read:])
-    for k in range(M):  # zeta_k = theta'(z_1k, ..., z_Ek, 1)
-        zeta[k] = margin(state.stack.theta, scratch.z[k : E * M : M])
+    for k in range(M):  # zeta_k = theta'(z_1k, ..., z_Nk, 1)
+        zeta[k] = margin(state.stack.theta, scratch.z[k : N * M : M])
     if M == K:
         compete(state.stack, scratch.z, zeta)
     n = state.counts[ROUNDS] + 1.0
@@ -185,10 +193,10 @@ def act_kernel(state, x, u, p, payload):
 
 @njit
 def read_experts(state, x, views):
-    """Write the views of x, and m, q and z of every model; all Fourier experts use the q of the first one."""
+    """Write the views of x, m and q of every model with matrices, and all z; Fourier experts use the first one's q."""
     scratch, fourier, (E, M), lifted = state.scratch, state.fourier, state.start.shape, lift(state)
     first, middle = n_linear(state), middle_of(state)
-    write_views(state.scale, state.W, state.by_rank, fourier.H.shape[2], x, views)
+    write_views(state.scale, state.W, fourier.H.shape[2], x, views)
     for e in range(E):
         view, m, q = view_of(state, views, e), scratch.m[e * M : (e + 1) * M], scratch.q[e * M : (e + 1) * M]
         if e < first:
@@ -206,16 +214,17 @@ def read_experts(state, x, views):
     aioli_roots(scratch.m, scratch.q, WEIGHT, scratch.z)
     for i in range(LINEAR * M, first * M):
         scratch.z[i] = ridge_margin(scratch.m[i], scratch.q[i], middle)
+    read_trees(state.trees, x, scratch.z[:M], scratch.z[E * M : (E + 1) * M])
 
 
 @inline
 def write_margins(state, action, out):
     """Write what the stacks read of an action, with the layout of `Scratch.margins`, after `read_experts`."""
-    (E, M), z = state.start.shape, state.scratch.z
-    for e in range(E):
+    N, M, z = n_experts(state), state.start.shape[1], state.scratch.z
+    for e in range(N):
         out[e] = z[e * M + (0 if shares_a_model(state) else action)]
     if not shares_a_model(state):
-        write_rivals(state.stack, z, action, out[E:])
+        write_rivals(state.stack, z, action, out[N:])
 
 
 @inline
@@ -265,6 +274,7 @@ def learn_kernel(state, x, action, p, payload, correct):
         first = (state.counts[PLACE] - n) % MEMORY
         if n <= LAST_REBUILD or has_moved(state.scale, state.memory.X, first, n):
             rebuild(state, False)
+    update_trees(state.trees, state.memory, state.counts[PLACE], state.counts[ROUNDS], shares_a_model(state))
 
 
 @njit
@@ -340,7 +350,8 @@ def forget(state, changed):
             reset_expert(expert(state.linear, e), state.start[e], d + 1)
         else:
             reset_expert(expert(state.fourier, e - first), state.start[e], state.fourier.H.shape[2])
-    reset_stack(state.stack, LINEAR if first > LINEAR else -1, changed)
+    reset_stack(state.stack, changed)
+    reset_trees(state.trees)
 
 
 @njit
@@ -349,26 +360,28 @@ def rebuild(state, changed):
     scale.
     """
     memory, scratch, n, N = state.memory, state.scratch, state.counts[ROUNDS], state.memory.X.shape[0]
-    first, margins = (state.counts[PLACE] - n) % N, scratch.margins[: state.start.shape[0]]
-    measure(state.scale, state.W, state.by_rank, memory.X, first, n)
+    first, margins = (state.counts[PLACE] - n) % N, scratch.margins[: n_experts(state)]
+    margins[:] = 0.0  # that of the trees stays so
+    measure(state.scale, state.W, memory.X, first, n)
     forget(state, changed)
     for i in range(n):
         t = (first + i) % N
         x = read_only(memory.X[t])
-        write_views(state.scale, state.W, state.by_rank, state.fourier.H.shape[2], x, scratch.views)
+        write_views(state.scale, state.W, state.fourier.H.shape[2], x, scratch.views)
         update_models(state, scratch.views, margins, memory.action[t], memory.hit[t], True)
     state.counts[EPOCH] += 1
 
 
 class StackCB(KernelAgent):
-    r"""Inverse-gap weighting over a stack of experts: linear models and random Fourier features.
+    r"""Inverse-gap weighting over a stack of experts: linear models, random Fourier features and boosted trees.
 
     Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each
     class would be correct.
 
     Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
     columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
-    AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). Three
+    AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). The last
+    one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates (`stacked.trees`). Three
     stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta`
     and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
@@ -396,7 +409,8 @@ class StackCB(KernelAgent):
     Cost: let :math:`m = d + 1`, F be the number of features, and M the number of models, K or 1. A prediction with all
     models takes :math:`M (2.5 m^2 + F^2 / 2)` multiplications, an update :math:`10 m^2 + 2\,\text{blocks}\, F^2`, the
     features :math:`\text{blocks}\, F d / 2`, and there are :math:`(4 + \text{blocks}) M` roots. A round that estimates
-    the scale, or detects a change, takes as long as n updates. Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)`
+    the scale, or detects a change, takes as long as n updates. A fit of the trees to 2,048 rounds takes some 15 ms.
+    Memory: :math:`M (2.5 m^2 + \text{blocks}\, F^2 / 2)`
     numbers of four bytes, and 2,048 contexts with eight bytes per entry. With diagonals, :math:`8 M m` multiplications
     and numbers of eight bytes replace the :math:`2.5 M m^2`.
 
@@ -414,8 +428,8 @@ class StackCB(KernelAgent):
     complement
         For :math:`K = 2`: whether exactly one class is right, so a miss of one class is a hit of the other.
     second_order
-        The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert. "auto"
-        is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
+        The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert and
+        without trees. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
 
     Raises
     ------
@@ -427,6 +441,8 @@ class StackCB(KernelAgent):
     D. Foster, A. Krishnamurthy. Efficient first-order contextual bandits: prediction, allocation, and triangular
     discrimination. NeurIPS 2021.
     R. Jézéquel, P. Gaillard, A. Rudi. Efficient improper learning for online logistic regression. COLT 2020.
+    J. Friedman. Greedy function approximation: a gradient boosting machine. Annals of Statistics 29, 2001.
+    L. Prokhorenkova et al. CatBoost: unbiased boosting with categorical features. NeurIPS 2018.
     A. Rahimi, B. Recht. Random features for large-scale kernel machines. NIPS 2007.
     D. Wolpert. Stacked generalization. Neural Networks 5, 1992.
     V. Vovk. Aggregating strategies. COLT 1990.
@@ -434,7 +450,7 @@ class StackCB(KernelAgent):
     """
 
     id = "stackcb"
-    summary = "linear and Fourier experts under one online stack, inverse-gap weighting, forgets after a change"
+    summary = "linear, Fourier and tree experts under one online stack, inverse-gap weighting, forgets after a change"
     reference = "ours, not from a paper; experts: Jezequel, Gaillard and Rudi, COLT 2020; see the docstring"
     explores = False
     state_order = (1, 2)
@@ -466,22 +482,23 @@ class StackCB(KernelAgent):
         K, d, whole = problem.n_classes, problem.n_features, self.second_order == "full"
         M, F = models(K, self.features, self.complement)
         E, size = LINEAR + whole + self.blocks, size_of_views(d, self.blocks, F, whole)
-        read = 2 * E + 1 if M == K else E
-        m, q, z = (zeros(width(E * M)) for _ in range(3))
+        N = E + whole  # and the trees
+        read = 2 * N + 1 if M == K else N
+        m, q, z = (zeros(width(N * M)) for _ in range(3))
         lambdas = [LAMBDA, WEAKER * LAMBDA] * 2 + [RIDGE] * whole + [LAMBDA] * self.blocks
         start = np.repeat(1.0 / np.array(lambdas)[:, None], M, axis=1)
         # Another generator, seeded from the state of the agent's, which does not advance.
         side = np.random.default_rng(copy.deepcopy(self.rng).integers(2**63, size=4))
-        W, by_rank = frequencies(side, d, self.blocks, F)
+        W = frequencies(side, d, self.blocks, F)
         self.payload_size = 1 + read + size
         self.state = State(
             linear=bank(start[: E - self.blocks], d + 1, whole),
             fourier=bank(start[E - self.blocks :], F, True),
+            trees=empty_trees(side, d, M, MEMORY) if whole else None,
             start=start,
             W=W,
-            by_rank=by_rank,
-            scale=empty_scale(d, MEMORY, self.blocks, F),
-            stack=stack(E, K, LINEAR if whole else -1),
+            scale=empty_scale(d, self.blocks, F),
+            stack=stack(N, K, (LINEAR, N - 1) if whole else ()),
             memory=Memory(np.zeros((MEMORY, d)), np.zeros(MEMORY, np.int64), np.zeros(MEMORY, np.bool_)),
             scratch=Scratch(m, q, z, np.zeros(K), np.zeros(read), np.zeros(size)),
             counts=np.zeros(5, np.int64),

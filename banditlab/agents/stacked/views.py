@@ -11,10 +11,9 @@ column j over the contexts of a memory, and n the number of columns that vary. E
   times :math:`F^{-1/2}`,
   :math:`t_i = w_i'v / m`.
 
-In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). Some blocks use ranks
-instead of v: the interpolated rank of :math:`x_j` among 17 quantiles of the column, standardised as v is. A column that
-does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the
-change by its nonzero entries.
+In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). A column that does not
+vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the change by its
+nonzero entries.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from numpy.typing import NDArray
 
 from banditlab.numerics.jit import borrow, inline, njit
 from banditlab.numerics.limits import Limits
-from banditlab.numerics.simd import WIDTH, all_lanes, eight, how_many, how_many_below, put
+from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 from banditlab.numerics.simd_math import cosine, sine, turn_fraction
 
 Floats = NDArray[np.float64]
@@ -40,8 +39,6 @@ CONSTANT = 0.5
 """The constant appended to every view."""
 PAIRS = 256
 """Most pairs of contexts whose distances the median is taken of."""
-QUANTILES = 2 * WIDTH + 1
-"""Quantiles of a column, the smallest and the largest entry among them, between which ranks are interpolated."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
 SPARSE = 8
@@ -54,26 +51,20 @@ class Scale(NamedTuple):
     """The scale of each column (d,): centres `mean` and `low`, and inverse spreads `per_sd` and `per_range`, 0 if
     constant.
 
-    quantiles (d, QUANTILES) belong to every column; `mean_rank` and `per_sd_rank` (d,) to the ranks among them. whole
-    (5,) has the inverses of the root of the number of columns that vary, of the median distances of v and of ranks, and
-    of r, and the number of contexts. zero (2, d) has v and ranks of the context 0, in units of the medians; turns
-    (blocks, F/2) has its turns. Scratch: places (d,) of a context's nonzero entries; changes (2, d), their changes of v
-    and ranks; column (N,) for a memory of N contexts; distances (PAIRS,).
+    whole (4,) has the inverses of the root of the number of columns that vary, of the median distance of v, and of r,
+    and the number of contexts. zero (d,) has v of the context 0, in units of the median; turns (blocks, F/2) has its
+    turns. Scratch: places (d,) of a context's nonzero entries; changes (d,), their changes of v; distances (PAIRS,).
     """
 
     mean: Floats
     per_sd: Floats
     low: Floats
     per_range: Floats
-    quantiles: Floats
-    mean_rank: Floats
-    per_sd_rank: Floats
     whole: Floats
     zero: Floats
     turns: Floats
     places: NDArray[np.int64]
     changes: Floats
-    column: Floats
     distances: Floats
 
     def limits(self) -> Limits:
@@ -81,44 +72,40 @@ class Scale(NamedTuple):
         return {"places": (0, len(self.places) - 1)}
 
 
-NORM, PER_MEDIAN, PER_MEDIAN_RANK, PER_NORM_BY_RANGE, CONTEXTS = range(5)
+NORM, PER_MEDIAN, PER_NORM_BY_RANGE, CONTEXTS = range(4)
 """Places in `Scale.whole`."""
 
 
-def empty_scale(d: int, memory: int, n_blocks: int, size: int) -> Scale:
-    """Return the scale of an empty memory of this size, in which every column counts as constant."""
-    mean, per_sd, low, per_range, mean_rank, per_sd_rank = (np.zeros(d) for _ in range(6))
+def empty_scale(d: int, n_blocks: int, size: int) -> Scale:
+    """Return the scale of an empty memory, in which every column counts as constant."""
+    mean, per_sd, low, per_range = (np.zeros(d) for _ in range(4))
     return Scale(
-        mean, per_sd, low, per_range, np.zeros((d, QUANTILES)), mean_rank, per_sd_rank, whole=np.ones(5),
-        zero=np.zeros((2, d)), turns=np.zeros((n_blocks, size // 2)), places=np.zeros(d, np.int64),
-        changes=np.zeros((2, d)), column=np.zeros(memory), distances=np.zeros(PAIRS),
+        mean, per_sd, low, per_range, whole=np.ones(4), zero=np.zeros(d), turns=np.zeros((n_blocks, size // 2)),
+        places=np.zeros(d, np.int64), changes=np.zeros(d), distances=np.zeros(PAIRS),
     )  # fmt: skip
 
 
-BANDWIDTHS = ((1.4, 1.0, False), (0.8, 1.0, True), (1.4, 0.5, False), (0.8, 0.5, True))
-"""Of pairs of Fourier blocks in turn: bandwidth in units of the median distance, share of the columns, ranks or not."""
+BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
+"""Of pairs of Fourier blocks in turn: bandwidth in units of the median distance, and share of the columns."""
 
 
-def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> tuple[Floats, NDArray[np.bool_]]:
-    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features;
-    and by_rank (n_blocks,), which blocks use ranks.
-    """
-    W, by_rank = np.zeros((n_blocks, size // (2 * WIDTH), d, WIDTH)), np.zeros(n_blocks, np.bool_)
+def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
+    """Return W (n_blocks, size/16, d, 8), the :math:`w_i` in turns in groups of eight, for blocks of `size` features."""
+    W = np.zeros((n_blocks, size // (2 * WIDTH), d, WIDTH))
     for block in range(n_blocks):
-        bandwidth, share, by_rank[block] = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
+        bandwidth, share = BANDWIDTHS[block // 2 % len(BANDWIDTHS)]
         W[block] = rng.standard_normal(W.shape[1:]) / (bandwidth * math.tau)
         if share < 1.0:
             W[block, :, rng.permutation(d)[max(1, round(share * d)) :]] = 0.0
-    return W, by_rank
+    return W
 
 
 @njit
-def measure(scale, W, by_rank, X, first, n):
+def measure(scale, W, X, first, n):
     """Estimate the scale from n contexts: rows first, first + 1, ... of the ring X (N, d)."""
     measure_columns(scale, X, first, n)
     scale.whole[CONTEXTS] = n
-    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n, False)
-    scale.whole[PER_MEDIAN_RANK] = 1.0 / median_distance(scale, X, first, n, True)
+    scale.whole[PER_MEDIAN] = 1.0 / median_distance(scale, X, first, n)
     squares, entries_not_zero = 0.0, 0
     for i in range(n):
         for j in range(X.shape[1]):
@@ -128,13 +115,12 @@ def measure(scale, W, by_rank, X, first, n):
     is_sparse = squares > 0.0 and SPARSE * entries_not_zero < n * X.shape[1]
     scale.whole[PER_NORM_BY_RANGE] = 1.0 / math.sqrt(squares) if is_sparse else scale.whole[NORM]
     for j in range(X.shape[1]):
-        scale.zero[0, j], scale.zero[1, j] = entries(scale, 0.0, j)
-    for block in range(by_rank.shape[0]):
-        for g in range(W.shape[1]):
-            group, turns = block * W.shape[1] + g, all_lanes(0.0)
-            for j in range(X.shape[1]):
-                turns = turns + eight(W, WIDTH * (group * X.shape[1] + j)) * scale.zero[int(by_rank[block]), j]
-            put(scale.turns, WIDTH * group, turns)
+        scale.zero[j] = entry(scale, 0.0, j)
+    for group in range(W.shape[0] * W.shape[1]):
+        turns = all_lanes(0.0)
+        for j in range(X.shape[1]):
+            turns = turns + eight(W, WIDTH * (group * X.shape[1] + j)) * scale.zero[j]
+        put(scale.turns, WIDTH * group, turns)
 
 
 @njit
@@ -155,7 +141,7 @@ def has_moved(scale, X, first, n):
 
 @njit
 def measure_columns(scale, X, first, n):
-    """Compute centres, spreads and quantiles of every column."""
+    """Compute centres and spreads of every column."""
     X, mean, per_sd = borrow(X), borrow(scale.mean), borrow(scale.per_sd)
     low, per_range = borrow(scale.low), borrow(scale.per_range)
     N, d = X.shape
@@ -169,7 +155,7 @@ def measure_columns(scale, X, first, n):
             low[j], high = min(low[j], x), max(high, x)
         mean[j] = total
         most, squares = max(abs(low[j]), abs(high)), 0.0
-        per_sd[j] = per_range[j] = scale.per_sd_rank[j] = 0.0
+        per_sd[j] = per_range[j] = 0.0
         if most > LEAST_SCALE:
             for i in range(n):
                 squares += ((X[(first + i) % N, j] - total) / most) ** 2
@@ -177,43 +163,11 @@ def measure_columns(scale, X, first, n):
             if spread > LEAST_SPREAD:
                 per_sd[j], per_range[j] = 1.0 / (most * spread), 1.0 / (high - low[j])
                 varying += 1
-                rank_column(scale, X, j, first, n)
     scale.whole[NORM] = 1.0 / math.sqrt(max(1, varying))
 
 
 @njit
-def rank_column(scale, X, j, first, n):
-    """Compute the quantiles of a varying column j, and the mean and spread of its ranks."""
-    N, column = X.shape[0], scale.column
-    for i in range(n):
-        column[i] = X[(first + i) % N, j]
-    sort(column, n)
-    for i in range(QUANTILES):
-        scale.quantiles[j, i] = column[i * (n - 1) // (QUANTILES - 1)]
-    total = squares = 0.0
-    for i in range(n):
-        total += rank(scale.quantiles, j, column[i]) / n
-    for i in range(n):
-        squares += (rank(scale.quantiles, j, column[i]) - total) ** 2 / n
-    scale.mean_rank[j], scale.per_sd_rank[j] = total, 1.0 / math.sqrt(squares)
-
-
-@inline
-def rank(quantiles, j, x):
-    """Return the rank of x among the quantiles of column j, in [0, QUANTILES]; a tie gets the middle."""
-    quantiles = borrow(quantiles)
-    first, second = eight(quantiles, j * QUANTILES), eight(quantiles, j * QUANTILES + WIDTH)
-    last = quantiles[j, 2 * WIDTH]
-    below = how_many_below(first, x) + how_many_below(second, x) + (last < x)
-    equal = how_many(first, x) + how_many(second, x) + (last == x)
-    if equal > 0 or below == 0 or below == QUANTILES:
-        return 0.5 * (2 * below + equal)
-    low = quantiles[j, below - 1]
-    return below - 0.5 + (x - low) / (quantiles[j, below] - low)
-
-
-@njit
-def median_distance(scale, X, first, n, of_ranks):
+def median_distance(scale, X, first, n):
     """Return the median distance between the last `half` standardised contexts and the `half` before; 1 for 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
@@ -223,10 +177,7 @@ def median_distance(scale, X, first, n, of_ranks):
         a, b = (first + n - 1 - i) % N, (first + n - 1 - half - i) % N
         square = 0.0
         for j in range(d):
-            if of_ranks:
-                square += (ranked(scale, X[a, j], j) - ranked(scale, X[b, j], j)) ** 2
-            else:
-                square += (standardised(scale, X[a, j], j) - standardised(scale, X[b, j], j)) ** 2
+            square += (standardised(scale, X[a, j], j) - standardised(scale, X[b, j], j)) ** 2
         scale.distances[i] = math.sqrt(square)
     sort(scale.distances, half)
     median = 0.5 * (scale.distances[(half - 1) // 2] + scale.distances[half // 2])
@@ -258,28 +209,21 @@ def ranged(scale, x, j):
 
 
 @inline
-def entries(scale, x, j):
-    """Return what entry x of column j contributes to Fourier blocks: v and its rank, each divided by its median
-    distance.
-    """
-    return standardised(scale, x, j) * scale.whole[PER_MEDIAN], ranked(scale, x, j) * scale.whole[PER_MEDIAN_RANK]
-
-
-@inline
-def ranked(scale, x, j):
-    return max(-CLIP, min(CLIP, (rank(scale.quantiles, j, x) - scale.mean_rank[j]) * scale.per_sd_rank[j]))
+def entry(scale, x, j):
+    """Return what entry x of column j contributes to Fourier blocks: v divided by the median distance."""
+    return standardised(scale, x, j) * scale.whole[PER_MEDIAN]
 
 
 @njit
-def write_views(scale, W, by_rank, size, x, views):
+def write_views(scale, W, size, x, views):
     """Write the views of x (d,) into views (V (d + 1) + n_blocks F,), V = 2, or 3 with the centred view; size is F."""
-    n_blocks, groups, norm = by_rank.shape[0], size // (2 * WIDTH), 1.0 / math.sqrt(0.5 * size)
+    n_blocks, groups, norm = W.shape[0], size // (2 * WIDTH), 1.0 / math.sqrt(0.5 * size)
     views, start = borrow(views), views.shape[0] - n_blocks * size
     write_linear_views(scale, x, views[:start])
     n = write_changes(scale, x) if n_blocks > 0 else 0
     for block in range(n_blocks):
         for g in range(groups):
-            t = turn_fraction(turns_of(scale, W, block * groups + g, int(by_rank[block]), n))
+            t = turn_fraction(turns_of(scale, W, block * groups + g, n))
             put(views, start + WIDTH * g, cosine(t) * norm)
             put(views, start + size // 2 + WIDTH * g, sine(t) * norm)
         start += size
@@ -303,29 +247,25 @@ def write_linear_views(scale, x, views):
 
 @njit
 def write_changes(scale, x):
-    """Write the nonzero positions of x, and their changes of v and ranks, into `scratch`. Return how many there are."""
+    """Write the nonzero positions of x, and their changes of v, into `scale`. Return how many there are."""
     n, zero, changes = 0, borrow(scale.zero), borrow(scale.changes)
     for j in range(x.shape[0]):
         if x[j] != 0.0:
-            v, rank_of_it = entries(scale, x[j], j)
-            scale.places[n], changes[0, n], changes[1, n] = j, v - zero[0, j], rank_of_it - zero[1, j]
+            scale.places[n], changes[n] = j, entry(scale, x[j], j) - zero[j]
             n += 1
     return n
 
 
 @inline
-def turns_of(scale, W, group, kind, n):
-    """Return :math:`w'v` for eight frequencies: the value at the context 0 plus the changes by n other entries.
-
-    With kind 1, v are ranks.
-    """
+def turns_of(scale, W, group, n):
+    """Return :math:`w'v` for eight frequencies: the value at the context 0 plus the changes by n other entries."""
     W, changes, places, d = borrow(W), borrow(scale.changes), borrow(scale.places), scale.places.shape[0]
     even, odd, first = eight(scale.turns, group * WIDTH), all_lanes(0.0), group * d
     for i in range(0, n - 1, 2):
-        even = even + eight(W, WIDTH * (first + places[i])) * changes[kind, i]
-        odd = odd + eight(W, WIDTH * (first + places[i + 1])) * changes[kind, i + 1]
+        even = even + eight(W, WIDTH * (first + places[i])) * changes[i]
+        odd = odd + eight(W, WIDTH * (first + places[i + 1])) * changes[i + 1]
     if n % 2 == 1:
-        even = even + eight(W, WIDTH * (first + places[n - 1])) * changes[kind, n - 1]
+        even = even + eight(W, WIDTH * (first + places[n - 1])) * changes[n - 1]
     return even + odd
 
 

@@ -108,7 +108,7 @@ def main(
 ) -> None:
     """Play and print; `only`: parts with commas, stackcb among them. Streams are numbered from `first` on."""
     wanted, found = picked("only", only, tuple(PARTS)), []
-    for part in ("stackcb", "complement"):  # compile the kernels
+    for part in ("stackcb", "complement", "trees"):  # compile the kernels
         play(PARTS[part], 2, np.eye(2), np.arange(2), 0)
     for group, name, K, draw in sources(tables, rounds):
         played = [draw(seed) for seed in range(first, first + streams)]

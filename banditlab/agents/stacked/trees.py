@@ -84,10 +84,10 @@ class Trees(NamedTuple):
 
     def limits(self) -> Limits:
         """Return the allowed range of every integer of the state."""
-        N = len(self.g)
+        pairs = len(self.sums) - 1
         return {
-            "fits": (0, 2**53), "codes": (0, CUTS), "model": (0, len(self.base) - 1),
-            "leaf": (0, LEAVES - 1), "pair": (-1, N), "number": (-1, N),
+            "fits": (0, 2**53), "codes": (0, CUTS), "model": (0, len(self.base) - 1), "leaf": (0, LEAVES - 1),
+            "pair": (-1, pairs), "number": (-1, pairs),
         }  # fmt: skip
 
 

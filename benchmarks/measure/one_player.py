@@ -31,8 +31,8 @@ from banditlab.envs.digits import Digits
 from banditlab.envs.logistic import Logistic
 from banditlab.errors import BanditlabError
 from banditlab.numerics.contexts import as_contexts
+from banditlab.players import rounds
 from banditlab.players.agent import KernelAgent, Trace
-from banditlab.players.rounds import no_prefetch
 from banditlab.problem import Problem
 from banditlab.registry import registry
 from benchmarks.measure.players import PEERS, ROWS_FIRST, TWO_FORMS, Player
@@ -210,7 +210,7 @@ def warm_for(player: Player, K: int) -> None:
 
 def prefetches(player: Any) -> bool:
     """Return whether a player looks at contexts of a block together: a block of one is not what it does then."""
-    return hasattr(player, "prefetch") and player.prefetch() is not no_prefetch
+    return hasattr(player, "prefetch") and player.prefetch() is not rounds.no_prefetch
 
 
 def too_slow(player: Player, cell: str, rows: list[Row]) -> Row | None:

@@ -202,7 +202,7 @@ def warm_for(player: Player, K: int) -> None:
         for start in (0, 100, 200):
             block(as_contexts(X[start : start + 100]), y[start : start + 100])
     cls: Any = registry().load(player.kind, player.id)
-    if player.id in ROWS_FIRST or getattr(cls, "prefetch", KernelAgent.prefetch) is not KernelAgent.prefetch:
+    if player.id in ROWS_FIRST or getattr(cls, "prefetch", None) is not getattr(KernelAgent, "prefetch", None):
         many = MANY if K > 2 else K
         large = build(player, Problem(LARGE, many, 1.0, LOOK))  # has its own kernels
         blocks(large)(as_contexts(np.full((LOOK, LARGE), LARGE**-0.5)), np.zeros(LOOK, dtype=np.int64))

@@ -51,7 +51,7 @@ WRONG = checked("wrong", f"{LATE} s")
 """A decision is made each second."""
 
 
-def main(*, runs: int = 200, seeds: int = 3, keep: bool = False) -> None:
+def main(*, runs: int = 200, seeds: int = 12, keep: bool = False) -> None:
     """Play and print both tables."""
     at_least("runs", runs, 1)
     at_least("seeds", seeds, 1)

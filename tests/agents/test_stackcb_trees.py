@@ -88,6 +88,7 @@ def gain(right, leaf, model, g, h):
 
 @pytest.mark.parametrize("shared", [False, True])
 @pytest.mark.parametrize("d", [3, 20])
+@pytest.mark.few(1)
 def test_trees_equal_a_plain_implementation(d, shared):
     """Columns of numbers, of few values, and a constant one; rounds around the end of the ring."""
     rng, n, N, K = np.random.default_rng(d), 300, 400, 1 if shared else 3

@@ -146,7 +146,6 @@ def test_contract_across_two_fits(one_bit_contract, stream):
 
 
 @pytest.mark.slow
-@pytest.mark.few(1)
 def test_labels_that_only_trees_separate_are_learnt():
     """The parity of the signs of two columns of eight, without Fourier blocks: the linear experts do not learn it."""
     rng = np.random.default_rng(1)

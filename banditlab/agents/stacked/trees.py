@@ -115,6 +115,9 @@ def read_trees(trees, x, like, z):
     if trees is None:  # known when a kernel is compiled
         return
     column, cut, value, M = borrow(trees.column), borrow(trees.cut), borrow(trees.value), z.shape[0]
+    if trees.fits[0] == 0:
+        z[:] = 0.0
+        return
     for k in range(M):
         z[k] = trees.base[k]
     for tree in range(TREES):
@@ -124,7 +127,7 @@ def read_trees(trees, x, like, z):
         for k in range(M):
             z[k] += value[tree, leaf, k]
     for k in range(M):
-        z[k] = like[k] + trees.weight[k] * (max(-CLIP, min(CLIP, z[k])) - like[k]) if trees.fits[0] > 0 else 0.0
+        z[k] = like[k] + trees.weight[k] * (max(-CLIP, min(CLIP, z[k])) - like[k])
 
 
 @njit

@@ -1,11 +1,13 @@
-"""Does stackcb call a change where contexts drift and the labels' law stands? docs/results/alarms.csv.
+"""Does stackcb detect a change where contexts drift? docs/results/alarms.csv.
 
     python -m benchmarks alarms --tables FOLDER --streams 4 --keep
 
 plays every *.csv.gz (label column `class`) of the folder that BANDITLAB_TABLES or --tables names, min(rows, rounds)
-rounds of each: rows in the file's order; rows whose classes enter one by one; rows sorted by their first principal component;
-and shuffled rows whose labels all move to the next class at half time. A line: runs with a change called, changes called, and
-mistakes in % of the second half with `changes` and without. --keep writes the csv, with the sums over the tables.
+rounds of each. The orders of the rows are that of the file; classes that enter one by one; clusters of contexts (k-means)
+that enter one by one; sorted by the first principal component; and shuffled, with all labels moved to the next class at half
+time. If clusters enter or rows are sorted, labels depend on contexts as before. If classes enter, this holds only where
+classes do not overlap. Each line has the runs in which a change was detected, the number of changes, and the mistakes in %
+of the second half with `changes` and without. --keep writes the csv.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from sklearn.cluster import KMeans
 
 from banditlab import make_agent
 from banditlab.envs.table import Table
@@ -24,7 +27,14 @@ from banditlab.players.actor import Trace
 from benchmarks.commands.changes import move
 
 KEPT = Path(__file__).parents[2] / "docs" / "results" / "alarms.csv"
-ORDERS = ("as in the file", "classes enter one by one", "sorted by a principal component", "labels moved at half time")
+AS_IN_FILE, CLASSES, CLUSTERS, SORTED, MOVED = ORDERS = (
+    "as in the file",
+    "classes enter one by one",
+    "clusters of contexts enter one by one",
+    "sorted by a principal component",
+    "labels moved at half time",
+)
+N_CLUSTERS = 6
 COLUMNS = ["table", "order", "runs", "runs_with_change", "changes", "second_half", "second_half_without"]
 Rows = NDArray[np.int64]
 
@@ -41,7 +51,7 @@ def main(
     lines = []
     for path in sorted(Path(tables).glob("*.csv.gz")):
         for order in ORDERS:
-            in_order = {"order": "file"} if order == ORDERS[0] else {}
+            in_order = {"order": "file"} if order == AS_IN_FILE else {}
             env = Table(path=str(path), label="class", missing="indicator", horizon=1, **in_order)
             runs = np.array([play(env, order, seed, min(rounds, env.n_rows)) for seed in range(first, first + streams)])
             called, changes, *halves = (runs[:, 0] > 0).sum(), runs[:, 0].sum(), *runs[:, 1:].mean(axis=0).round(2)
@@ -59,8 +69,8 @@ def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, 
     [(X, y)] = env.blocks(rounds, rounds)
     X, y, K = np.asarray(X), np.asarray(y), env.problem.n_classes
     rng = np.random.default_rng(seed)
-    rows = arranged(X, y, order, rng)
-    labels = move(y[rows], K, rng) if order == ORDERS[3] else y[rows]
+    rows = arranged(X, y, order, rng, seed)
+    labels = move(y[rows], K, rng) if order == MOVED else y[rows]
     shares, called = [], 0
     for changes in (True, False):
         agent: Any = make_agent("stackcb", env.problem, seed=seed, changes=changes)
@@ -71,13 +81,20 @@ def play(env: Table, order: str, seed: int, rounds: int) -> tuple[float, float, 
     return called, *shares
 
 
-def arranged(X: NDArray[np.float64], y: Rows, order: str, rng: np.random.Generator) -> Rows:
+def arranged(X: NDArray[np.float64], y: Rows, order: str, rng: np.random.Generator, seed: int) -> Rows:
     """Return the numbers of the rows in an order of `ORDERS`."""
-    n, K = len(y), int(y.max()) + 1
-    if order == ORDERS[1]:  # a row comes at a uniform time after its class
-        enters = rng.permutation(K)[y] / K
-        return np.argsort(enters + rng.random(n) * (1.0 - enters), kind="stable")
-    if order == ORDERS[2]:
+    if order == CLASSES:
+        return entering(y, rng)
+    if order == CLUSTERS:
+        return entering(KMeans(N_CLUSTERS, n_init=1, random_state=seed).fit_predict(X).astype(np.int64), rng)
+    if order == SORTED:
         centred = X - X.mean(axis=0)
         return np.argsort(centred @ np.linalg.svd(centred, full_matrices=False)[2][0], kind="stable")
-    return np.arange(n)
+    return np.arange(len(y))
+
+
+def entering(group: Rows, rng: np.random.Generator) -> Rows:
+    """Return the numbers of the rows: groups enter at equal distances, and a row at a uniform time after its group."""
+    n_groups = int(group.max()) + 1
+    enters = rng.permutation(n_groups)[group] / n_groups
+    return np.argsort(enters + rng.random(len(group)) * (1.0 - enters), kind="stable")

@@ -14,7 +14,11 @@ their sums over the rounds of one model in one leaf. A split of the leaves into 
     \sum_{\text{leaves, models}} \frac{G_L^2}{H_L + 1} + \frac{G_R^2}{H_R + 1} - \frac{G^2}{H + 1}. \tag{1}
 
 A leaf has the value :math:`-\text{STEP} \cdot G / (H + 1)`. Columns are split at quantiles. Each tree reads at most `COLUMNS`
-columns, drawn at random.
+columns, drawn at random. Between two fits the splits stay as they are, and every round updates the leaves of its context:
+
+.. math::
+
+    H \leftarrow H + p (1 - p), \qquad \text{value} \leftarrow \text{value} - \text{ONLINE} \cdot g / (H + 1). \tag{2}
 """
 
 from __future__ import annotations
@@ -27,11 +31,11 @@ from numpy.typing import NDArray
 
 from banditlab.agents.inverse_gap.class_models import sigmoid
 from banditlab.agents.stacked.views import sort
-from banditlab.numerics.jit import borrow, njit
+from banditlab.numerics.jit import borrow, inline, njit, read_only
 from banditlab.numerics.limits import Limits
 from banditlab.numerics.simd import WIDTH, eight, how_many_below
 
-TREES, DEPTH, STEP = 16, 6, 0.25
+TREES, DEPTH, STEP, ONLINE = 16, 6, 0.25, 0.5
 LEAVES = 2**DEPTH
 COLUMNS = 12
 CUTS, SAMPLE = 2 * WIDTH, 255
@@ -53,20 +57,21 @@ class Trees(NamedTuple):
     """The trees of M models: columns (TREES, C), which each may read; column and cut (TREES, DEPTH), their splits; value
     (TREES, LEAVES, M).
 
-    base (M,) is the margin before the first tree, weight (M,) its share against the other expert's margin. fits (1,)
-    counts the fits since the last reset.
+    curvature (TREES, LEAVES, M) has H + 1. base (M,) is the margin before the first tree, rounds (M,) the number of rounds
+    that a model was fitted to or updated with. fits (1,) counts the fits since the last reset.
 
     Work arrays for N rounds: codes (C, N), how many quantiles are below an entry; quantiles (C, CUTS); sample
     (SAMPLE,); model, leaf, pair (N,), the number of a round's leaf and model or -1; target, g, h, margin (N,); number
-    (LEAVES, M), of a pair; curvature (LEAVES, M), H + 1; sums (pairs, CUTS + 1, 2), of g and h.
+    (LEAVES, M), of a pair; sums (pairs, CUTS + 1, 2), of g and h.
     """
 
     columns: Integers
     column: Integers
     cut: Floats
     value: Floats
+    curvature: Floats
     base: Floats
-    weight: Floats
+    rounds: Floats
     fits: Integers
     codes: NDArray[np.uint8]
     quantiles: Floats
@@ -79,7 +84,6 @@ class Trees(NamedTuple):
     h: Floats
     margin: Floats
     number: Integers
-    curvature: Floats
     sums: Floats
 
     def limits(self) -> Limits:
@@ -95,14 +99,15 @@ def empty_trees(rng: np.random.Generator, d: int, n_models: int, memory: int) ->
     """Return trees before the first fit, whose margins are 0; rng draws their columns."""
     M, N, C = n_models, memory, min(COLUMNS, d)
     columns = np.array([rng.permutation(d)[:C] for _ in range(TREES)], np.int64)
-    column, cut, value = np.zeros((TREES, DEPTH), np.int64), np.zeros((TREES, DEPTH)), np.zeros((TREES, LEAVES, M))
+    column, cut = np.zeros((TREES, DEPTH), np.int64), np.zeros((TREES, DEPTH))
+    value, curvature = (np.zeros((TREES, LEAVES, M)) for _ in range(2))
     model, leaf, pair = (np.zeros(N, np.int64) for _ in range(3))
     target, g, h, margin = (np.zeros(N) for _ in range(4))
     return Trees(
-        columns, column, cut, value, base=np.zeros(M), weight=np.zeros(M), fits=np.zeros(1, np.int64),
+        columns, column, cut, value, curvature, base=np.zeros(M), rounds=np.zeros(M), fits=np.zeros(1, np.int64),
         codes=np.zeros((C, N), np.uint8), quantiles=np.zeros((C, CUTS)), sample=np.zeros(SAMPLE), model=model, leaf=leaf,
         pair=pair, target=target, g=g, h=h, margin=margin, number=np.zeros((LEAVES, M), np.int64),
-        curvature=np.zeros((LEAVES, M)), sums=np.zeros((N // LEAST_ROUNDS, CUTS + 1, 2)),
+        sums=np.zeros((N // LEAST_ROUNDS, CUTS + 1, 2)),
     )  # fmt: skip
 
 
@@ -114,20 +119,28 @@ def read_trees(trees, x, like, z):
     """
     if trees is None:  # known when a kernel is compiled
         return
-    column, cut, value, M = borrow(trees.column), borrow(trees.cut), borrow(trees.value), z.shape[0]
+    value, M = borrow(trees.value), z.shape[0]
     if trees.fits[0] == 0:
         z[:] = 0.0
         return
     for k in range(M):
         z[k] = trees.base[k]
     for tree in range(TREES):
-        leaf = 0
-        for level in range(DEPTH):
-            leaf = 2 * leaf + (1 if x[column[tree, level]] > cut[tree, level] else 0)
+        leaf = leaf_of(trees, tree, x)
         for k in range(M):
             z[k] += value[tree, leaf, k]
     for k in range(M):
-        z[k] = like[k] + trees.weight[k] * (max(-CLIP, min(CLIP, z[k])) - like[k])
+        weight = trees.rounds[k] / (trees.rounds[k] + SHRINK)
+        z[k] = like[k] + weight * (max(-CLIP, min(CLIP, z[k])) - like[k])
+
+
+@inline
+def leaf_of(trees, tree, x):
+    """Return the number of the leaf that x (d,) falls into."""
+    column, cut, leaf = borrow(trees.column), borrow(trees.cut), 0
+    for level in range(DEPTH):
+        leaf = 2 * leaf + (1 if x[column[tree, level]] > cut[tree, level] else 0)
+    return leaf
 
 
 @njit
@@ -141,32 +154,55 @@ def reset_trees(trees):
 @njit
 def update_trees(trees, memory, end, n, shared):
     """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after any number from 512 on that follows a reset.
+    Between two fits, update the leaves of the last round.
 
     The last round in memory is number end - 1; shared: whether one model serves two classes.
     """
     if trees is None:
         return
+    N = memory.hit.shape[0]
     if n >= FIRST_FIT and (n & (n - 1) == 0 or trees.fits[0] == 0):
-        N = memory.hit.shape[0]
         fit_trees(trees, memory, (end - min(n, N)) % N, min(n, N), shared)
+    elif trees.fits[0] > 0:
+        update_leaves(trees, memory, (end - 1) % N, shared)
+
+
+@njit
+def update_leaves(trees, memory, t, shared):
+    """Update the leaves of the context of round t, by (2)."""
+    x, (k, target) = read_only(memory.X[t]), model_and_target(memory, t, shared)
+    leaf, value, curvature = borrow(trees.leaf), borrow(trees.value), borrow(trees.curvature)
+    margin = trees.base[k]
+    for tree in range(TREES):
+        leaf[tree] = leaf_of(trees, tree, x)
+        margin += value[tree, leaf[tree], k]
+    p = sigmoid(margin)
+    for tree in range(TREES):
+        curvature[tree, leaf[tree], k] += p * (1.0 - p)
+        value[tree, leaf[tree], k] -= ONLINE * (p - target) / curvature[tree, leaf[tree], k]
+    trees.rounds[k] += 1.0
+
+
+@inline
+def model_and_target(memory, t, shared):
+    """Return the model that round t updates, and its target."""
+    action, hit = memory.action[t], memory.hit[t]
+    return (0 if shared else action), (1.0 if (hit == (action == 0) if shared else hit) else 0.0)
 
 
 @njit
 def fit_trees(trees, memory, first, n, shared):
     """Fit the trees to n rounds of the memory, from number `first` on."""
-    base, weight = trees.base, trees.weight
+    base, rounds = trees.base, trees.rounds
     base[:] = 0.0
-    weight[:] = 0.0
+    rounds[:] = 0.0
     for i in range(n):
-        t = (first + i) % memory.hit.shape[0]
-        k = 0 if shared else memory.action[t]
-        target = memory.hit[t] == (memory.action[t] == 0) if shared else memory.hit[t]
-        trees.model[i], trees.target[i] = k, 1.0 if target else 0.0
+        k, trees.target[i] = model_and_target(memory, (first + i) % memory.hit.shape[0], shared)
+        trees.model[i] = k
         base[k] += trees.target[i]
-        weight[k] += 1.0
+        rounds[k] += 1.0
     for k in range(base.shape[0]):
-        m = weight[k]
-        base[k], weight[k] = math.log((base[k] + 0.5) / (m - base[k] + 0.5)), m / (m + SHRINK)
+        base[k] = math.log((base[k] + 0.5) / (rounds[k] - base[k] + 0.5))
     for i in range(n):
         trees.margin[i] = base[trees.model[i]]
     for tree in range(TREES):
@@ -271,7 +307,7 @@ def gain_of(sums, pairs, b):
 @njit
 def set_values(trees, tree, n):
     """Set the values of a tree's leaves, and add them to the margins of the rounds."""
-    value, curvature = trees.value[tree], trees.curvature
+    value, curvature = trees.value[tree], trees.curvature[tree]
     value[:] = 0.0
     curvature[:] = 1.0
     for i in range(n):

@@ -16,6 +16,7 @@ from banditlab.agents.stacked.trees import (
     FIRST_FIT,
     LEAST_ROUNDS,
     LEAVES,
+    ONLINE,
     SAMPLE,
     SHRINK,
     STEP,
@@ -106,6 +107,32 @@ def test_trees_equal_a_plain_implementation(d, shared):
     np.testing.assert_allclose(found, expected, atol=1e-9)
     assert np.ptp(found, axis=0).min() > 0.5
     assert all(len(set(own)) == min(COLUMNS, d) for own in trees.columns.tolist())
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_rounds_after_the_fit_update_the_leaves_of_their_context(shared):
+    """60 rounds over the end of the ring, against the values and curvatures of the fit, updated in numpy."""
+    rng, n, N, K = np.random.default_rng(1), 540, 600, 1 if shared else 3
+    X, action, hit = rng.standard_normal((N, 4)), rng.integers(0, 2 if shared else K, N), rng.random(N) < 0.6
+    memory, trees = ring(X, action, hit, 100, N), empty_trees(rng, 4, K, N)
+    fit_trees(trees, memory, 100, n, shared)
+    value, curvature, rounds = trees.value.copy(), trees.curvature.copy(), trees.rounds.copy()
+    every, levels = np.arange(TREES), 2 ** np.arange(DEPTH)[::-1]
+    for i in range(n, N):
+        update_trees(trees, memory, (100 + i + 1) % N, i + 1, shared)
+        k, target = (0, hit[i] == (action[i] == 0)) if shared else (action[i], hit[i])
+        leaf = (X[i, trees.column] > trees.cut) @ levels
+        p = expit(trees.base[k] + value[every, leaf, k].sum())
+        curvature[every, leaf, k] += p * (1 - p)
+        value[every, leaf, k] += ONLINE * (target - p) / curvature[every, leaf, k]
+        rounds[k] += 1
+    np.testing.assert_allclose(trees.value, value, atol=1e-12)
+    np.testing.assert_allclose(trees.curvature, curvature, atol=1e-12)
+    np.testing.assert_array_equal(trees.rounds, rounds)
+    x, z = as_contexts(X[0]), np.zeros(K)
+    read_trees(trees, x, np.zeros(K), z)
+    expected = trees.base + value[every, (X[0, trees.column] > trees.cut) @ levels].sum(axis=0)
+    np.testing.assert_allclose(z, np.clip(expected, -CLIP, CLIP) * rounds / (rounds + SHRINK), atol=1e-12)
 
 
 def test_a_class_that_was_not_chosen_has_the_other_experts_margin():

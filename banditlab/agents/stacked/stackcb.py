@@ -381,9 +381,9 @@ class StackCB(KernelAgent):
     Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
     columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
     AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). The last
-    one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates (`stacked.trees`). Three
-    stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta`
-    and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
+    one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates; each round updates their
+    leaves (`stacked.trees`). Three stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With
+    :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 

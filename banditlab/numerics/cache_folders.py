@@ -55,7 +55,7 @@ def clear(root: Path) -> None:
 
 
 def _last_use(folder: Path) -> float:
-    """Return the time when a process last began to use the folder, or if unknown when its newest kernel was added."""
+    """Return the time when a process last began to use the folder; if unknown, return the time of its newest kernel."""
     with contextlib.suppress(OSError):
         return (folder / _USED).stat().st_mtime
     try:

@@ -28,7 +28,7 @@ def descent_steps(largest: float, accuracy: float) -> int:
     r"""Return the number of steps that makes :math:`\|z - \text{root}\|^2` at most `accuracy`.
 
     `largest` is an upper bound :math:`l` on the eigenvalues of :math:`\tilde{A}`. A step of size :math:`1/(1 + l/2)`
-    multiplies :math:`\|v - v^*\|^2` by at most :math:`1 - 1/(1 + l/2)`. The initial value is
+    multiplies :math:`\|v - v^*\|^2` by at most :math:`1 - 1/(1 + l/2)`. The initial value of this square is
     :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """
     if largest <= 0.0 or largest**2 <= accuracy:

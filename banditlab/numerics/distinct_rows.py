@@ -1,4 +1,4 @@
-"""Distinct contexts with their label counts, by which a sum over all past rounds has one term per distinct context."""
+"""Distinct contexts with their label counts, so a sum over all past rounds needs one term per distinct context."""
 
 from __future__ import annotations
 

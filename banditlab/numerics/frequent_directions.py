@@ -97,8 +97,8 @@ class Directions(NamedTuple):
     """The sketch, and the current context in it. mp is m rounded up to a multiple of eight; rows from r on are 0.
 
     Q (mp, D) and M (mp, mp) are the sketch. X (mp, D) and A (mp, mp) are the buffered contexts and their coordinates. x
-    (D,), with zeros in front, a (mp,) and `point` are the current context. `counts` (4,) and `numbers` (5,) are
-    described at their indices. `most` is m, and `outside` is :math:`d - m`, at least 1.
+    (D,), with zeros in front, a (mp,) and `point` are the current context. The constants that index `counts` (4,) and
+    `numbers` (5,) describe their entries. `most` is m, and `outside` is :math:`d - m`, at least 1.
     """
 
     Q: Floats
@@ -143,7 +143,7 @@ def directions(d: int, m: int) -> Directions:
 
 @njit
 def reset(sketch):
-    """Reset the sketch to the empty sketch."""
+    """Make the sketch empty."""
     for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
         clear(A)
     for i in range(sketch.counts.shape[0]):
@@ -325,7 +325,7 @@ def choose(sketch, trace, w, V):
 
 @njit
 def solve(sketch):
-    r"""Replace S in W by W of (3), and write :math:`\text{lost} = I - R R'`."""
+    r"""Overwrite the array W, which contains S, with the W of (3), and write :math:`\text{lost} = I - R R'`."""
     scratch, m = sketch.scratch, sketch.most
     W, L, R = scratch.W, scratch.L, scratch.R
     for k in range(m - 1, -1, -1):

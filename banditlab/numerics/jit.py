@@ -50,7 +50,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return the files that the package's modules imported in a source text may have."""
+    """Return the files in which the package's modules that a source text imports may be defined."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])

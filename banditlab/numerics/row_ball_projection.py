@@ -276,7 +276,7 @@ def solve_unpinned(ball, B, count):
     r"""Solve :math:`H\, \text{move} = \text{rhs}` for the rows that are not pinned, where
     :math:`\text{rhs}_k = \|W_k\|^2 (\|W_k\|/B - 1)`.
 
-    Pinned rows move by :math:`-\nu`.
+    A pinned row moves by :math:`-\nu_k`, so its multiplier becomes 0.
     """
     H, L, move = ball.H, ball.L, ball.move
     for a in range(count):

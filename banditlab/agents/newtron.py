@@ -67,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    r"""Newtron: online Newton steps on gradient estimates, after hits and after mistakes; our implementation.
+    r"""Newtron: online Newton steps on gradient estimates, after hits and after mistakes.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.

@@ -101,7 +101,7 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    r"""The diagonal Newtron of the paper's experiments, updated by hits and by mistakes; our implementation.
+    r"""The diagonal Newtron of the paper's experiments, updated by hits and by mistakes.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.

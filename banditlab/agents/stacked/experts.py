@@ -5,7 +5,7 @@ same size are the arrays of `class_inverses` or `diagonal_inverses` with a leadi
 Packed matrices are stored in float32, and all sums are computed in float64.
 
 The ridge expert regresses the bit on standardised columns without a constant: with a constant it would mainly fit the
-frequency of hits. Its margin is 0 at :math:`x = 0`. It has whole matrices only.
+frequency of hits. Its margin is 0 at :math:`x = 0`. It is available with whole matrices only.
 """
 
 from __future__ import annotations

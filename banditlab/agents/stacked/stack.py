@@ -2,8 +2,9 @@ r"""The stacks of StackCB: two online logistic regressions on the margins of N e
 
 The equations are (4) and (5) of docs/theory/stackcb.md. Stack s of the first two has the weights :math:`\theta_s` of
 :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`, shared by all classes. :math:`\theta` is the mean of both with the weights
-:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The tight stack
-stays near the experts' mean while there are too few rounds to estimate the weights.
+:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The second stack
+has a smaller prior variance (`PRIORS`). It stays near the experts' mean while there are too few rounds to estimate the
+weights.
 
 In the third stack classes compete: with :math:`s_k = \theta'z_k` and
 :math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with

@@ -1,4 +1,4 @@
-"""StackCB: experts on several views of a context, combined by stacking, played by inverse-gap weighting."""
+"""StackCB: stacking combines experts on several views of a context; inverse-gap weighting draws the action."""
 
 from __future__ import annotations
 
@@ -378,7 +378,7 @@ class StackCB(KernelAgent):
     Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each
     class would be correct.
 
-    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
+    Update rule: equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
     columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
     AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). The last
     one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates (`stacked.trees`). Three
@@ -428,8 +428,8 @@ class StackCB(KernelAgent):
     complement
         For :math:`K = 2`: whether exactly one class is right, so a miss of one class is a hit of the other.
     second_order
-        The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert and
-        without trees. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
+        The stored form of each linear expert's matrices: "full", or "diagonal", which omits the ridge expert and the
+        trees. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
 
     Raises
     ------

@@ -53,8 +53,8 @@ class Trees(NamedTuple):
     """The trees of M models: columns (TREES, C), which each may read; column and cut (TREES, DEPTH), their splits; value
     (TREES, LEAVES, M).
 
-    base (M,) is the margin before the first tree, weight (M,) its share against the other expert's margin. fits (1,)
-    counts the fits since the last reset.
+    base (M,) is the margin before the first tree, weight (M,) the weight of the trees' margin in a mean with the margin
+    of another expert. fits (1,) counts the fits since the last reset.
 
     Work arrays for N rounds: codes (C, N), how many quantiles are below an entry; quantiles (C, CUTS); sample
     (SAMPLE,); model, leaf, pair (N,), the number of a round's leaf and model or -1; target, g, h, margin (N,); number
@@ -140,7 +140,7 @@ def reset_trees(trees):
 
 @njit
 def update_trees(trees, memory, end, n, shared):
-    """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after any number from 512 on that follows a reset.
+    """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after a reset as soon as n is at least 512.
 
     The last round in memory is number end - 1; shared: whether one model serves two classes.
     """
@@ -222,7 +222,7 @@ def split(trees, tree, level, n):
 
 @njit
 def number_pairs(trees, n):
-    """Number the pairs of leaf and model that have enough rounds, and write each round's, or -1. Return how many."""
+    """Number the pairs (leaf, model) with enough rounds; write each round's number, or -1; return the number of pairs."""
     number, pairs = borrow(trees.number), 0
     number[:] = 0
     for i in range(n):

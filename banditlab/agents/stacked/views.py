@@ -168,7 +168,7 @@ def measure_columns(scale, X, first, n):
 
 @njit
 def median_distance(scale, X, first, n):
-    """Return the median distance between the last `half` standardised contexts and the `half` before; 1 for 0."""
+    """Return the median distance between the last `half` standardised contexts and the `half` before them; 1 if it is 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
     if half == 0:

@@ -29,7 +29,7 @@ def odds(s):
 
 @inline
 def slope(loss, rival, own):
-    r"""Return the derivative of a loss that is a sum over rivals l, in the difference :math:`s(l) - s(r)` of the votes.
+    r"""Return the derivative, in the difference :math:`s(l) - s(r)` of the votes, of a loss that is a sum over rivals l.
 
     The logistic loss computes it from the odds of the votes, as compiled rounds do.
     """

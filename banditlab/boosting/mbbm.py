@@ -53,8 +53,8 @@ class OnlineMBBM(Booster):
         N in the paper, the number of weak learners.
     potentials
         "exact"; "monte-carlo", the mean over `draws` draws that are made in every round; or "remembered", drawn once
-        for each state, as in the code of the paper's authors, including an error in it (see `RememberedPotentials`) and
-        its smallest weight, 1e-10.
+        for each state. "remembered" reproduces the code of the paper's authors, with its smallest weight 1e-10 and its
+        error (see `RememberedPotentials`).
     draws
         Number of draws, 100 in the paper's experiments.
     weight_bound

@@ -257,7 +257,7 @@ class AdaBoostOLM(ExpertBooster):
     step size.
 
     Cost: that of the weak learners, and :math:`O(N K^2)`. With learners that estimate probabilities, this is N
-    exponentials and :math:`N K` divisions. (With more than 300 learners, votes may overflow an exponential, and each
+    exponentials and :math:`N K` divisions. (With more than 300 learners, exponentials of votes may overflow, and each
     pair takes a logistic function instead.) Memory: :math:`4 N` numbers besides the learners.
 
     Parameters
@@ -273,8 +273,8 @@ class AdaBoostOLM(ExpertBooster):
         authors' code.
     weight_scale
         Factor of the weights, which are in [0, 1] (those of the exponential loss are cut at 1, those of the square
-        hinge are divided by their largest value). "random", as in the paper's experiments: a factor in [5, 200] for
-        each learner.
+        hinge are divided by their largest value). "random" draws a factor in [5, 200] for each learner, as in the
+        paper's experiments.
     tuning_seed
         Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
         Tewari. Without a seed, every run draws new values.

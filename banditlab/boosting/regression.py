@@ -125,7 +125,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Write the uniform distribution, and for each class the probability of the others."""
+    """Write the uniform distribution, and for each class the probability of all other classes."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 

@@ -1,8 +1,8 @@
-"""Potentials of the 0-1 loss as in the code of Jung, Goetz and Tewari: drawn once for each state, and stored.
+"""Monte Carlo potentials of the 0-1 loss, drawn once for each state and stored, as in Jung, Goetz and Tewari's code.
 
 Their code stores potentials without limit. Here a potential is a function of a seed and the state, because its draws
-come from a counter-based generator. A table of fixed size therefore suffices, since overwritten entries can be
-recomputed, and a pickled booster needs the seed only.
+come from a counter-based generator. Overwritten entries can therefore be recomputed, so a table of fixed size suffices,
+and a pickled booster needs the seed only.
 """
 
 from __future__ import annotations

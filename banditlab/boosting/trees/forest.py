@@ -1,4 +1,4 @@
-"""The trees of a booster by address, so one kernel call uses all learners, which remain separate objects.
+"""A table of the addresses of a booster's trees, so one kernel call uses all learners, which remain separate objects.
 
 A kernel receives a table with the addresses of the trees' arrays and generators. Nothing is copied, and each learner
 uses its own generator. Between two calls a learner can predict, or be saved or pickled, by itself. A learner is one
@@ -82,7 +82,7 @@ _floats_at, _integers_at = _matrix_at(nbtypes.float64), _matrix_at(nbtypes.int64
 
 
 def _next_uniform(typingctx, function, generator):
-    """Return the next uniform of a bit generator by a call of numpy's `next_double` at an address."""
+    """Return the next uniform of a bit generator, by calling numpy's `next_double` at the address `function`."""
 
     def codegen(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()
@@ -198,7 +198,7 @@ class Grove:
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
-        """Return the table, or None if a learner does not choose by its estimate in the way of `ProbableLearner`."""
+        """Return the table, or None if a learner does not choose classes by its estimate as `ProbableLearner` does."""
         if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]

@@ -106,10 +106,10 @@ class Aggregating(Forecaster):
     Guarantee: with exact integrals the regret is at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
     with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` returns it if the nodes
     provably integrate every posterior up to the horizon to 1e-6. Otherwise `bound` is :math:`-\ln(h - 2 w) + 4 B R T h`
-    at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus a lower
-    bound on the least loss in the ball, which follows from the losses and slopes at the nodes by convexity. The net's
-    regret is at most :math:`\ln N` against its best member (`regret_to_net`). This does not extend to the ball, so the
-    net has no bound and no certificate. "mala" has neither.
+    at the best h, with w the largest weight of a node; this bound is weak. The running certificate is the loss minus a
+    lower bound on the least loss in the ball, which follows from the losses and slopes at the nodes by convexity. The
+    net's regret is at most :math:`\ln N` against its best member (`regret_to_net`). This does not extend to the ball,
+    so the net has no bound and no certificate. "mala" has neither.
 
     Cost of "quadrature" and "net": :math:`O(N K d)` per round, and :math:`2 N K d` numbers. Cost of "mala", with m
     distinct contexts so far: :math:`O(\text{chains}\,\text{steps}\, m K d)` per update,

@@ -54,7 +54,7 @@ class State(NamedTuple):
 class FolkloreDirect(Forecaster):
     r"""FOLKLORE with :math:`A^{-1}` stored as one matrix, for labels that may be distributions.
 
-    Options are the paper's gradient descent for the forecast, and Lemma 7 applied with :math:`A_t`.
+    Optionally, the forecast is computed by the paper's gradient descent, or Lemma 7 is applied with :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.

@@ -92,7 +92,7 @@ class Choice:
         return dict(zip(self._classes, self._p.tolist(), strict=False))
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return the choice as one line of text."""
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:

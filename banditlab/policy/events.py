@@ -139,7 +139,7 @@ def row_of(event: Event) -> dict[str, Any]:
 
 
 def checksum(values: Sequence[Any]) -> int:
-    """Return the CRC-32 checksum over values in order: the bytes of blobs, and the string form of all others."""
+    """Return the CRC-32 checksum over values in order: the bytes of blobs, and the string form of all other values."""
     crc = zlib.crc32(repr([len(v) if isinstance(v, bytes) else v for v in values]).encode())
     for value in values:
         if isinstance(value, bytes):

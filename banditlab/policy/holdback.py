@@ -64,7 +64,7 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     Parameters
     ----------
     marks, played
-        (n,) for each decision: in `marks` whether it was held back, h and o; in `played` P.
+        (n,) one entry per decision: in `marks` whether it was held back, h and o; in `played` P.
     places, correct
         (m,) the indices of the decisions that count, and their rewards.
     """

@@ -62,7 +62,7 @@ class Bin(NamedTuple):
 
 @dataclass(frozen=True)
 class LogStatus:
-    """The result of `status_of_log`.
+    """The status of a policy's log, as `status_of_log` returns it.
 
     Attributes
     ----------

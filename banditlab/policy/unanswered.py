@@ -2,8 +2,8 @@
 
 Decisions count in their order, so late feedback cannot look like a change. (A mistake rate over feedback in order of
 arrival is biased if feedback on hits arrives sooner.) Decision i counts only if it and every decision before it have
-feedback or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only its
-length depends on the arrivals. Statements that hold for all lengths simultaneously are therefore valid.
+feedback or are past their deadline. The sequence of counted decisions is then the same at any time of inspection, and
+only its length depends on the arrivals. Statements that hold for all lengths simultaneously are therefore valid.
 
 A decision whose feedback arrives after the deadline is left out, like one without feedback. Otherwise the newest
 decisions that count would be those with fast feedback.

@@ -55,8 +55,8 @@ def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
     """Estimate the seconds of the comparators of a run's stream, one for each checkpoint and norm bound.
 
-    They are computed up to a checkpoint. The time of later ones, and of reading the rows, is extrapolated in proportion
-    to the rounds.
+    The comparators are computed up to one checkpoint (see `FIRST_CHECKPOINT`). The time of later checkpoints, and of
+    reading the rows, is extrapolated in proportion to the rounds.
     """
     if not balls:
         return 0.0

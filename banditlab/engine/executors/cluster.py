@@ -9,9 +9,10 @@ Files are sent once to each worker. Failures have these consequences:
 * A worker does not respond for `SILENT` seconds: its tasks go to others.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
   ends.
-* The connection to the scheduler breaks: the sweep ends immediately. If the scheduler does not respond, or no
-responding
-  worker has a task, for `patience` seconds, the sweep ends. Finished runs are stored, and the next call runs the rest.
+* The connection to the scheduler breaks: the sweep ends immediately.
+* For `patience` seconds the scheduler does not respond, or no responding worker has a task: the sweep ends.
+
+When a sweep ends early, finished runs are stored, and the next call runs the rest.
 
 joblib's Dask backend is not used, because it waits forever for a future that fails.
 """

@@ -20,7 +20,7 @@ from banditlab.numerics.private_folders import make_private
 NEWEST = 8
 """Number of most recently used folders that are never removed, for different branches or installed versions."""
 IDLE = 3 * 3600.0
-"""Seconds after the last process began to use another folder until it is removed."""
+"""Any other folder is removed this many seconds after a process last began to use it."""
 _USED = ".used"
 _LEAVING = ".leaving-"
 

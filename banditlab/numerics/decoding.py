@@ -36,7 +36,9 @@ SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS)
 """The rules in kernels: their indices in DECODINGS."""
 
 NEARLY_ONE = 1.0 - 1e-12
-"""The largest exponential is 1; others can have the same probability after rounding only if they are above this."""
+"""The largest exponential is 1. Another class can have the same probability after rounding only if its exponential is
+above this.
+"""
 SLACK = 1e-9
 """Tolerance for the sum of a forecast."""
 

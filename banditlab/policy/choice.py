@@ -17,7 +17,7 @@ Name = str | int | float | bool
 LONGEST_NAME = 1000
 """The largest number of characters of an added name, which a policy's file and every response contain."""
 LARGEST_NAME = 2**63
-"""Larger whole numbers cannot occur in a table."""
+"""Whole numbers of this size or larger cannot occur in a table."""
 TOLD = 100
 """The largest number of classes that an error names."""
 
@@ -124,7 +124,7 @@ class Record(NamedTuple):
     """
 
     context: NDArray[np.float64]
-    """(d,)"""
+    """(d,), the encoded row."""
     action: int
     probabilities: NDArray[np.float64]
     """(K,), the distribution from which the action was drawn."""

@@ -44,13 +44,13 @@ from banditlab.validation import probability
 CHOSEN_IN_PAYLOAD = ("newtron", "pnewtron")
 """Agents whose payload has numbers of the chosen class, so another class cannot replace it."""
 CHOSEN_READ_AGAIN = ("stackcb", "epsilon-greedy-direct")
-"""Agents that compute these numbers again in an update if the payload is NaN."""
+"""Agents whose payload has numbers of the chosen class, but which compute them again in an update if the payload is NaN."""
 CLASS_IN_PAYLOAD = ("banditron",)
 """Agents whose payload begins with a class index."""
 YOUNG = 30
 """The number of choices of an added class before its least probability begins to decrease."""
 MOST = 0.25
-"""The least probability of an added class until then."""
+"""The least probability of an added class until it was chosen `YOUNG` times."""
 SLACK = 1e-4
 """The tolerance for the sum of a distribution in a file, because some libraries compute with 32 bits."""
 SHARES = (0.001, 0.999)

@@ -23,7 +23,7 @@ from banditlab.registry import registry
 FOLDS = 5
 UNIFORM, BEST, TRAINED = "uniform", "best-single", "trained"
 OFF = 0.2
-"""How far the mean of the weights may be from what is expected without a warning."""
+"""The largest deviation of the mean weight from its expectation without a warning."""
 
 
 class Evaluated(NamedTuple):

@@ -36,15 +36,15 @@ from banditlab.policy.connections import engine_of, one_line
 
 FORMAT = 2
 STEP = 1000
-"""Events read, or removed, at a time."""
+"""Number of events that are read, or removed, at a time."""
 PART = 2**20
-"""Bytes of a snapshot that one transaction writes, so that no decision waits long for it."""
+"""Number of bytes of a snapshot that one transaction writes, so no decision waits long for a transaction."""
 PARTS = 2**20
-"""Most parts of a snapshot."""
+"""Largest number of parts of a snapshot."""
 BEAT, SILENT = 10.0, 30.0
-"""Seconds between two heartbeats; seconds without one after which a mark is taken over."""
+"""Seconds between two heartbeats; seconds without a heartbeat after which the writer's mark may be taken over."""
 WHOLE = BigInteger().with_variant(Integer, "sqlite")
-"""Whole numbers of 64 bits; as a primary key of SQLite the row's own number, which needs no index."""
+"""The type of 64-bit integers. As a primary key in SQLite it is the row's id, which needs no index."""
 TYPES: dict[str, Any] = dict.fromkeys(("at", "probability", "share", "other"), Double)
 TYPES |= dict.fromkeys(("kind", "id", "person", "name"), Text)
 TYPES |= dict.fromkeys(("allowed", "distribution", "payload", "context"), LargeBinary)
@@ -61,11 +61,11 @@ def _table(name: str, /, **columns: Any) -> Table:
 EVENTS = _table("events", **{name: TYPES.get(name, WHOLE) for name in (*ev.COLUMNS, "crc")})
 ANSWERS = _table("answers", decision=WHOLE, seq=WHOLE)
 SNAPSHOTS = _table("snapshots", place=WHOLE, seq=WHOLE, crc=WHOLE, data=LargeBinary)
-"""One row a part; its place is the snapshot's number times `PARTS` plus its own."""
+"""One row per part. The row's place is the snapshot's number times `PARTS` plus the part's number."""
 HEAD = _table(
     "head", one=WHOLE, format=WHOLE, uid=Text, pruned=WHOLE, token=Text, process=Text, beat=WHOLE, refused=WHOLE
 )
-"""One row: the policy, up to which place events were removed, the writer's mark."""
+"""One row, with the policy, the place up to which events were removed, and the writer's mark."""
 NOW = sa.cast(sa.extract("epoch", sa.func.now()), WHOLE)
 """Seconds since 1970 by the database's clock."""
 _HOLDER = sa.select(HEAD.c.token).with_for_update(read=True)

@@ -17,7 +17,7 @@ from banditlab.policy.logged import CHUNK, LARGEST, Source, doubled, hashed, has
 
 Chunks = Callable[[], Iterator[pd.DataFrame]]
 READING = ("format", "encoding", "separator")
-"""How a file is written, as settings of `Table`."""
+"""The settings of `Table` that describe a file's format."""
 WHOLE = 2**25
 """Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}

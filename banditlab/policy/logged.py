@@ -14,9 +14,9 @@ from banditlab.policy.choice import Name
 from banditlab.policy.container import Parts
 
 CHUNK = 2**16
-"""Rounds of a part."""
+"""Number of rounds of a part."""
 OBJECTS = 2**14
-"""Rounds of a part that are objects of Python first, and take more memory."""
+"""Number of rounds of a part whose rounds are first Python objects, which take more memory."""
 HASHES = 64
 """Number of features to which the texts of a row are hashed. Hashing is not fitted, so features do not depend on later
 rounds.

@@ -57,7 +57,7 @@ class Bin(NamedTuple):
     high: float
     n: int
     right: float
-    """The fraction that was right; NaN if there are none."""
+    """The fraction of these decisions that was right; NaN if there are none."""
 
 
 @dataclass(frozen=True)

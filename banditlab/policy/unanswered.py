@@ -73,7 +73,7 @@ class Counted(NamedTuple):
     """The decisions, of n, that count."""
 
     places: NDArray[np.intp]
-    """(m,) the increasing indices of those that count."""
+    """(m,) the indices of the decisions that count, in increasing order."""
     waiting: int
     """The number of decisions whose feedback may still arrive in time."""
     in_time: NDArray[np.bool_]

@@ -26,15 +26,15 @@ from banditlab.numerics.row_products import clear
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
-"""AIOLI experts on the linear views, two on the standardised one and two on the one by range; the ridge's number."""
+"""Number of AIOLI experts on the linear views, two on each; it is also the index of the ridge expert."""
 WEAKER = 100.0
 r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
 r""":math:`\lambda` of the ridge expert."""
 WEIGHT = 2.0
-r"""w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`."""
+r"""w, the total weight of the two virtual labels: :math:`w \pi` for the positive and :math:`w (1 - \pi)` for the negative."""
 CURVATURE = 0.25
-"""c, how much an outcome adds to A."""
+"""c, the factor of the matrix that an outcome adds to A."""
 SLOPE = 4.0
 """The slope of the logit at 1/2."""
 

@@ -32,12 +32,12 @@ from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.simd_math import exponentials
 
 PRIORS = (3.0, 0.1)
-"""Prior variance of every weight, of the loose stack and of the tight one; the third has that of the loose stack."""
+"""Prior variance of each weight in the first and in the second stack; the third stack has that of the first."""
 RATE = 0.5
 LEAST = 1e-4
-"""Smallest probability that counts in a log loss: no single round decides between the stacks."""
+"""Smallest probability in a log loss, so no single round decides between the stacks."""
 HANDICAP = 10.0
-"""Nats that the third stack begins behind the better of the other two."""
+"""Initial value of `Stack.behind`, in nats."""
 
 
 class Stack(NamedTuple):

@@ -63,25 +63,27 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive, true_or_false
 
 MEMORY = 2048
-"""Rounds that are stored for replay."""
+"""Number of rounds that are stored for replay."""
 LAST_REBUILD = 512
-r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here, and until `MEMORY` if the contexts drift."""
+r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` up to this n, and up to `MEMORY` if the contexts drift."""
 MOST_AFTER_CHANGE = 2000
-"""Most of the last rounds that are counted as learnt after a change."""
+"""Largest number of past rounds that still count as updates after a change."""
 ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
-"""G above which the rounds since it was 0 are read again, how many at most, and their G that calls a change."""
+"""`ALARM`: G above which the rounds since G was 0 are read again. `MOST_AGAIN`: the largest number of these rounds.
+`CONTRADICTED`: their recomputed G above which a change is detected.
+"""
 FLOOR = 100
-"""No class's probability is below :math:`1/(K (n + m))`, m this number."""
+"""m in :math:`1/(K (n + m))`, the least probability of each class."""
 GREEDY = 1e9
-"""g where exploration has no use; finite, so that ties stay ties."""
+"""Factor of g if one model serves two classes, so no exploration is needed; it is finite, so ties remain ties."""
 GROWTH = 0.25
 """The power of n in :math:`g_n`."""
 LAMBDA = 0.001
 r""":math:`\lambda` of the first expert on each linear view and of the Fourier experts."""
 LEAST_HOPE = 0.25
-r"""The least :math:`\pi`, the share of yes among the virtual labels."""
+r"""Lower limit of :math:`\pi`, the share of the positive virtual label."""
 LATELY, AT_FIRST = 500, 100
-"""Rounds that the share of hits is of, about, and the pseudo-rounds that it begins with, half of them hits."""
+"""The share of hits covers about the last `LATELY` rounds. It begins with `AT_FIRST` pseudo-rounds, half of them hits."""
 SecondOrder = Literal["auto", "full", "diagonal"]
 
 

@@ -35,15 +35,15 @@ TREES, DEPTH, STEP = 16, 6, 0.25
 LEAVES = 2**DEPTH
 COLUMNS = 12
 CUTS, SAMPLE = 2 * WIDTH, 255
-"""Quantiles of a column, and the contexts that they are estimated from."""
+"""Number of quantiles of a column, and number of contexts from which they are estimated."""
 LEAST_ROUNDS = 10
-"""Rounds of a model in a leaf, at least, to count in the gain of a split."""
+"""Least number of a model's rounds in a leaf with which they count in the gain of a split."""
 FIRST_FIT = 512
-"""Updates before the first fit, which is repeated whenever their number has doubled."""
+"""Number of updates before the first fit; the fit is repeated whenever this number has doubled."""
 SHRINK = 100.0
-"""Rounds of a model that count as much as the margin of another expert."""
+"""Number of a model's rounds at which the trees' margin and the other expert's margin have equal weights."""
 CLIP = 3.0
-"""Largest absolute value of a margin."""
+"""Largest absolute value of the trees' margin."""
 LEAST_GAIN = 1e-9
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]

@@ -32,19 +32,19 @@ from banditlab.numerics.simd_math import cosine, sine, turn_fraction
 Floats = NDArray[np.float64]
 
 CLIP = 3.0
-"""How many standard deviations a standardised entry may be away."""
+"""Largest absolute value of a standardised entry, in standard deviations."""
 LOWEST, HIGHEST = -1.0, 2.0
-"""How far an entry of the view by range may leave [0, 1], which later contexts do."""
+"""Limits of an entry of the view by range; entries of later contexts may lie outside [0, 1]."""
 CONSTANT = 0.5
 """The constant appended to every view."""
 PAIRS = 256
-"""Most pairs of contexts whose distances the median is taken of."""
+"""Largest number of pairs of contexts from whose distances the median is computed."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
 SPARSE = 8
-"""Rows of which less than one entry in so many is not 0 are sparse."""
+"""Rows are sparse if fewer than one in this many entries differ from 0."""
 LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
-"""The second: largest entry up to which a column counts as 0, as quotients by it must stay finite."""
+"""The least median distance, and the largest entry with which a column counts as 0, so quotients by it stay finite."""
 
 
 class Scale(NamedTuple):
@@ -73,7 +73,7 @@ class Scale(NamedTuple):
 
 
 NORM, PER_MEDIAN, PER_NORM_BY_RANGE, CONTEXTS = range(4)
-"""Places in `Scale.whole`."""
+"""Indices of `Scale.whole`."""
 
 
 def empty_scale(d: int, n_blocks: int, size: int) -> Scale:
@@ -86,7 +86,7 @@ def empty_scale(d: int, n_blocks: int, size: int) -> Scale:
 
 
 BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
-"""Of pairs of Fourier blocks in turn: bandwidth in units of the median distance, and share of the columns."""
+"""For successive pairs of Fourier blocks: bandwidth in units of the median distance, and share of the columns."""
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:

@@ -29,7 +29,7 @@ from banditlab.numerics.jit import inline, njit
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
 NEXT, GENERATOR = range(2)
 NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
-"""Indices of a tree's addresses, of a source of uniforms, and of the widths."""
+"""Column indices of `Forest.trees` and of `Forest.draws`, and indices of `Forest.widths`."""
 
 
 class Forest(NamedTuple):

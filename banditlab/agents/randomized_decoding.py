@@ -75,9 +75,9 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
     full information. The loss is the logistic loss in base 2, :math:`l(W) = -\log_2\, \mathrm{softmax}(W x)_y` (the
     base-2 Fenchel-Young loss of the scores :math:`W x / \ln 2`).
 
-    Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let :math:`q = \mathrm{softmax}(W_t
-    x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The agent plays :math:`y^*` with
-    probability :math:`1 - r`, otherwise a draw from q. Then
+    Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let
+    :math:`q = \mathrm{softmax}(W_t x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The
+    agent plays :math:`y^*` with probability :math:`1 - r`, otherwise a draw from q. Then
 
     .. math::
 

@@ -50,10 +50,10 @@ class Recipe:
         gaps of such a column are 0 after the map. "standard": mean 0, standard deviation 1. "maxabs": divided by the
         largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's StandardScaler, MaxAbsScaler
         and RobustScaler, fitted to the known entries of the whole table; a constant column becomes 0.) One-hot columns
-        stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is about :math:`\mathrm{sign}(x)
-        \ln |2 x|` for large numbers, then each row is divided by its own norm. No row's context depends on the numbers
-        of another row, past or future. (Categories, and means for `missing = "mean"`, are computed from the whole
-        table.)
+        stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is about
+        :math:`\mathrm{sign}(x) \ln |2 x|` for large numbers, then each row is divided by its own norm. No row's context
+        depends on the numbers of another row, past or future. (Categories, and means for `missing = "mean"`, are
+        computed from the whole table.)
     missing
         Rule for missing, NaN and infinite entries. "error": reject the table with an error that names row and column.
         "mean": use the mean of the known entries (for a nominal column, the relative frequency of each category).

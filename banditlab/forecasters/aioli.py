@@ -149,12 +149,12 @@ class AIOLI(KernelForecaster):
     paper; the forecast logits are :math:`(z, 0)`.
 
     Update rule: :math:`\theta_t` minimises (3), the sum of :math:`\lambda \|\theta\|^2`, the surrogates (2) of the past
-    losses with curvature :math:`\eta_s = 2 c e^{y_s z_s}`, and :math:`w [\mathrm{loss}(\theta'x_t, +1) +
-    \mathrm{loss}(\theta'x_t, -1)]`. The margin :math:`z = x_t' \theta_t` is the root of :math:`z = m - (w/2) q
-    \tanh(z/2)` with :math:`m = x'A^{-1} b` and :math:`q = x'A^{-1} x`, found by Newton's method. Then (5): :math:`A
-    \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`. (The paper's Algorithms 1 and 2 lack
-    the factor 1/2 of b, and Algorithm 2 starts from the inverse of :math:`A_0`. Equations (3) and (5) are right and are
-    used here.)
+    losses with curvature :math:`\eta_s = 2 c e^{y_s z_s}`, and
+    :math:`w [\mathrm{loss}(\theta'x_t, +1) + \mathrm{loss}(\theta'x_t, -1)]`. The margin :math:`z = x_t' \theta_t` is
+    the root of :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = x'A^{-1} b` and :math:`q = x'A^{-1} x`, found by
+    Newton's method. Then (5): :math:`A \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`.
+    (The paper's Algorithms 1 and 2 lack the factor 1/2 of b, and Algorithm 2 starts from the inverse of :math:`A_0`.
+    Equations (3) and (5) are right and are used here.)
 
     Guarantee (Theorem 1, :math:`w = 1`): the regret is at most
     :math:`\lambda B_{\theta}^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))` against every :math:`\theta` with

@@ -151,12 +151,12 @@ class GAF(QuadraticForecaster):
     Update rule (Algorithm 1, Efficient-GAF): the density is :math:`\exp(-\theta'A \theta - b'\theta)`. The logits at
     :math:`x_t` are therefore :math:`N(\theta_t'\Phi, (1/2) \Phi'A_{t-1}^{-1} \Phi)` with :math:`\Phi = I \otimes x_t`.
     The forecast is the logarithm of :math:`(1 - \mu) E\, \mathrm{softmax}(\text{logits}) + \mu/K`, where m nodes
-    approximate the expectation. Then :math:`\theta_{t+1}` minimises :math:`b'\theta + \theta'A \theta +
-    \mathrm{loss}_t(\theta)`. This is an implicit step whose logits are the root of :math:`z = \theta_t'\Phi - \tilde A
-    (\mathrm{softmax}(z) - e_y)`, with the covariance :math:`\tilde A`. Finally :math:`A_t = A_{t-1} + (\beta/2) H_t`
-    and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, where :math:`H_t` and grad are the loss's
-    Hessian and gradient at :math:`\theta_{t+1}`. The state is that of FOLKLORE with surrogates expanded at other
-    points. :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
+    approximate the expectation. Then :math:`\theta_{t+1}` minimises
+    :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`. This is an implicit step whose logits are the root of
+    :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`, with the covariance :math:`\tilde A`. Finally
+    :math:`A_t = A_{t-1} + (\beta/2) H_t` and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, where
+    :math:`H_t` and grad are the loss's Hessian and gradient at :math:`\theta_{t+1}`. The state is that of FOLKLORE with
+    surrogates expanded at other points. :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
 
     Errata. Algorithm 1 prints the covariance without 1/2, and the last term of :math:`b_t` with :math:`\theta_t`
     instead of :math:`\theta_{t+1}`. The density (4) and the surrogate (3) give the forms above. The printed forms are

@@ -86,9 +86,9 @@ class Scratch(NamedTuple):
     r"""Work arrays of one solve; rows are padded as in `Programme`.
 
     V (STEPS + 1, K, d) is the Lanczos basis. `alpha` and `beta` (STEPS + 1,) are the diagonal and the off-diagonal of
-    T. y (STEPS + 1,) is the solution in that basis. s (STEPS + 1,) is the derivative of y in the shift :math:`\nu -
-    \nu_0`, and t (STEPS + 1,) has the quotients of the tridiagonal solver. x, `mu` and g have shape (d,); `square` has
-    shape (d, d).
+    T. y (STEPS + 1,) is the solution in that basis. s (STEPS + 1,) is the derivative of y in the shift
+    :math:`\nu - \nu_0`, and t (STEPS + 1,) has the quotients of the tridiagonal solver. x, `mu` and g have shape (d,);
+    `square` has shape (d, d).
     """
 
     V: Floats

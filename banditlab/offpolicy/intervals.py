@@ -82,9 +82,9 @@ class FixedBound:
 class RunningBound:
     r"""A lower bound on the average of the conditional means so far, which may change; it holds at all rounds simultaneously.
 
-    With a forecast :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth :math:`\sum_j
-    \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`. It stores J +
-    3 numbers, whatever the number of rounds.
+    With a forecast :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
+    :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`.
+    It stores J + 3 numbers, whatever the number of rounds.
 
     Parameters
     ----------

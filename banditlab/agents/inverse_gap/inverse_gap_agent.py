@@ -206,8 +206,8 @@ class InverseGapAgent(KernelAgent):
     or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates stores and
     reads :math:`r d` numbers (`numerics.low_rank`). The decisions are the same up to rounding. Prefetching takes
     :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per
-    set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores :math:`K (d + m^2 /
-    2)` numbers per set and :math:`3 m d` for the sketch.
+    set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
+    :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
 
     Cost of the other oracles: "b-grid" takes `grid_size` times as long as a single set; "logistic" takes
     :math:`O(K d)`.

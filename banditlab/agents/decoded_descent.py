@@ -209,7 +209,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         return template_step(K, R, self.gamma, self.decoding, wide=wide, delay=self.delay)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits.
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
+        comparator's loss in bits.
 
         Returns None for the adaptive step, for a step above that of the theorem, and for :math:`\gamma = 0`.
         """

@@ -115,9 +115,9 @@ class Exploration(AroundForecaster, RoundAgent):
 
         \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma)\, \mathrm{Reg}(\gamma T/K).
 
-    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`.
-    For "sample" that is Theorem 9, whose statement omits the factor 2 that its proof contains. The extension to other
-    decodings is new: see docs/theory/half-log.md.
+    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` the right side is at most
+    :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`. For "sample" this bound is Theorem 9, whose statement omits the
+    factor 2 of its proof. The extension to other decodings is new: see docs/theory/half-log.md.
 
     With `gamma = "anytime"`, round t explores with probability
     :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the theorem's rate for the horizon t, so no

@@ -56,8 +56,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     r"""Turn a forecaster into an agent that observes the label and draws its action from the decoded forecast.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
-    serves as a reference and is never ranked with agents that observe one bit: it is the exploration reduction under
-    full information.
+    serves as a reference and is never ranked with agents that observe one bit. It is the counterpart of the exploration
+    reduction under full information.
 
     Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding,
     then update the forecaster with :math:`(x_t, y_t)`.

@@ -78,12 +78,12 @@ class Facts:
 
     @property
     def others(self) -> list[Standing]:
-        """All ranked rows but the first."""
+        """All ranked rows except the first."""
         return self.rows[1:]
 
     @property
     def beaten(self) -> int:
-        """The number of others that differ significantly from the first."""
+        """The number of ranked rows that differ significantly from the first row."""
         return sum(leads(row.behind_first) for row in self.others)
 
     @property

@@ -126,7 +126,7 @@ def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: fl
     r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to that
     of the theorem.
 
-    It follows from
+    The bound follows from
 
     .. math::
 

@@ -23,7 +23,7 @@ LONG_ENOUGH = 0.15
 MOST_TOGETHER = 8
 """The largest number of repetitions that are run to measure a run's overhead."""
 FIRST_CHECKPOINT = 500
-"""Comparators are computed up to the first checkpoint at or after this round, and further if that takes little time."""
+"""Comparators are computed up to the first checkpoint at or after this round, and further if computing takes little time."""
 
 
 def seconds_of_rounds(run: Run) -> float:

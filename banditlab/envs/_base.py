@@ -22,7 +22,9 @@ Truth = Labels | NDArray[np.bool_]
 
 
 class Streams(NamedTuple):
-    """The child generators of one episode, one per purpose, so changing the draws of one does not change the others."""
+    """The child generators of one episode, one per purpose, so changing the draws of one generator does not change
+    those of any other.
+    """
 
     contexts: np.random.Generator
     """The contexts, or the order of a data set's rows."""

@@ -1,4 +1,4 @@
-"""FOLKLORE in its direct form, with a choice of solvers and of A in Lemma 7 (ALT 2022)."""
+"""FOLKLORE with one matrix :math:`A^{-1}`; the solver, and the A of Lemma 7, can be chosen (ALT 2022)."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class FolkloreDirect(Forecaster):
 
     Guarantee: the regret against rows of norm at most B is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`
     for any logits (`surrogate_term`). For the exact root of "before",
-    :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For that of "after",
+    :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For the fixed point of "after",
     :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The bounds are that
     of Theorem 3 for "before", `folklore_after` for "after", and `folklore_inexact` for gradient descent.
 

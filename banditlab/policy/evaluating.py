@@ -183,7 +183,7 @@ class Stream:
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 
     def _target(self, rows: Rows, X: Floats, table: Any, predictions: Floats, cut: int) -> Floats:
-        """Return the probabilities (m, K) of the policy, which may learn from the first `cut` rounds before the others."""
+        """Return the policy's probabilities (m, K); a policy that learns is updated with the first `cut` rounds first."""
         a, p, K = rows.actions, rows.propensities, len(self.weighted)
         if self.decider is not None:
             return self.decider.target(table, rows, cut)

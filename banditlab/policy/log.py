@@ -318,7 +318,7 @@ class EventLog:
 
     def numbers(self, *names: str) -> NDArray[np.float64]:
         """Return the columns `names` of all n decisions in order, then place, time, bit and `closed` of their answers,
-        as an array (len(names) + 4, n). It is NaN for a decision without an answer.
+        as an array (len(names) + 4, n). The last four are NaN for a decision without an answer.
         """
         answer = EVENTS.alias()
         columns: list[Any] = [EVENTS.c[name] for name in names] + [answer.c[name] for name in ("seq", "at", "correct")]

@@ -106,7 +106,8 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups with the most and least frequent feedback, with its frequency; [] if not significantly different.
+    """Return the groups with the most and the least frequent feedback, each with the frequency; [] without a
+    significant difference.
 
     The arguments have one entry per decision (n,): whether it has feedback, and its group from 0. The test is Pearson's
     chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected fraction is that of all

@@ -7,8 +7,8 @@ has a smaller prior variance (`PRIORS`). It stays near the experts' mean while t
 weights.
 
 In the third stack classes compete: with :math:`s_k = \theta'z_k` and
-:math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with
-a weighted mean of the others',
+:math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with a
+weighted mean of all other classes' margins,
 
 .. math::
 
@@ -41,11 +41,12 @@ HANDICAP = 10.0
 
 
 class Stack(NamedTuple):
-    r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
+    r"""The state: :math:`\theta` (N + 1,), the mixture's weights with the bias last, and the arrays below.
 
-    start (N + 1,) has the weights before any update. priors and loss have the shape (2,). The third stack: third (N,), its
-    weights; S_third (N, N); behind (1,), its log loss minus that of the better of the other two, in nats. Work arrays: v
-    (N + 1,); s, e (K,); f (N,).
+    thetas (2, N + 1) and S (2, N + 1, N + 1) have the weights of the first two stacks and their covariances; priors and
+    loss have the shape (2,). start (N + 1,) has the weights before any update. For the third stack, third (N,) has the
+    weights, S_third (N, N) their covariance, and behind (1,) its log loss minus the smaller log loss of the first two,
+    in nats. Work arrays: v (N + 1,); s, e (K,); f (N,).
     """
 
     theta: NDArray[np.float64]

@@ -381,11 +381,11 @@ class StackCB(KernelAgent):
     class would be correct.
 
     Update rule: equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
-    columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
-    AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). The last
-    one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates (`stacked.trees`). Three
-    stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With :math:`\text{best} = \arg\max \zeta`
-    and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
+    columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Most experts are
+    AIOLI per class (as in `fastcb`) on one view; one expert is a ridge regression of the bit (`stacked.experts`). The
+    last expert consists of boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates
+    (`stacked.trees`). Three stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With
+    :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
 

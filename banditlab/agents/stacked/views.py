@@ -1,4 +1,4 @@
-r"""Inputs of StackCB's experts ("views"): the context with scaled columns, and blocks of its Fourier features.
+r"""Inputs of StackCB's experts ("views"): contexts with scaled columns, and blocks of random Fourier features.
 
 Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
 column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:

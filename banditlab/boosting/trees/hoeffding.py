@@ -75,7 +75,7 @@ class Arrays(NamedTuple):
 
 
 class HoeffdingTree(ProbableLearner):
-    r"""A very fast decision tree: a leaf splits by a feature once it is the best with high confidence.
+    r"""A very fast decision tree: a leaf splits by a feature once this feature is the best with high confidence.
 
     The estimate of a class is its share of the weight at the leaf. Before the first example all estimates are equal.
     Features are numeric, with a Gaussian estimate for each class at a leaf, except for those in `one_hot`. These are

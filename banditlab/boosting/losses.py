@@ -18,12 +18,12 @@ LARGEST_EXPONENT = 300.0
 
 
 FARTHEST = 600.0
-r"""For votes s within :math:`\pm``FARTHEST`, the odds :math:`e^s` do not overflow or underflow."""
+"""For votes s from -`FARTHEST` to `FARTHEST`, the odds :math:`e^s` do not overflow or underflow."""
 
 
 @inline
 def odds(s):
-    r"""Return :math:`e^s` of one vote s within :math:`\pm``FARTHEST`."""
+    """Return :math:`e^s` for a vote s from -`FARTHEST` to `FARTHEST`."""
     return math.exp(s)
 
 

@@ -103,7 +103,7 @@ class Blocks(NamedTuple):
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:
-        r"""Return the inverse extended to d coordinates, with :math:`A = \lambda I` in the new ones and no pending rows."""
+        r"""Return the inverse extended to d coordinates, without pending rows; :math:`A = \lambda I` in the new coordinates."""
         flush(self)
         K, _, n = self.F.shape
         wide = Blocks.initial(K, d, regularization)

@@ -223,8 +223,7 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return a copy of `new`, which shares no arrays with it, to replace `old`. Raise a UsageError that names the mismatch if
-    it does not fit.
+    """Return a copy of `new` that can replace `old`; raise a UsageError that names the first mismatch between them.
 
     Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
     nothing is written, except in a wrapped player, which checks its own state.

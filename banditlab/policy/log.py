@@ -399,8 +399,8 @@ class EventLog:
         return part if part.crc == ev.checksum([part.place, part.seq, part.data]) else None
 
     def keep(self, seq: int, data: bytes) -> None:
-        """Store a snapshot part by part; then remove all older ones except the previous one, which is used if this one
-        is damaged.
+        """Store a snapshot part by part, then remove all others except the previous one, a fallback if the new one is
+        damaged.
         """
         number = max(self._places(), default=0) // PARTS + 1
         for at in range(0, len(data), PART):

@@ -122,8 +122,8 @@ def _numbers(column: pd.Series) -> Floats:
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
-    """Return contexts (m, d): finite numbers are unchanged, a missing number is 0 and a hashed word, and strings are
-    hashed.
+    """Return contexts (m, d) with finite numbers unchanged and strings hashed; a missing number becomes 0 plus a hashed
+    word.
     """
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]

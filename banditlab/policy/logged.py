@@ -55,7 +55,7 @@ def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
 
 
 def hashes(ids: Iterable[str | float]) -> NDArray[np.uint64]:
-    """Return a hash (n,) of each id; those that are missing are left out."""
+    """Return the hashes (n,) of the ids; missing ids are left out."""
     import pandas as pd
 
     return pd.util.hash_array(np.array([*ids], object), categorize=False)

@@ -73,7 +73,7 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """A request to the policy, with a future of its response."""
+    """A request to the policy, with a future for the response."""
 
     work: Callable[[], Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())

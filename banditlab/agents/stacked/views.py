@@ -11,9 +11,9 @@ column j over the contexts of a memory, and n the number of columns that vary. E
   times :math:`F^{-1/2}`,
   :math:`t_i = w_i'v / m`.
 
-In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). A column that does not
-vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the change by its
-nonzero entries.
+In a Fourier block m is the median distance between two vectors v of contexts in the memory (Rahimi and Recht, NIPS
+2007). A column that does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a
+context adds only the change by its nonzero entries.
 """
 
 from __future__ import annotations
@@ -210,7 +210,7 @@ def ranged(scale, x, j):
 
 @inline
 def entry(scale, x, j):
-    """Return what entry x of column j contributes to Fourier blocks: v divided by the median distance."""
+    """Return the input of the Fourier blocks for entry x of column j: x standardised, divided by the median distance."""
     return standardised(scale, x, j) * scale.whole[PER_MEDIAN]
 
 

@@ -55,7 +55,7 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player does not support this problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
+    """A player does not support a problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
 
 
 class HorizonRequiredError(IncompatibleError):

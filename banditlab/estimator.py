@@ -171,8 +171,8 @@ class OnlineClassifier(ScaledContexts, ClassifierMixin, BaseEstimator):
     to R, in updates and predictions, because R determines the forecaster's constants and is a condition of the
     guarantee.
 
-    Practice: the defaults are those of the theory, which hold on every stream. On independent examples, a smaller
-    regularization with a moderate B and several passes predict much better. A good start for FOLKLORE is
+    Practice: the default settings are the theory's, whose guarantee holds on every stream. On independent examples, a
+    smaller regularization with a moderate B and several passes predict much better. A good start for FOLKLORE is
     `norm_bound=10, passes=10, settings={"regularization": 1e-3}`; docs/results/estimator.md has figures.
 
     Cost: the forecaster's updates, n times `passes`. For FOLKLORE: :math:`K^3 d^2 / 2` multiplications per update and

@@ -15,7 +15,7 @@ LEAST_RADIUS, MOST_RADIUS = 1e-100, 1e100  # its square must not overflow or und
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    r"""What a player is given before the first round.
+    r"""The information that a player receives before the first round.
 
     Parameters
     ----------

@@ -1,7 +1,7 @@
 """The registry of classes by id: built-in, from plug-ins (entry points), and from a lab (a user's project folder).
 
 Two classes with the same id are an error. The error for an unknown id suggests the nearest one. A plug-in that cannot
-be imported is listed with the reason and does not affect others; selecting it raises an error.
+be imported is listed with the reason and does not affect other plug-ins; selecting it raises an error.
 """
 
 from __future__ import annotations

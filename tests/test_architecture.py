@@ -46,7 +46,7 @@ def stated() -> dict[str, set[str]]:
     base = names(re.findall(r'"base" is (.*?);', PAGE, re.DOTALL)[0])
     floor = base | names(re.findall(r'"floor" is base and (.*?)\.', PAGE, re.DOTALL)[0])
     found = {}
-    for room, _, imports in rows("The rooms"):
+    for room, _, imports in rows("The parts"):
         words = set(re.findall(r"[a-z]+", re.sub("`[^`]*`", "", imports)))
         assert words <= {"base", "floor", "nothing"}, imports
         given = (base if "base" in words else set()) | (floor if "floor" in words else set())
@@ -57,7 +57,7 @@ def stated() -> dict[str, set[str]]:
 def test_every_room_is_on_the_page_and_no_other() -> None:
     on_disk = {file.name for file in (ROOT / "banditlab").iterdir() if (file / "__init__.py").is_file()}
     loose = {file.stem for file in (ROOT / "banditlab").glob("*.py") if not file.stem.startswith("__")}
-    written = [room.strip("`") for room, _, _ in rows("The rooms")]
+    written = [room.strip("`") for room, _, _ in rows("The parts")]
     assert len(set(written)) == len(written)
     assert set(written) == {f"{name}/" for name in on_disk} | loose, "a folder ends in /"
 

@@ -27,8 +27,8 @@ class AppleTasting(AroundForecaster, RoundAgent):
 
     Update rule: f is the forecast probability that the item is good, and :math:`g = 1 - 2 f`. The agent accepts with
     certainty if :math:`g \le 0`, otherwise with probability :math:`1/(1 + \gamma g)`. After accepting, it updates the
-    forecaster with :math:`(x_t, y_t)`. This is inverse gap weighting of a regression oracle, where the bit of one
-    action reveals the losses of both actions.
+    forecaster with :math:`(x_t, y_t)`. The rule is inverse gap weighting of a regression oracle, in a problem where the
+    bit of action 1 reveals the losses of both actions.
 
     Guarantee (`well_specified_bound`): assume that labels are drawn from a model in the forecaster's ball. Then the
     expected mistakes exceed those of the best action in each round by at most

@@ -18,7 +18,7 @@ from banditlab.validation import one_of
 
 
 def forecaster_settings(outer: type[Player], inner: type[Forecaster], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings by their names in the forecaster, or raise a UsageError for an unknown name."""
+    """Return the settings with the forecaster's own names as keys; raise a UsageError for an unknown name."""
     known = inner.own_settings()
     settings = {}
     for key, value in given.items():
@@ -49,7 +49,7 @@ def build_forecaster(
 
 
 class AroundForecaster(Player):
-    """Base of agents that turn the forecasts of another forecaster into actions by a decoding."""
+    """Base of agents that decode the forecasts of a forecaster into actions."""
 
     rng: np.random.Generator
 

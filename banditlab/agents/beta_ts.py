@@ -19,8 +19,8 @@ from banditlab.problem import Problem
 class State(NamedTuple):
     """The state: counts (V, K, 2), the misses and hits of each action at each value of the column.
 
-    `block` (2,) contains the first and the last feature of the column. `tally` (2,) contains the key of the agent's
-    draws and the number of decisions.
+    `block` (2,) contains the first and the last feature of the column that the setting `per` selects. `tally` (2,)
+    contains the key of the agent's draws and the number of decisions.
     """
 
     counts: NDArray[np.int64]

@@ -104,8 +104,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     With `delay` :math:`= \tau` the guarantee holds if every bit arrives at most :math:`\tau` rounds late, in any order,
     for steps :math:`\eta \le 2 c/(b (K/\gamma + 2 \tau))`. The delay adds :math:`b \tau \|U\|_F^2/(2 c)` mistakes,
     whatever T. The delay may depend on the context, on the label and on whether the action is right, but not otherwise
-    on the agent's random draws. W is a sum of updates, so a late update is only missing until it arrives. In
-    expectation an update is a gradient without importance weight.
+    on the agent's random draws. W is a sum of updates, so a late bit only delays its term of the sum. In expectation an
+    update is a gradient without importance weight.
 
     The proof follows that of Gaptron and RDUE, whose decoding rules are available here as "thresholded" and
     "randomized". The rule half-log and the constants are new: see docs/theory/half-log.md.
@@ -137,9 +137,9 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
     Raises
     ------
     UsageError
-        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown;
-        `gamma = 0` with `step = "theory"` or "wide", which would be 0; the wide step is combined with a delay or with a
-        decoding that has none; or `delay` is not an integer of at least 0.
+        `gamma` is outside [0, 1]; `norm_bound`, `step` or `step_scale` is not above 0; the decoding is unknown; `gamma
+        = 0` with `step = "theory"` or "wide", which would be 0; the wide step is combined with a delay, or with a
+        decoding for which it is not defined; or `delay` is not an integer of at least 0.
     HorizonRequiredError
         `gamma = "theory"` and the horizon is unknown.
 
@@ -209,7 +209,8 @@ class DecodedDescent(InFrobeniusBall, KernelAgent):
         return template_step(K, R, self.gamma, self.decoding, wide=wide, delay=self.delay)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T` in bits.
+        r"""Return :math:`D^2/(2\, \text{step}) + \gamma (1 - 1/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
+        comparator's loss in bits.
 
         Returns None for the adaptive step, for a step above that of the theorem, and for :math:`\gamma = 0`.
         """

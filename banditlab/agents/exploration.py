@@ -115,9 +115,9 @@ class Exploration(AroundForecaster, RoundAgent):
 
         \mathbb{E}[\text{mistakes}] \le f L + \gamma (1 - 1/K) T + (1 - \gamma) f (K/\gamma)\, \mathrm{Reg}(\gamma T/K).
 
-    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` this is at most :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`.
-    For "sample" that is Theorem 9, whose statement omits the factor 2 that its proof contains. The extension to other
-    decodings is new: see docs/theory/half-log.md.
+    At :math:`\gamma = \sqrt{f K\, \mathrm{Reg}(T)/T}` the right side is at most
+    :math:`f L + 2 \sqrt{f K T\, \mathrm{Reg}(T)}`. For "sample" this bound is Theorem 9, whose statement omits the
+    factor 2 of its proof. The extension to other decodings is new: see docs/theory/half-log.md.
 
     With `gamma = "anytime"`, round t explores with probability
     :math:`\gamma_t = \min(1, \sqrt{f K\, \mathrm{Reg}(t)/t})`. This is the theorem's rate for the horizon t, so no
@@ -207,7 +207,7 @@ class Exploration(AroundForecaster, RoundAgent):
         return "anytime" if gamma == "anytime" else float(self._known(self._theory_rate(T, regret)))
 
     def _known(self, rates: Any) -> Any:
-        """Return the rates, or raise a UsageError if one is NaN, because the forecaster's bound is NaN or negative."""
+        """Return the rates; raise a UsageError if one is NaN, which means that the forecaster's bound is NaN or negative."""
         if np.isnan(rates).any():
             raise UsageError(
                 f"gamma = 'theory' and 'anytime' need a bound of at least 0, which {self.forecaster} does not have at these "
@@ -296,9 +296,8 @@ class Exploration(AroundForecaster, RoundAgent):
         return exploration(self.acted, self.problem.n_classes, self.gamma, self._per_nat * self._inner.certificate())
 
     def well_specified_bound(self, rounds: int) -> float | None:
-        r"""Return a bound as in `bound`, but for any :math:`\gamma`, if the labels are drawn from the comparator.
-
-        That is, :math:`y \sim \mathrm{softmax}(U x)`.
+        r"""Return a bound as in `bound`, but for any :math:`\gamma`, if :math:`y \sim \mathrm{softmax}(U x)` for a
+        comparator U.
         """
         gammas = self._rates(0, 1.0, rounds)
         if gammas[-1] == 0.0 or self._inner.bound_unit != "nats":

@@ -320,8 +320,8 @@ class Gaptron(InFrobeniusBall, KernelAgent):
         r"""Return :math:`D^2/(2\, \text{step}) + \gamma ((K-1)/K) T`, a bound on :math:`\mathbb{E}[M]` minus the
         comparator's loss, measured by `loss`.
 
-        Returns None for the adaptive step and for steps above the wide one, or with another decoding above that of its
-        theorem.
+        Returns None for the adaptive step and for a step above the largest proved one: the wide step, or with another
+        decoding the step of its theorem.
         """
         K, R = self.problem.n_classes, self.problem.radius
         if self.decoding != "thresholded":

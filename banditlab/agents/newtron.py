@@ -67,7 +67,7 @@ def learn_kernel(state, x, action, p, payload, correct):
 
 
 class Newtron(KernelAgent):
-    r"""Newtron: online Newton steps on gradient estimates, after hits and after mistakes; our implementation.
+    r"""Newtron: online Newton steps on gradient estimates, after hits and after mistakes.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`; :math:`\alpha = 1` is the logistic loss.
@@ -96,12 +96,12 @@ class Newtron(KernelAgent):
     `numerics.frobenius_programme` solves that case exactly.
 
     Guarantee: the regret is :math:`\min\{O(e^{4 \alpha R D} \ln T), O(R D T^{2/3})\}`, and :math:`O(R D \sqrt{T})` if
-    :math:`\alpha \le (\ln T)/(8 R D)`. The first bound needs :math:`\gamma = 0`, the others
-    :math:`\gamma \sim T^{-1/3}` and :math:`T^{-1/2}`. `gamma = "theory"` has the last form; at the default
-    :math:`\alpha = 1` the theorem covers it only for :math:`T \ge e^{8 R D}`, which few runs reach. The constants are
-    not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of "theory" is ours.
-    It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the Frobenius ball (for
-    :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
+    :math:`\alpha \le (\ln T)/(8 R D)`. The logarithmic bound needs :math:`\gamma = 0`, the second
+    :math:`\gamma \sim T^{-1/3}`, and the last :math:`\gamma \sim T^{-1/2}`. `gamma = "theory"` has the last form; at
+    the default :math:`\alpha = 1` the theorem covers it only for :math:`T \ge e^{8 R D}`, which few runs reach. The
+    constants are not published, so `bound` returns None. The theorem covers `ball=True` only. The :math:`\beta` of
+    "theory" is not from the paper. It makes :math:`f_t` a lower bound of :math:`l_t` in conditional expectation on the
+    Frobenius ball (for :math:`\gamma = 0` and small steps; supported by a numerical search, not proved).
 
     Cost: :math:`O(K d^2)` per round, a few passes over K :math:`d \times d` matrices if the ball constraint is active.
     Memory: :math:`K d^2` numbers. If the matrices take 1.5 MiB or more, round t costs :math:`O(t d)` until the

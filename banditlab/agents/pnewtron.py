@@ -101,7 +101,7 @@ def update(A, b, V, x, yh, c, weight, step, gains):
 
 
 class PNewtron(KernelAgent):
-    r"""The diagonal Newtron of the paper's experiments, updated by hits and by mistakes; our implementation.
+    r"""The diagonal Newtron of the paper's experiments, updated by hits and by mistakes.
 
     Problem: bandit multiclass, adversarial stream. Loss with a temperature :math:`\alpha > 0`:
     :math:`l_t(W) = -(1/\alpha) \ln \mathrm{softmax}(\alpha W x_t)_{y_t}`, on a Frobenius ball of radius D.
@@ -127,17 +127,17 @@ class PNewtron(KernelAgent):
     :math:`\langle \delta, W \rangle` uses the W of the round, also in exploration rounds. Some public implementations
     use 0 there, a difference of order :math:`\gamma \beta`.
 
-    This implementation avoids two errors of others. The implementation used in the experiments of the SOBA paper adds
-    :math:`\pm 1/K` in every row, including that of the played class, instead of :math:`e_{\hat y} - 1/K`. It also
-    always rescales W to norm D, and another implementation to norm 1; here W is not rescaled inside the ball. Without
-    any rescaling PNewtron diverges on features of norm 7.
+    This implementation avoids two errors of other implementations. The implementation used in the experiments of the
+    SOBA paper adds :math:`\pm 1/K` in every row, including that of the played class, instead of
+    :math:`e_{\hat y} - 1/K`. It also rescales W to norm D in every round, and another implementation rescales W to norm
+    1. Here W is not rescaled if it lies inside the ball. Without any rescaling PNewtron diverges on features of norm 7.
 
     Guarantee: none. Newtron's theorem needs the full matrix and the exact projection. `bound` returns None. With the
     paper's :math:`\alpha` and a small :math:`\gamma`, one step can be larger than the ball. Rounding then changes
     actions within a thousand rounds, so two correct implementations agree in distribution only.
 
-    Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts, with as many quotients and
-    K exponentials. Memory: :math:`3 K d` numbers.
+    Cost: :math:`O(K d)` per round, :math:`O(K\, \mathrm{nnz}(x))` for sparse contexts; this includes as many divisions,
+    and K exponentials. Memory: :math:`3 K d` numbers.
 
     Parameters
     ----------

@@ -77,7 +77,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
 
     Update rule (:math:`W_1 = 0`, :math:`D = \sqrt{K} B` the Frobenius radius): let
     :math:`q = \mathrm{softmax}(W_t x_t)`, :math:`y^* = \arg\max q` and :math:`r = \min\{1, 2 (1 - q_{y^*})\}`. The
-    player plays :math:`y^*` with probability :math:`1 - r`, otherwise a draw from q. Then
+    agent plays :math:`y^*` with probability :math:`1 - r`, otherwise a draw from q. Then
 
     .. math::
 
@@ -87,7 +87,7 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
 
     Guarantee (adaptive adversary, :math:`\|x_t\| \le R`):
     :math:`\mathbb{E}[M] \le \sum_t l_t(U) + D^2/(2\,\text{step})` for every :math:`\|U\|_F \le D`, hence for every U
-    with rows of norm at most B. It holds after any number of rounds and for any
+    with rows of norm at most B. The bound holds after any number of rounds and for any
     :math:`\text{step} \le 2 (\ln 2) (1 - \ln 2) / R^2`. At the default step the additive term is
     :math:`K B^2 R^2 / (4 (\ln 2) (1 - \ln 2)) = 1.18 K B^2 R^2`. The paper states :math:`O(\|U\|_F^2)`; the constants
     are derived in `banditlab.bounds`. `bound` is None for a larger step. With another decoding, that rule's constant c
@@ -162,8 +162,9 @@ class RandomizedDecoding(InFrobeniusBall, KernelLabelAgent):
         return template_label_step(self.problem.n_classes, self.problem.radius, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        r"""Return :math:`D^2/(2\, \text{step})` in bits for any number of rounds, or None if the step is above the
-        theorem's.
+        r"""Return :math:`D^2/(2\, \text{step})`, a bound on :math:`\mathbb{E}[M]` minus the comparator's loss in bits.
+
+        The bound holds for any number of rounds. The result is None if the step is above the theorem's.
         """
         if self.step > self._largest_step() * (1.0 + 1e-12):
             return None

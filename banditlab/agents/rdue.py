@@ -203,7 +203,8 @@ class RDUE(ScaledScores, KernelAgent):
         return rdue_decoded_gamma(K, self.problem.radius, diameter, T, self.decoding)
 
     def bound(self, rounds: int) -> float | None:
-        """Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)` in bits.
+        r"""Return :math:`q_0 ((K-1)/K) T + b K B'^2/(2 a q_0)`, a bound on :math:`\mathbb{E}[M]` minus the comparator's
+        loss in bits.
 
         Returns None for the adaptive step, without projection, and for :math:`q_0 = 0`.
         """

@@ -56,8 +56,8 @@ class Sampled(AroundForecaster, RoundLabelAgent):
     r"""Turn a forecaster into an agent that observes the label and draws its action from the decoded forecast.
 
     Problem: online multiclass classification, adversarial stream; the label is revealed after each round. The agent
-    serves as a reference and is never ranked with agents that observe one bit: it is the exploration reduction under
-    full information.
+    serves as a reference and is never ranked with agents that observe one bit. It is the counterpart of the exploration
+    reduction under full information.
 
     Update rule: in every round play a draw from :math:`h(\mathrm{softmax}(\text{forecast}))`, where h is the decoding,
     then update the forecaster with :math:`(x_t, y_t)`.
@@ -139,14 +139,16 @@ class Sampled(AroundForecaster, RoundLabelAgent):
         inner.play_in_parts(X, lambda: U[:, 0] < self.query_rate, play)
 
     def bound(self, rounds: int) -> float | None:
-        """Return f times the forecaster's regret bound, a bound on the expected mistakes minus f times the comparator's
+        """Return f times the forecaster's regret bound: a bound on the expected mistakes minus f times the comparator's
         loss.
+
+        f is the decoding's largest expected number of mistakes per nat of log loss.
         """
         regret = self._inner.bound(rounds) if self._inner.bound_unit == "nats" else None
         return None if regret is None else decoded_forecast(regret, self.problem.n_classes, self.decoding)
 
     def certificate(self) -> float:
-        """Return f times the forecaster's certificate.
+        """Return f times the forecaster's certificate, with f as in `bound`.
 
         Expected mistakes are at most this value plus f times any comparator's loss. It is NaN at `decoding = "sample"`.
         """

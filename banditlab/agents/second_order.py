@@ -55,7 +55,7 @@ def form_of(second_order: str, sketch_size: int, problem: Problem) -> Form:
 
 
 def resolved_order(second_order: Any, problem: Problem, beyond: str = "sketch") -> Any:
-    """Return the form that "auto" selects, "full" or the form beyond `LARGEST_WHOLE`, or any other value unchanged."""
+    """Replace "auto" by "full", or by `beyond` if :math:`K d^2` exceeds `LARGEST_WHOLE`; return other values unchanged."""
     if second_order != "auto":
         return second_order
     return beyond if problem.n_classes * problem.n_features**2 > LARGEST_WHOLE else "full"

@@ -86,8 +86,8 @@ class Arena:
         """The number of means that the ranking compares: that of the players, or on a single table that of all their
         settings.
 
-        All repetitions on one table have the same rows. A choice of a setting on some repetitions therefore depends on
-        the rows of the others, and the best of k settings counts as k.
+        All repetitions on one table have the same rows. A setting chosen on some repetitions therefore depends on the
+        rows of all repetitions, so the best of k settings counts as k means.
         """
         shared = self.final["row_losses"].notna().any()
         return max(2, len(self.final[VARIANT if shared else VARIANT[:1]].drop_duplicates()))

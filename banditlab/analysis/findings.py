@@ -53,10 +53,10 @@ class Facts:
     constant
         Mistake rate of always choosing the action that is right most often; NaN if it is unknown.
     constant_name
-        The name of that reference.
+        The name of the reference that always chooses this action.
     below_constant, below_model
-        The number of players with fewer mistakes than that reference, and with fewer than the best model on their own
-        streams.
+        The number of players with fewer mistakes than the reference `constant_name`, and the number with fewer mistakes
+        than the best model on their own streams.
     model
         The best model for the B with the smallest loss; None without comparators.
     bounds
@@ -78,12 +78,12 @@ class Facts:
 
     @property
     def others(self) -> list[Standing]:
-        """All ranked rows but the first."""
+        """All ranked rows except the first."""
         return self.rows[1:]
 
     @property
     def beaten(self) -> int:
-        """The number of others that differ significantly from the first."""
+        """The number of ranked rows that differ significantly from the first row."""
         return sum(leads(row.behind_first) for row in self.others)
 
     @property

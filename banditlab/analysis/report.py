@@ -70,7 +70,9 @@ MOST_PICTURED = 10
 """The largest number of environments for which the page has figures for browsers without scripts; `export` has no
 limit."""
 MOST_PAIRED = 40
-"""The largest number of players whose differences are in the page's table; a button and tables/ show those of all."""
+"""The largest number of players whose differences are in the page's table; a button and the files in tables/ show all
+differences.
+"""
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,7 @@ class Picture:
     data: str
     caption: str
     always: bool = False
-    """Whether it is shown in browsers with scripts, too; there, scripts draw the other figures."""
+    """Whether the figure is also shown in browsers with scripts, where scripts draw all other figures."""
 
 
 @dataclass(frozen=True)
@@ -186,8 +188,8 @@ def _section(arena: Arena, stem: str, title: str, pictured: bool) -> Section:
 
 
 def _guarantees(arena: Arena) -> pd.DataFrame:
-    """Return the setting of each player with the smallest guarantee, sorted by the guarantee if all players had the
-    same streams.
+    """Return, for each player, its setting with the smallest guarantee; sorted by guarantee if all players had the same
+    streams.
     """
     least = bounds_table(arena).sort_values("guarantee", kind="stable").drop_duplicates("label")
     return least if arena.paired else least.sort_index()

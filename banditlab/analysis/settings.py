@@ -15,8 +15,8 @@ def with_settings(runs: pd.DataFrame) -> pd.DataFrame:
     """Add `settings`, `gamma` and `norm_bound` to the runs.
 
     The name contains the settings that are given in the spec and differ among the runs of the player's label in some
-    environment. Values that follow from others (a step size from B) are not included. If two runs of one repetition
-    would then have the same name, every parameter that differs is included.
+    environment. Values that follow from other settings, such as a step size that follows from B, are not included. If
+    two runs of one repetition would then have the same name, every parameter that differs is included.
     """
     runs = runs.copy()
     for name in ("gamma", "norm_bound"):

@@ -13,10 +13,10 @@ divided by the number of rows n. Then, for R repetitions,
     \text{variance of the mean} = s^2/R + (n/(n - 1)) \sum_i (\text{mean}_r\, e_{ri})^2,
 
 where :math:`s^2` is the variance between repetitions. The degrees of freedom follow Satterthwaite's rule, from
-:math:`R - 1` and :math:`n - 1` for the two parts. Variation with row and repetition is in both parts. That is
-conservative for few repetitions, and compensates for the effect of a row on later rows through its update
-(`docs/results/intervals.md` shows the measured coverage). If rows are played in order, blocks of rows replace rows
-(`moving_blocks`).
+:math:`R - 1` and :math:`n - 1` for the two parts. Variation that depends on both the row and the repetition counts in
+both parts. That is conservative for few repetitions, and compensates for the effect of a row on later rows through its
+update (`docs/results/intervals.md` shows the measured coverage). If rows are played in order, blocks of rows replace
+rows (`moving_blocks`).
 
 Numbers of mistakes may be equal in all repetitions by chance. The variance is then the binomial variance of the rounds
 (`_binomial`), so no interval of a mistake rate has width 0. Below `LEAST` repetitions no difference is significant
@@ -413,7 +413,8 @@ def choose(values: ArrayLike, first: ArrayLike) -> Choice:
     case, the 95 % t interval of the mean covered 93 to 95 % of the time, and 94 to 95 % with settings that differ.
 
     A single row needs no choice and counts as held out. If the other half has no run yet, a repetition reports the row
-    chosen on all repetitions. All repetitions do so if nothing would be reported otherwise.
+    chosen on all repetitions. If no repetition has a run of its reported row, all repetitions report the row chosen on
+    all repetitions.
 
     Parameters
     ----------

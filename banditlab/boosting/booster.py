@@ -72,7 +72,7 @@ class Booster(RoundLabelAgent):
         return {"rounds": COUNT, "_seed": COUNT} if hasattr(self, "rounds") else {"_seed": COUNT}
 
     def get_state(self) -> dict[str, Any]:
-        """Return everything that changes from round to round: nested dicts of arrays, numbers, strings and generators."""
+        """Return the state, all that changes from round to round: nested dicts of arrays, numbers, strings and generators."""
         state = super().get_state()
         del state["_grove"], state["_tuning"]  # addresses, and what the settings determine
         return state

@@ -1,4 +1,4 @@
-"""Kernels for the rounds of an expert booster, with compiled trees, with learners' estimates, or learner by learner.
+"""Kernels for the rounds of boosters with experts, for compiled trees, for learners' estimates, and learner by learner.
 
 AdaBoost.OLM and AdaBoost.OLM++ differ in a rule, which consists of five kernels (`Steps`). The loops of this module
 work with any rule and any weak learner.
@@ -84,7 +84,9 @@ class Scratch(NamedTuple):
 
 
 class State(NamedTuple):
-    """The booster's arrays (N,): learners' edges and experts' mistakes so far, and the constants `tops` and `scales`."""
+    """The booster's arrays (N,): learners' edges and experts' mistakes so far, and the factors `tops` and `scales` of
+    weights.
+    """
 
     got: Floats
     best: Floats
@@ -154,8 +156,8 @@ def respond_template(forest, rule, scratch, mistakes, x):
 def absorb_template(rule, scratch, state, y, rounds):
     r"""Count edges and mistakes, adapt the votes (lines 12, 13), and write the example's weights into `scratch`.
 
-    The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14
-    prints :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the text of the paper has the right formula.
+    The weight of learner i is :math:`-C^i(y, y) / \text{tops}_i`, at most 1, times :math:`\text{scales}_i`. Line 14 of
+    Algorithm 2 has :math:`-C^i(y, l)`, which is negative for :math:`l \ne y`; the paper's text has the right formula.
     """
     rule, scratch, state = borrow(rule), borrow(scratch), borrow(state)
     votes, choices, S = parts(scratch.payload, scratch.p.shape[0])
@@ -189,8 +191,8 @@ def recall_template(rule, scratch, loss, zero, y):
 
 
 def ask_template(rule, scratch, done, asked, costs):
-    """Process the predictions of learners `done`, ..., `asked - 1` in the payload, and write the next one's costs (K,
-    K).
+    """Process the predictions of learners `done`, ..., `asked - 1` in the payload, and write the costs (K, K) of
+    learner `asked`.
 
     `done = -1` starts the round at :math:`s^0`. If `asked = N`, no costs are written.
     """

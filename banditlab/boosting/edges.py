@@ -22,7 +22,7 @@ class Edges(NamedTuple):
     def measured(self) -> NDArray[np.float64]:
         r"""Return :math:`\gamma_i = \text{got}_i / \text{best}_i` (N,), or 0 before the first round.
 
-        It is 1 for a learner that is always right and 0 for one that guesses. It lies in [-1, 1] if rows of C are
-        gradients.
+        :math:`\gamma_i` is 1 for a learner that is always right and 0 for a uniform guess. It lies in [-1, 1] if rows
+        of C are gradients.
         """
         return np.divide(self.got, self.best, out=np.zeros(len(self.got)), where=self.best != 0.0)

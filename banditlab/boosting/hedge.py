@@ -1,8 +1,8 @@
 r"""Hedge at rate 1 over experts whose losses are mistakes (Freund and Schapire, 1997).
 
 Expert i has the weight :math:`\exp(-M_i)`, where :math:`M_i` is its number of mistakes so far. The mistakes are stored,
-and weights are relative to the best expert's, so only negligible weights underflow. :math:`e^{-M}` for a number of
-mistakes is read from a table.
+and weights are computed relative to that of the best expert, so only negligible weights underflow. :math:`e^{-M}` is
+read from a table.
 """
 
 from __future__ import annotations

@@ -18,18 +18,18 @@ LARGEST_EXPONENT = 300.0
 
 
 FARTHEST = 600.0
-r"""For votes s within :math:`\pm``FARTHEST`, the odds :math:`e^s` do not overflow or underflow."""
+"""For votes s from -`FARTHEST` to `FARTHEST`, the odds :math:`e^s` do not overflow or underflow."""
 
 
 @inline
 def odds(s):
-    r"""Return :math:`e^s` of one vote s within :math:`\pm``FARTHEST`."""
+    """Return :math:`e^s` for a vote s from -`FARTHEST` to `FARTHEST`."""
     return math.exp(s)
 
 
 @inline
 def slope(loss, rival, own):
-    r"""Return the derivative of a loss that is a sum over rivals l, in the difference :math:`s(l) - s(r)` of the votes.
+    r"""Return the derivative, in the difference :math:`s(l) - s(r)` of the votes, of a loss that is a sum over rivals l.
 
     The logistic loss computes it from the odds of the votes, as compiled rounds do.
     """

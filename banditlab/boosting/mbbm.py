@@ -40,10 +40,11 @@ class OnlineMBBM(Booster):
     potentials (whose costs may be negative), nor raw costs.
 
     Cost: for one label, exact potentials take :math:`O(k N^4)` multiplications in the worst case: 18 ms per round at
-    :math:`N = 100`, :math:`k = 8`, and 55 ms for the costs of all labels. It is less if vote counts recur, because
-    potentials are stored. Sampled potentials take :math:`O(\text{draws}\, k N)` per label, and remembered ones about 10
-    µs for each new state. The cost of the weak learners is extra. Memory: that of the weak learners, plus up to 10 MB
-    for exact potentials, :math:`N k\, \text{draws}` integers for sampled ones, or up to 32 MB for remembered ones.
+    :math:`N = 100`, :math:`k = 8`, and 55 ms for the costs of all labels. The cost is lower if vote counts recur,
+    because potentials are stored. Sampled potentials take :math:`O(\text{draws}\, k N)` per label, and remembered ones
+    about 10 µs for each new state. The cost of the weak learners is extra. Memory: that of the weak learners, plus up
+    to 10 MB for exact potentials, :math:`N k\, \text{draws}` integers for sampled ones, or up to 32 MB for remembered
+    ones.
 
     Parameters
     ----------
@@ -53,8 +54,8 @@ class OnlineMBBM(Booster):
         N in the paper, the number of weak learners.
     potentials
         "exact"; "monte-carlo", the mean over `draws` draws that are made in every round; or "remembered", drawn once
-        for each state, as in the code of the paper's authors, including an error in it (see `RememberedPotentials`) and
-        its smallest weight, 1e-10.
+        for each state. "remembered" reproduces the code of the paper's authors, with its smallest weight 1e-10 and its
+        error (see `RememberedPotentials`).
     draws
         Number of draws, 100 in the paper's experiments.
     weight_bound

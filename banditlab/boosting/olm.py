@@ -237,8 +237,8 @@ class AdaBoostOLM(ExpertBooster):
     Errata. Line 14 prints the weight with :math:`C^i(y, l)`, which is negative for :math:`l \ne y`. The second case of
     (10) prints :math:`\exp(s(j) + \alpha - s(y))`, whereas the derivative has :math:`\exp(s(y) + \alpha - s(j))`; the
     authors' code has :math:`\exp(s(j) - \alpha - s(y))`. All three are available (`derivative`); only the exact one is
-    a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but it can be as large as
-    :math:`(k-1)(1 + c N)`. The step is chosen for the latter (they are equal at :math:`k = 2`).
+    a gradient step. Appendix D.2 bounds :math:`|f'|` by :math:`(k-1) + c N`, but :math:`|f'|` can be as large as
+    :math:`(k-1)(1 + c N)`. The step is chosen for the second value (both are equal at :math:`k = 2`).
 
     Guarantee (Theorem 5, proof with its constants, logistic loss, exact derivative): with the empirical edges
     :math:`\gamma_i`,
@@ -253,12 +253,12 @@ class AdaBoostOLM(ExpertBooster):
     there is no bound, because the remainder in Theorem 12 uses :math:`|f'| \le (k-1) e^i`, which is false at
     :math:`\alpha = -2`.
 
-    With :math:`k = 2` it is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with votes of half the size and another
-    step size.
+    With :math:`k = 2` the booster is AdaBoost.OL (Beygelzimer, Kale and Luo, ICML 2015) with votes of half the size and
+    another step size.
 
-    Cost: that of the weak learners, and :math:`O(N K^2)`. With learners that estimate probabilities, this is N
-    exponentials and :math:`N K` divisions. (With more than 300 learners, votes may overflow an exponential, and each
-    pair takes a logistic function instead.) Memory: :math:`4 N` numbers besides the learners.
+    Cost: that of the weak learners, and :math:`O(N K^2)`. With learners that estimate probabilities, the second part
+    takes N exponentials and :math:`N K` divisions. (With more than 300 learners, exponentials of votes may overflow,
+    and each pair takes a logistic function instead.) Memory: :math:`4 N` numbers besides the learners.
 
     Parameters
     ----------
@@ -273,8 +273,8 @@ class AdaBoostOLM(ExpertBooster):
         authors' code.
     weight_scale
         Factor of the weights, which are in [0, 1] (those of the exponential loss are cut at 1, those of the square
-        hinge are divided by their largest value). "random", as in the paper's experiments: a factor in [5, 200] for
-        each learner.
+        hinge are divided by their largest value). "random" draws a factor in [5, 200] for each learner, as in the
+        paper's experiments.
     tuning_seed
         Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
         Tewari. Without a seed, every run draws new values.

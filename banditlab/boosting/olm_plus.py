@@ -52,7 +52,7 @@ class AdaBoostOLMPlus(ExpertBooster):
         B of the regression's binary forecaster: 2 in the paper; :math:`\sqrt{2}` suffices for :math:`\alpha` in [-2,
         2].
     weight_scale
-        Factor of the weights, which are in [0, 1]. "random": a factor in [5, 200], drawn for each learner.
+        Factor of the weights, which are in [0, 1]. "random" draws a factor in [5, 200] for each learner.
     tuning_seed
         Seed of the trees' tuning and of "random" weights. The seed 1 gives the values in the code of Jung, Goetz and
         Tewari. Without a seed, every run draws new values.

@@ -180,7 +180,7 @@ class AdaOVA(AdaBoostOLM):
     Problem: online multiclass classification with binary weak learners; the label is revealed.
 
     Update rule: that of AdaBoost.OLM. Learner i's estimate of class k is the estimate of its k-th binary learner for
-    "class k or not". The K binary learners of learner i receive its weight.
+    "class k or not". All K binary learners of learner i are updated with the weight of learner i.
 
     Guarantee: that of AdaBoost.OLM.
 

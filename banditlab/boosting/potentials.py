@@ -87,7 +87,7 @@ def times(a, degree, pmf, cap, most, out):
 
 @njit
 def at(a, degree, b, other, power):
-    r"""Return the coefficient of :math:`x^{\text{power}}` in :math:`a(x) b(x)`, of degrees `degree` and `other`."""
+    r"""Return the coefficient of :math:`x^{\text{power}}` in :math:`a(x) b(x)`; a and b have degrees `degree` and `other`."""
     total = 0.0
     for i in range(max(0, power - other), min(degree, power) + 1):
         total += a[i] * b[power - i]

@@ -125,7 +125,7 @@ def put_mass(scratch, i):
 
 @inline
 def begin(states, scratch):
-    """Write the uniform distribution, and for each class the probability of the others."""
+    """Write the uniform distribution, and for each class the probability of all other classes."""
     scratch.own.shares[:] = 1.0 / scratch.own.shares.shape[0]
     put_mass(scratch, 0)
 
@@ -196,8 +196,9 @@ class BoostingRegression:
     Update rule (Algorithm 3): whether l is right is a binary problem with the margin
     :math:`s_l - \ln \sum_{k \ne l} e^{s_k} + \alpha`. The context of a binary forecaster (:math:`d = 2`) consists of
     half of the margin without :math:`\alpha`, clipped, and -1. Its two logits :math:`\zeta` replace :math:`s_l` and the
-    mass of the others: :math:`\hat{s}_l = \zeta_1`, :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`.
-    The forecaster is this package's FOLKLORE, with an admissible curvature and the complete linear term, or AIOLI.
+    log mass of all other classes: :math:`\hat{s}_l = \zeta_1`,
+    :math:`\hat{s}_k = s_k + \zeta_2 - \ln \sum_{k' \ne l} e^{s_{k'}}`. The forecaster is this package's FOLKLORE, with
+    an admissible curvature and the complete linear term, or AIOLI.
 
     Guarantee (Theorem 13): the regret is at most that of the forecaster plus
     :math:`T \ln(1 + e^{2 - 2\, \text{clip}})`, in nats; it is :math:`O((\ln T)^2)` for :math:`\text{clip} = \ln T`. See

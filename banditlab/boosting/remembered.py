@@ -1,8 +1,8 @@
-"""Potentials of the 0-1 loss as in the code of Jung, Goetz and Tewari: drawn once for each state, and stored.
+"""Monte Carlo potentials of the 0-1 loss, drawn once for each state and stored, as in Jung, Goetz and Tewari's code.
 
 Their code stores potentials without limit. Here a potential is a function of a seed and the state, because its draws
-come from a counter-based generator. A table of fixed size therefore suffices, since overwritten entries can be
-recomputed, and a pickled booster needs the seed only.
+come from a counter-based generator. Overwritten entries can therefore be recomputed, so a table of fixed size suffices,
+and a pickled booster needs the seed only.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def _of_count(votes):
 
 @inline
 def _name(m, mine, others):
-    """Return a 64-bit key, never 0, of a state: m remaining votes, `mine` votes for the label, and the sum of the
-    others' hashes.
+    """Return a 64-bit key, never 0, of a state: m remaining votes, `mine` votes for the label, and `others`, the sum of
+    the hashes of the wrong classes' votes.
     """
     h = _mixed(others + _mixed(np.uint64(mine) * _FOUR + _TWO)) + np.uint64(m) * _ODD
     return _mixed(h) | _ONE
@@ -85,8 +85,8 @@ def _share(u, m, left, tables):
 
 @njit(arrays="new")
 def draw_potential(seed, name, m, draws, mine, others, tables):
-    """Return the fraction of `draws` in which the label, with `mine` votes, loses to or ties with others (k-1,),
-    ascending, after m more votes.
+    """Return the fraction of `draws` in which the label, with `mine` votes, loses to or ties with another class after m
+    more votes; `others` (k-1,) has the wrong classes' votes, ascending.
 
     The label's votes are drawn first, then those of the other classes in descending order of votes, until the result is
     decided.
@@ -192,8 +192,8 @@ class RememberedPotentials(DrawnPotentials):
 
     This is the rule in the code of the paper's authors. It also counts the current vote among those to come: `costs`
     uses :math:`\phi_{m+1}` where Equation (4) has :math:`\phi_m`. Because no two potentials share draws, costs may be
-    negative, and an estimate's error is permanent. Compared with Equation (4), this changes accuracies in the paper's
-    tables by about 0.05 to 0.1 at a large edge.
+    negative, and an estimate's error is permanent. Compared with Equation (4), these two differences change accuracies
+    in the paper's tables by about 0.05 to 0.1 at a large edge.
 
     Cost: about 10 µs at 100 draws for a new state, :math:`O(k)` for a stored one. Memory: up to 32 MB.
 

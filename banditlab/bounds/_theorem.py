@@ -118,7 +118,7 @@ def theorem(
     Raises
     ------
     ValueError
-        Two theorems have the same name, or the adversary is neither of the two.
+        Two theorems have the same name, or the adversary is neither "adaptive" nor "oblivious".
     """
 
     def register(function: F) -> F:

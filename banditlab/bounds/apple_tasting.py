@@ -20,14 +20,16 @@ def apple_tasting(rounds: float, sharpness: float, regret: float) -> float:
 
     :math:`\gamma` is the sharpness. Let :math:`f` be the forecast that an item is good, :math:`f^*` the true
     probability, p the probability of accepting and :math:`g = 1 - 2 f`, with :math:`p = 1` for :math:`g \le 0`, else
-    :math:`1/(1 + \gamma g)`. The expected mistakes of a round in excess of :math:`\min(f^*, 1 - f^*)` are at most
-    :math:`1/\gamma + \gamma p (f - f^*)^2`:
+    :math:`1/(1 + \gamma g)`. Let e be the expected mistakes of a round in excess of :math:`\min(f^*, 1 - f^*)`. Then
+    :math:`e \le 1/\gamma + \gamma p (f - f^*)^2`:
 
-    * :math:`g > 0, f^* \le 1/2`: they are :math:`p (1 - 2 f^*) \le p (g + 2 |f - f^*|)
-      \le p (g + 1/\gamma) + \gamma p (f - f^*)^2`, and :math:`p (g + 1/\gamma) = 1/\gamma`;
-    * :math:`g > 0, f^* > 1/2`: they are :math:`(1 - p)(2 (f^* - f) - g) \le \gamma p (f - f^*)^2 + (1 - p)^2/(\gamma p)
-      - (1 - p) g`, and the last two terms cancel;
-    * :math:`g \le 0`: they are 0 or :math:`1 - 2 f^* \le 2 |f - f^*| \le 1/\gamma + \gamma (f - f^*)^2`.
+    * :math:`g > 0, f^* \le 1/2`:
+      :math:`e = p (1 - 2 f^*) \le p (g + 2 |f - f^*|) \le p (g + 1/\gamma) + \gamma p (f - f^*)^2`, and
+      :math:`p (g + 1/\gamma) = 1/\gamma`;
+    * :math:`g > 0, f^* > 1/2`:
+      :math:`e = (1 - p)(2 (f^* - f) - g) \le \gamma p (f - f^*)^2 + (1 - p)^2/(\gamma p) - (1 - p) g`, and the last two
+      terms cancel;
+    * :math:`g \le 0`: e is 0 or :math:`1 - 2 f^* \le 2 |f - f^*| \le 1/\gamma + \gamma (f - f^*)^2`.
 
     Accepted rounds reveal the label, so
     :math:`\mathbb{E} \sum_t p_t\, \mathrm{KL}(f^*_t, f_t) \le \mathrm{Reg}(T)`, and

@@ -127,8 +127,9 @@ def least_rounds(n_classes: int, edge: float, excess: float, error_rate: float) 
     r"""Return :math:`(k-1) S/(4 \gamma \epsilon)`, the rounds that any booster needs for an error rate of
     :math:`\epsilon`.
 
-    This is Theorem 4. Its learners guess uniformly in the first :math:`k S/(4 \gamma)` rounds, in which every booster
-    makes a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if :math:`S \ge k \ln(1/\delta)/\gamma`.
+    The bound is Theorem 4. The learners of its proof guess uniformly in the first :math:`k S/(4 \gamma)` rounds, in
+    which every booster makes a mistake with probability :math:`1 - 1/k`. They satisfy Definition 1 if
+    :math:`S \ge k \ln(1/\delta)/\gamma`.
     """
     return (n_classes - 1) * excess / (4.0 * edge * error_rate)
 

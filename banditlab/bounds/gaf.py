@@ -73,11 +73,11 @@ def gaf(
 
     Here :math:`\kappa = \exp(\sigma \sqrt{2 (K-1)} + \sigma^2)` and :math:`\sigma^2 = R^2/(2 \lambda)`. The argument:
     :math:`\Omega_t` is at most the mean of the loss minus the surrogate over :math:`N(\theta_{t+1}, A_t^{-1}/2)`
-    (Jensen). For logits :math:`z + u`, :math:`u \sim N(0, C)`, it is at most :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`.
-    This follows from half the mean of :math:`\mathrm{tr}(C S)` along the heat flow,
-    :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and :math:`\max u - \min u \le \sqrt{2} \|u\|`, a Lipschitz
-    function of a Gaussian vector with :math:`K - 1` coordinates of variance at most :math:`\sigma^2`. Moreover
-    :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
+    (Jensen). For logits :math:`z + u`, :math:`u \sim N(0, C)`, this mean is at most
+    :math:`(\kappa/2 - c)\, \mathrm{tr}(C S)`. The latter follows from half the mean of :math:`\mathrm{tr}(C S)` along
+    the heat flow, :math:`S(z + u) \le \exp(\max u - \min u) S(z)`, and :math:`\max u - \min u \le \sqrt{2} \|u\|`, a
+    Lipschitz function of a Gaussian vector with :math:`K - 1` coordinates of variance at most :math:`\sigma^2`.
+    Moreover :math:`\mathrm{tr}(C S) = \mathrm{tr}(A_t^{-1} H_t)/2`, and
     :math:`c\, \mathrm{tr}(A_t^{-1} H_t) \le \ln(|A_t|/|A_{t-1}|)`; :math:`\Psi_t` adds half of that.
     """
     n, d, K, B, R, lam, c = rounds, n_features, n_classes, norm_bound, radius, regularization, curvature

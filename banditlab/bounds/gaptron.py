@@ -97,21 +97,21 @@ def gaptron_bandit_smooth_hinge(n_classes: int, radius: float, frobenius_bound: 
 
 @_theorem(source=_OURS, unit="bits", assumes=_BITS + _SAME_T, printed="a factor 2.5 K more under the roots")
 def gaptron_wide(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`. It is about
-    :math:`1.52 \sqrt{K T} R D`.
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = K R^2 D^2 / (2.5 \ln 2)`, a bound on
+    :math:`\mathbb{E}[M]` minus the comparator's loss at the wide step. It is about :math:`1.52 \sqrt{K T} R D`.
     """
     return _balanced(n_classes * (radius * frobenius_bound) ** 2 / (2.5 * math.log(2.0)), rounds)
 
 
 @_theorem(source=_OURS, unit="hinge loss", assumes=_HINGE + _SAME_T, printed="a factor K more under the roots")
 def gaptron_wide_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{2 K R^2 D^2, 2 R D \sqrt{K T}\}`."""
+    r"""Return :math:`\max\{2 K R^2 D^2, 2 R D \sqrt{K T}\}`, the bound of `gaptron_bandit_hinge` at the wide step."""
     return _balanced(n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
 @_theorem(source=_OURS, unit="smooth hinge loss", assumes=_SMOOTH + _SAME_T, printed="a factor K more under the roots")
 def gaptron_wide_smooth_hinge(n_classes: int, radius: float, frobenius_bound: float, rounds: int) -> float:
-    r"""Return :math:`\max\{4 K R^2 D^2, 2 R D \sqrt{2 K T}\}`."""
+    r"""Return :math:`\max\{4 K R^2 D^2, 2 R D \sqrt{2 K T}\}`, the bound of `gaptron_bandit_smooth_hinge` at the wide step."""
     return _balanced(2.0 * n_classes * (radius * frobenius_bound) ** 2, rounds)
 
 
@@ -126,7 +126,7 @@ def gaptron_fixed(n_classes: int, frobenius_bound: float, step: float, gamma: fl
     r"""Return :math:`D^2 / (2\,\text{step}) + \gamma ((K-1)/K) T`, for any fixed :math:`\gamma` and any step up to that
     of the theorem.
 
-    It follows from
+    The bound follows from
 
     .. math::
 

@@ -78,9 +78,9 @@ def shamir_theorem_3(
     :math:`\gamma = \min(B/\ln T, \max(1, T^{1-\epsilon}/d))` and any :math:`\epsilon` in (0, 1). D is :math:`4 s/e` for
     "sup", :math:`(2 \pi s/e)^{1/2}` for "l2" and :math:`(4 s/e)^{1/3}` for "l1", with :math:`q = 1, 2, 3`.
 
-    Below D the paper has T in the logarithm instead of the smaller :math:`T^{1-\epsilon}`. Formulas are damaged in the
-    available copy of the paper, but its constants are consistent: :math:`(q/2)\, d \ln(e D/d)` is largest at
-    :math:`d = D`, where the paper's other case begins.
+    For :math:`d < D` the paper's logarithm has T instead of the smaller :math:`T^{1-\epsilon}` used here. The formulas
+    are damaged in the available copy of the paper, but its constants are consistent: :math:`(q/2)\, d \ln(e D/d)` is
+    largest at :math:`d = D`, where the paper's other case begins.
 
     Raises
     ------

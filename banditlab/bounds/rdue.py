@@ -69,7 +69,7 @@ def rdue_gamma(n_classes: int, diameter: float, rounds: int) -> float:
 def rdue_decoded_gamma(
     n_classes: int, radius: float, diameter: float, rounds: int, decoding: str = "half-log"
 ) -> float:
-    r"""Return :math:`\text{diameter}\, \sqrt{b K/(2 a T)}`, at most 1.
+    r"""Return the exploration rate :math:`\text{diameter}\, \sqrt{b K/(2 a T)}`, at most 1.
 
     At this rate the two terms of `rdue_decoded` are equal up to the factor :math:`(K-1)/K`.
     """
@@ -89,7 +89,8 @@ def rdue_bandit(n_classes: int, radius: float, diameter: float, rounds: int) -> 
 
 @_theorem(source=_SOURCE + r" (the last sum in its proof, before $\gamma$ is chosen)", assumes=_ASSUMES)
 def rdue_fixed(n_classes: int, radius: float, diameter: float, gamma: float, rounds: int) -> float:
-    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, for any fixed :math:`\gamma`.
+    r"""Return :math:`\gamma ((K-1)/K) T + b K\,\text{diameter}^2 / (2 a \gamma)`, a bound on :math:`\mathbb{E}[M]`
+    minus the comparator's loss for any fixed :math:`\gamma`.
 
     The bound holds after any number of rounds. Let :math:`L = \mathbb{E}[\sum S(W_t)]`. Then
     :math:`\mathbb{E}[M] \le \gamma ((K-1)/K) T + (1 - a) L`. The regret of the steps is at most

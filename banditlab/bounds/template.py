@@ -83,7 +83,7 @@ def template_gamma(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    r"""Return :math:`\min\{1, \sqrt{P/T}\}` with :math:`P = b K D^2/(4 c)`.
+    r"""Return the exploration rate :math:`\min\{1, \sqrt{P/T}\}` with :math:`P = b K D^2/(4 c)`.
 
     At this rate the two terms of `template_fixed` are equal.
     """
@@ -110,8 +110,9 @@ def template_bandit(
     decoding: str = "half-log",
     wide: bool = False,
 ) -> float:
-    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = b K D^2/(4 c)`. The second term is
-    :math:`D \sqrt{b K T/c}`, which is :math:`1.699 R D \sqrt{K T}` with half-log.
+    r"""Return :math:`\max\{2 P, 2 \sqrt{P T}\}` with :math:`P = b K D^2/(4 c)`, a bound on :math:`\mathbb{E}[M]` minus
+    the comparator's loss. The second term is :math:`D \sqrt{b K T/c}`, which is :math:`1.699 R D \sqrt{K T}` with
+    half-log.
 
     At the wide step :math:`P = K R^2 D^2/(4 h)`: :math:`1.531 R D \sqrt{K T}` with half-log, 1.420 with sparsemax.
     """
@@ -146,7 +147,7 @@ def template_fixed(
 
 
 def _pay(decoding: str, n_classes: float, wide: bool) -> float:
-    """Return h = c ln 2, or the h of the wide step, which is NaN for rules without a wide step."""
+    """Return h = c ln 2, or for the wide step the h of `WIDE` (NaN for rules without a wide step)."""
     return WIDE.get(decoding, math.nan) if wide else decoding_constant(decoding, n_classes) * math.log(2.0)
 
 

@@ -188,7 +188,7 @@ def _unfinished(cls: Any) -> CheckResult:
 
 
 class _ForEver(BaseException):
-    """An exception raised within a file's own code. It is not an Exception, which that code may catch."""
+    """Raised within a file's own code if its import takes too long. A BaseException, because that code may catch Exception."""
 
 
 @contextlib.contextmanager

@@ -220,7 +220,7 @@ def only_the_bit(probe: PlayerProbe) -> None:
 
 
 def _another(y: Any, actions: Any, K: int) -> Any:
-    """Return, for each round, a label that is neither the true one nor the action, where the action was wrong."""
+    """Return other labels: in each round with a wrong action, a class that is neither the true label nor the action."""
     other = (y + 1) % K
     return np.where(other == actions, (other + 1) % K, other)
 

@@ -36,7 +36,7 @@ WIDE = 100  # width of a terminal from which the progress line shows a rate
 
 
 class Console:
-    """Runs sweeps and writes reports, with readable output; `notes` are remarks on the table of a comparison."""
+    """The readable output of commands that run sweeps or write reports; `notes` are remarks on a comparison's table."""
 
     def __init__(self, notes: Sequence[Any] = ()) -> None:
         self.out, self.notes = rich.console.Console(), notes

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from banditlab.policy import Evaluated
 
 RECIPE = ("scaling", "missing", "max_categories", "roles")
-"""Settings of a table that describe its contexts. Of a log they may be given, and those of `FROM_LOG`, but no others."""
+"""Settings of a table that describe its contexts. For a log, only these and those of `FROM_LOG` are allowed."""
 FROM_LOG = {"agent", "settings", "seed", "floor", "format", "encoding", "separator"}
 
 

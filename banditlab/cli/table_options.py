@@ -35,7 +35,7 @@ LOG: dict[str, tuple[str, Any]] = {
     ),
 }
 COLUMNS = {name: _typed(Option(f"--{name}", *about)) for name, about in LOG.items()}
-"""The same for what is to be said of a log."""
+"""The type and the default of each option that describes a log."""
 
 
 def settings_of_table(given: dict[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from banditlab.errors import FaultyTableError
 
 WIDTH = 80
 MOST_LINES = 40
-"""A table with more columns has a line for each column with a remark, and the others are counted."""
+"""For a table with more columns, only columns with a remark have a line; all other columns are counted."""
 LONGEST_NAME = 24
 MOST_NOTICES = 10
 """The largest number of notices about many tables that are printed before the runs."""

@@ -41,7 +41,7 @@ def best_with_switches(
 ) -> list[SwitchingComparator]:
     """Return the smallest losses with at most 0, 1, ..., S switches between models of the ball, by dynamic programming.
 
-    No theorem in the package bounds the regret against it.
+    No theorem in the package bounds the regret against such a sequence.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Compared(NamedTuple):
         return cls(folder, settings, **tables[0], any_table=any_table)
 
     def recipe(self, data: Path) -> dict[str, Any]:
-        """Return the settings for a file; numbers of dropped rows apply only to the file of the comparison."""
+        """Return the settings for a file; the indices of dropped rows are included only for the file of the comparison."""
         same = files.content_hash(files.read_bytes(str(data))) == self.content
         return {name: value for name, value in self.settings.items() if same or name != "drop_rows"}
 

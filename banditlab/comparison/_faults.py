@@ -27,8 +27,8 @@ def refuse_faults(
 ) -> Survey:
     """Return the survey of a table, or raise an error with all of its faults.
 
-    `look` returns the survey for given settings, which include the label. `against` is the comparison whose settings
-    are among them, `others` are faults of the request itself, and `verb` is the command to correct.
+    `look` returns the survey for given settings, which include the label. `against` is the earlier comparison from
+    which some of the settings come, `others` are faults of the request itself, and `verb` is the command to correct.
     """
     found = look(settings)
     reported, left = [*others, *map(str, found.faults)], found.faults

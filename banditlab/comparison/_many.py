@@ -65,7 +65,7 @@ def name_of_many(data: Sequence[Any]) -> str:
 
 
 def tables_of(data: Sequence[Any]) -> list[str]:
-    """Return the files of folders (those with a known extension) and patterns, sorted, and OpenML's numbers, each once.
+    """Return, without duplicates, the files that folders and patterns contain (sorted), and the OpenML ids.
 
     Raises
     ------

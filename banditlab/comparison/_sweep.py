@@ -248,8 +248,8 @@ def surveyed(
 ) -> tuple[Survey | None, list[str]]:
     """Return the survey of a table, and the properties detected from its file.
 
-    `against` is the comparison whose settings are among the given ones, `others` are faults of the request, and `verb`
-    is its command.
+    `against` is the earlier comparison from which some of the settings come, `others` are faults of the request, and
+    `verb` is its command.
 
     Raises
     ------

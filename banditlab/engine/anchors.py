@@ -14,7 +14,7 @@ from banditlab.numerics.sparse_rows import is_sparse
 BALL = 10.0
 """The norm bound of the logistic models."""
 MOST = 2**32
-"""The largest n d^2 K for which they are computed, which takes about a minute."""
+"""The largest n d^2 K for which the logistic models are computed, which takes about a minute."""
 
 
 def anchors(env: Any) -> dict[str, float]:

@@ -19,7 +19,7 @@ WAIT = 0.1
 
 @contextlib.contextmanager
 def one_compiler(key: str) -> Iterator[None]:
-    """Run the block while no other process on this machine runs it with the same key; the others wait, then read the cache.
+    """Run the block in one process per key at a time; other processes on this machine wait, then read the cache.
 
     If no folder can be locked, or after `LONGEST_WAIT`, every process compiles, which only takes longer.
     """

@@ -36,8 +36,8 @@ def describe_player(kind: str, id_: str, written: Mapping[str, Any], where: str)
     kind
         "agents" or "forecasters".
     written
-        Settings as written by a user. A key that is not a setting of the player applies to the player it wraps. If both
-        have a setting NAME, `forecaster.NAME` is that of the wrapped one.
+        Settings as written by a user. A key that is not a setting of the player applies to the player that it wraps. If
+        both players have a setting NAME, `forecaster.NAME` is the setting of the wrapped player.
     where
         Prefix of errors, for instance "quickstart.toml: agent 'fastcb'".
 

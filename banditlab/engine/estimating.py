@@ -23,7 +23,7 @@ LONG_ENOUGH = 0.15
 MOST_TOGETHER = 8
 """The largest number of repetitions that are run to measure a run's overhead."""
 FIRST_CHECKPOINT = 500
-"""Comparators are computed up to the first checkpoint at or after this round, and further if that takes little time."""
+"""Comparators are computed up to the first checkpoint at or after this round, and further if computing takes little time."""
 
 
 def seconds_of_rounds(run: Run) -> float:
@@ -55,8 +55,8 @@ def overhead_seconds(runs: Sequence[Run], seconds: float) -> float:
 def seconds_of_comparators(run: Run, balls: Sequence[float]) -> float:
     """Estimate the seconds of the comparators of a run's stream, one for each checkpoint and norm bound.
 
-    They are computed up to a checkpoint. The time of later ones, and of reading the rows, is extrapolated in proportion
-    to the rounds.
+    The comparators are computed up to one checkpoint (see `FIRST_CHECKPOINT`). The time of later checkpoints, and of
+    reading the rows, is extrapolated in proportion to the rounds.
     """
     if not balls:
         return 0.0

@@ -27,7 +27,7 @@ THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "BLIS_N
 
 
 def environment() -> dict[str, str]:
-    """Return additional environment variables of a worker: one thread unless the user set more, a safe path."""
+    """Return a worker's additional environment variables: one thread unless the user set more, and `PYTHONSAFEPATH`."""
     return {name: os.environ.get(name, "1") for name in THREADS} | {SAFE_PATH: "1"}
 
 

@@ -150,7 +150,7 @@ class _Queue:
         return sum(len(runs) * self.kinds[kind].mean for kind, runs in self.by_kind.items())
 
     def first_of_a_kind(self) -> list[Run]:
-        """Return one run of a kind of which no run has begun, or an empty list."""
+        """Return a list with one run of the first kind that has no started run, or an empty list."""
         return next(([next(iter(runs.values()))] for kind, runs in self.by_kind.items() if kind not in self.begun), [])
 
     def portion(self, seconds: float) -> list[Run]:

@@ -65,12 +65,12 @@ class Spec(BaseModel):
     need it are skipped with the reason.
 
     `run_timeout` is the number of seconds after which a run is ended as a failure, or 0 for no limit. The default is an
-    hour for players and environments of labs (project folders) and plug-ins, and no limit for others. Compilation of
-    the package's own kernels does not count, and `run_timeout` is not part of a run's identity. `feedback` determines
-    when the agents' bits arrive, whether they arrive, and which are wrong (`engine.feedback`). `change` determines how
-    labels change during an episode (`envs.change`). `passes` limits runs over a data set to this number of passes over
-    its rows. `families` are groups of data sets that count as one in a mean over data sets, each with a name and
-    patterns such as "fri-*.csv" for the short names of its data sets.
+    hour for players and environments of labs (project folders) and plug-ins, and no limit for all other runs.
+    Compilation of the package's own kernels does not count, and `run_timeout` is not part of a run's identity.
+    `feedback` determines when the agents' bits arrive, whether they arrive, and which are wrong (`engine.feedback`).
+    `change` determines how labels change during an episode (`envs.change`). `passes` limits runs over a data set to
+    this number of passes over its rows. `families` are groups of data sets that count as one in a mean over data sets,
+    each with a name and patterns such as "fri-*.csv" for the short names of its data sets.
     """
 
     model_config = ConfigDict(extra="forbid", strict=False)

@@ -31,7 +31,7 @@ from banditlab.results.store import Store
 
 T = TypeVar("T")
 STORE_SECONDS = 1.0
-"""Finished runs wait about this long at most before they are stored, in one file with others."""
+"""Finished runs wait about this long at most, and are then stored together in one file."""
 LONGEST_ERROR = 2000
 """The largest number of characters of an exception's text that are stored."""
 COMPILE_SECONDS = 600.0

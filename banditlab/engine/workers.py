@@ -1,7 +1,7 @@
 """Run a sweep's tasks in processes with one task at a time, so a run that kills or hangs its process can be identified.
 
-If a process with a task of several runs is lost, its stored runs count, and the others are repeated in separate tasks.
-A run is recorded as failed only if its task had no other runs.
+If a process with a task of several runs is lost, its stored runs count, and the remaining runs are repeated in separate
+tasks. A run is recorded as failed only if its task had no other runs.
 """
 
 from __future__ import annotations

@@ -22,7 +22,9 @@ Truth = Labels | NDArray[np.bool_]
 
 
 class Streams(NamedTuple):
-    """The child generators of one episode, one per purpose, so changing the draws of one does not change the others."""
+    """The child generators of one episode, one per purpose, so changing the draws of one generator does not change
+    those of any other.
+    """
 
     contexts: np.random.Generator
     """The contexts, or the order of a data set's rows."""
@@ -63,7 +65,7 @@ class BanditEnv(gymnasium.Env[Floats, int], ABC):
     several_right: bool = False
     """Whether any number of actions may be right in a round: blocks then have bits, (n, K) bool, instead of labels."""
     foreign: ClassVar[bool] = False
-    """Whether it runs code from outside this package; a sweep then runs it in separate processes."""
+    """Whether the environment runs code from outside this package; a sweep then runs it in separate processes."""
     sparse: bool = False
     """Whether `blocks` yields contexts in CSR form; `step` always returns a dense vector."""
 

@@ -47,7 +47,7 @@ class Recipe:
         the median, over the numbers that differ from the median. Numbers farther than 10 s from the median are
         outliers. If at most 1 % of the known entries are outliers, the other numbers are scaled to [0, 1] and outliers
         become 0 or 1. Otherwise the map is piecewise linear and makes 33 quantiles equidistant. If `missing = "zero"`,
-        gaps of such a column are 0 after that. "standard": mean 0, standard deviation 1. "maxabs": divided by the
+        gaps of such a column are 0 after the map. "standard": mean 0, standard deviation 1. "maxabs": divided by the
         largest magnitude. "robust": median 0, quartiles 1 apart. (These are scikit-learn's StandardScaler, MaxAbsScaler
         and RobustScaler, fitted to the known entries of the whole table; a constant column becomes 0.) One-hot columns
         stay 0 and 1. "rowwise": each number x becomes :math:`\mathrm{asinh}(x)`, which is about

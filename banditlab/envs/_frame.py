@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 Bits = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 MAX_FRACTIONS = 20
-"""Labels that are not all whole numbers are a measurement if they have more different values than this, or than N/3."""
+"""Labels that are not all whole numbers count as a measurement if they have more different values than this, or than N/3."""
 SHOWN_COLUMNS = 30
 
 

@@ -20,7 +20,7 @@ STATISTICS: dict[str, tuple[Any, str, str]] = {
 
 
 def known_mean(known: np.ndarray) -> float:
-    """Return the mean of a column's known entries, or 0 if there are none. The sum of large entries may overflow."""
+    """Return the mean of a column's known entries, or 0 if there are none; the sum of large entries does not overflow."""
     if not len(known):
         return 0.0
     e = exponent(np.abs(known).max())

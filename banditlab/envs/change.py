@@ -72,7 +72,7 @@ class Change(NamedTuple):
         return np.take_along_axis(y, old, axis=1)
 
     def _moved(self, classes: NDArray[Any], k: NDArray[np.int64], n_classes: int) -> NDArray[Any]:
-        """Return the classes y after k changes, or for -k with k changes undone."""
+        """Return the classes after k changes; a negative k undoes :math:`|k|` changes."""
         if self.labels == "rotate":
             return (classes + k) % n_classes
         return np.where((k % 2 == 1) & (classes < 2), 1 - classes, classes)

@@ -167,9 +167,9 @@ def has_header(data: bytes, separator: str) -> bool:
     """Return whether the first line of a CSV file names its columns, judged by the lines below it.
 
     A column votes against a header if its first entry is a number within the range of the numbers below it, or a text
-    that occurs below it. It votes for a header if its first entry is a text and the others are numbers, or if the
-    others are repeated texts and it is not one of them. There is no header if more than two thirds of the votes are
-    against it. Consecutive numbers (0, 1, 2, ...) are a header.
+    that occurs below it. It votes for a header if its first entry is a text and its other entries are numbers, or if
+    the other entries are repeated texts and the first entry is none of them. There is no header if more than two thirds
+    of the votes are against it. Consecutive numbers (0, 1, 2, ...) are a header.
     """
     import pandas as pd
 

@@ -349,7 +349,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _made_by(name: str) -> str:
-    """Return the name and version of an environment's package, or of a module outside packages its name and content hash."""
+    """Return the name and version of an environment's package; for a module outside packages, its name and content hash."""
     module = name.partition(":")[0].partition(".")[0] if ":" in name else "gymnasium"
     for package in packages_distributions().get(module, []):
         try:

@@ -26,7 +26,7 @@ class OpenML(DataSetEnv):
     """A data set of openml.org, given by its id, with a new seeded order of the rows in each pass.
 
     The first use downloads it to scikit-learn's cache; later uses need no network. scikit-learn deletes a cached file
-    that it considers invalid. If others use the same cache, make a copy of it first.
+    that it considers invalid. If other programs use the same cache, make a copy of it first.
 
     Parameters
     ----------

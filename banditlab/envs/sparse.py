@@ -41,7 +41,7 @@ class Sparse(StreamEnv):
     mass. The i-th rank is drawn from the i-th interval, and a repeated rank is replaced by the next one. At each rank
     the word is, with probability `topical`, that of the label's class, otherwise that of a uniform class. Entries are
     :math:`(1 + \ln(\text{count})) \ln(1/\text{frequency})` with a geometric count, and every row is scaled to norm R.
-    With probability `noise` the label is then replaced by one of the :math:`K-1` others, uniformly.
+    With probability `noise` the label is then replaced by one of the other :math:`K-1` classes, uniformly.
 
     The planted W has weight 1 for each class on its own words. The label's score exceeds each other score by about
     :math:`\text{topical}\, \sqrt{\text{nonzeros}}\, R`, with a standard deviation of about :math:`\sqrt{2/K} R`. A

@@ -197,7 +197,7 @@ def likeliest(label: str, names: list[str]) -> str:
 
 
 def note_of(column: Column, series: pd.Series, y: Labels | None, is_sorted: bool, asked: bool = False) -> Note:
-    """Return the remark on a column whose rows have labels y (n,). `asked`: whether the user gave its role."""
+    """Return the remark on a column whose rows have labels y (n,). `asked` says whether the user gave the role."""
     import pandas as pd
 
     name = column.name

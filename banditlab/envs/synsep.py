@@ -26,7 +26,7 @@ _REFERENCE = "Kakade, Shalev-Shwartz, Tewari: Efficient bandit algorithms for on
 
 
 class SynBase(StreamEnv):
-    r"""Base of both environments: 0/1 features without scaling or intercept.
+    r"""Base of `SynSep` and `SynNonSep`: 0/1 features without scaling or intercept.
 
     :math:`35 \le \|x\|^2 \le 55` and :math:`R = \sqrt{55}`.
     """

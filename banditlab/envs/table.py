@@ -52,7 +52,7 @@ _SEPARATORS = {"tab": "\t", "\\t": "\t"}
 class Table(DataSetEnv):
     r"""The rows of a CSV, Parquet, LIBSVM or ARFF file, plain or gzipped, in a new seeded order in each pass.
 
-    Columns of numbers and booleans are numeric; all others are nominal and one-hot encoded. The parameters below
+    Columns of numbers and booleans are numeric; all other columns are nominal and one-hot encoded. The parameters below
     describe the other steps of the encoding. Labels may be of any type; `classes` has the names of the classes
     :math:`0, \dots, K-1`.
 
@@ -125,7 +125,7 @@ class Table(DataSetEnv):
         advance. No other scaling is allowed.
     group
         A column, which is then not a feature. Rows with the same value are presented together, and only the first row
-        of each group counts in a ranking, because it may reveal the labels of the others. "copies and near copies"
+        of each group counts in a ranking, because it may reveal the labels of the other rows. "copies and near copies"
         detects groups of rows whose features are more similar than by chance. "": each row is a separate group.
     scaling
         "none": numeric columns as given. "minmax": each column scaled to [0, 1]. "auto": "minmax" if ranges differ by

@@ -32,7 +32,7 @@ RESOLVED = 1e-6
 
 
 class Net(NamedTuple):
-    """The members M (N, K, d) with log weights w (N,), which were w0 (N,) before the first round.
+    """The members M (N, K, d) with log weights w (N,), whose initial values are w0 (N,).
 
     `slope` (N, K, d) has the gradients of the members' summed losses. `rounds` (1,) is the number of updates, and
     `smoothed` (1,) is the cost of smoothing so far. Z (N, K) is a work array.
@@ -106,10 +106,10 @@ class Aggregating(Forecaster):
     Guarantee: with exact integrals the regret is at most :math:`Kd (1 + \ln(4 B R T/(Kd))) - T \ln(1 - \mu)` (Theorem 3
     with other constants). For the quadrature this is :math:`1 + \ln(4 B R T)`, and `bound` returns it if the nodes
     provably integrate every posterior up to the horizon to 1e-6. Otherwise `bound` is :math:`-\ln(h - 2 w) + 4 B R T h`
-    at the best h, with w the heaviest node, which is a weak bound. The running certificate is the loss minus a lower
-    bound on the least loss in the ball, which follows from the losses and slopes at the nodes by convexity. The net's
-    regret is at most :math:`\ln N` against its best member (`regret_to_net`). This does not extend to the ball, so the
-    net has no bound and no certificate. "mala" has neither.
+    at the best h, with w the largest weight of a node; this bound is weak. The running certificate is the loss minus a
+    lower bound on the least loss in the ball, which follows from the losses and slopes at the nodes by convexity. The
+    net's regret is at most :math:`\ln N` against its best member (`regret_to_net`). A regret against the net's members
+    says nothing about the ball, so the net has no bound and no certificate. "mala" has neither.
 
     Cost of "quadrature" and "net": :math:`O(N K d)` per round, and :math:`2 N K d` numbers. Cost of "mala", with m
     distinct contexts so far: :math:`O(\text{chains}\,\text{steps}\, m K d)` per update,

@@ -153,8 +153,8 @@ class AIOLI(KernelForecaster):
     :math:`w [\mathrm{loss}(\theta'x_t, +1) + \mathrm{loss}(\theta'x_t, -1)]`. The margin :math:`z = x_t' \theta_t` is
     the root of :math:`z = m - (w/2) q \tanh(z/2)` with :math:`m = x'A^{-1} b` and :math:`q = x'A^{-1} x`, found by
     Newton's method. Then (5): :math:`A \mathrel{+}= (\eta/2) g g'`, :math:`b \mathrel{+}= (1/2)(\eta g'\theta - 1) g`.
-    (The paper's Algorithms 1 and 2 lack this 1/2, and Algorithm 2 starts from the inverse of :math:`A_0`. Equations (3)
-    and (5) are right and are used here.)
+    (The paper's Algorithms 1 and 2 lack the factor 1/2 of b, and Algorithm 2 starts from the inverse of :math:`A_0`.
+    Equations (3) and (5) are right and are used here.)
 
     Guarantee (Theorem 1, :math:`w = 1`): the regret is at most
     :math:`\lambda B_{\theta}^2 + (d/(2c)) \ln(1 + n c R^2 / (4 d \lambda))` against every :math:`\theta` with
@@ -172,8 +172,8 @@ class AIOLI(KernelForecaster):
     :math:`A^{-1} = C C'` is stored (Potter's update), which loses half as many digits. Up to
     :math:`R^2 / \lambda = 10^{12}`, margins have an error of about 1e-9 (docs/results/conformance.md).
 
-    Cost: :math:`2 d^2` multiplications per round, of which the forecast's half is needed only for nonzero entries of
-    the context. Memory: :math:`d^2` numbers. With C, cost and memory are 1.5 times as large.
+    Cost: :math:`2 d^2` multiplications per round, half of them for the forecast, which skips zero entries of the
+    context. Memory: :math:`d^2` numbers. With C, cost and memory are 1.5 times as large.
 
     Parameters
     ----------

@@ -146,8 +146,8 @@ class FOLKLORE(QuadraticForecaster):
     :math:`z = g - \tilde A\, \mathrm{softmax}(z)` (Newton's method with step halving), and :math:`A^{-1}` changes by
     rank :math:`K - 1`.
 
-    Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which it is not a lower bound:
-    at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38. Its Algorithm 1 omits
+    Errata. The paper's surrogate (3.2) has the constant :math:`1/(B R + \ln(K)/2)`, for which the surrogate is not a
+    lower bound: at :math:`K = 2`, :math:`B R = 1` it exceeds the loss by .38. Its Algorithm 1 omits
     :math:`-2c H_t\, \mathrm{vec}(W_t)`, without which the two sides of (3.3) differ. The printed forms are available
     (`curvature = "printed"`, `linear_term = "printed"`), without a guarantee.
 
@@ -156,9 +156,9 @@ class FOLKLORE(QuadraticForecaster):
     covers other :math:`\lambda`. With A before round t, the running certificate is
     :math:`\lambda K B^2 + (1/4) \sum_t [\mathrm{tr}(A^{-1} H_t) - u'Q_c u]`. Here
     :math:`u = 2 \tilde A e_y - \mathrm{diag}(\tilde A)`, and :math:`V Q_c V'` is the decrease of :math:`A^{-1}` in the
-    round. The first term bounds :math:`\lambda \|W - 1 \bar w'\|_F^2` over the ball, and the others are Lemma 6's terms
-    for one-hot labels. The rounding error of the sum is bounded as well. The certificate is NaN if that error is not
-    small, or if a context was longer than R.
+    round. The first term bounds :math:`\lambda \|W - 1 \bar w'\|_F^2` over the ball, where :math:`\bar w` is the mean
+    row of W. The terms of the sum are Lemma 6's for one-hot labels. The rounding error of the sum is bounded as well.
+    The certificate is NaN if that error is not small, or if a context was longer than R.
 
     Rounding: forecasts lose digits as :math:`R^2 / \lambda` grows. Compared with 45-digit arithmetic, the errors of
     logits were 6e-9 at 1e4, 1e-7 at 1e5 and 3e-3 at 1e8. The constructor therefore raises an error if

@@ -1,4 +1,4 @@
-"""FOLKLORE in its direct form, with a choice of solvers and of A in Lemma 7 (ALT 2022)."""
+"""FOLKLORE with one matrix :math:`A^{-1}`; the solver, and the A of Lemma 7, can be chosen (ALT 2022)."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class State(NamedTuple):
 class FolkloreDirect(Forecaster):
     r"""FOLKLORE with :math:`A^{-1}` stored as one matrix, for labels that may be distributions.
 
-    Options are the paper's gradient descent for the forecast, and Lemma 7 applied with :math:`A_t`.
+    Optionally, the forecast is computed by the paper's gradient descent, or Lemma 7 is applied with :math:`A_t`.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream; labels are classes or
     distributions over them.
@@ -75,7 +75,7 @@ class FolkloreDirect(Forecaster):
 
     Guarantee: the regret against rows of norm at most B is at most the certificate :math:`\lambda K B^2 + \sum_t T_t`
     for any logits (`surrogate_term`). For the exact root of "before",
-    :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For that of "after",
+    :math:`T_t \le (1/4)\, \mathrm{tr}(A_{t-1}^{-1} H_t)`. For the fixed point of "after",
     :math:`T_t \le (1/4)\, \mathrm{tr}(A_t^{-1} H_t)`, which telescopes for every :math:`\lambda`. The bounds are that
     of Theorem 3 for "before", `folklore_after` for "after", and `folklore_inexact` for gradient descent.
 

@@ -249,7 +249,7 @@ class FTRL(Forecaster):
     Guarantee: the regret is at most :math:`\lambda K B^2 + R^2 T/(2 \lambda)`, which is :math:`B R \sqrt{2 K T}` at
     :math:`\lambda = (R/B) \sqrt{T/(2K)}` ("theory"). With :math:`F_t` the objective after t rounds, the running
     certificate is :math:`\lambda K B^2 + \sum_t [F_t(W_t) - \min F_t]`, and the sum is the loss so far minus
-    :math:`\min F_T`. This is a proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in T for
+    :math:`\min F_T`. FTRL is a proper learner: on the data of Hazan, Koren and Levy its regret is polynomial in T for
     every :math:`\lambda`.
 
     Cost: :math:`O(m K d)` for each of 2 to 4 steps per round, with m the number of distinct contexts so far, and

@@ -107,7 +107,7 @@ def implicit_step(state, y):
 
 @njit
 def add_printed_term(state):
-    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u, for the Hessian term of :math:`b_t` at :math:`\theta_t`, as printed."""
+    r"""Add :math:`2 Q_c (z_{t+1} - z_t)` to u, for the Hessian term of :math:`b_t` at :math:`\theta_t`, as in the paper."""
     g, u, L = state.g, state.u, state.root.L
     for k in range(g.shape[0]):
         g[k] = state.step[k] - state.mean[k]
@@ -144,7 +144,7 @@ def update_kernel(state, x, y, z):
 
 
 class GAF(QuadraticForecaster):
-    r"""Mix all linear predictors with a Gaussian density, exp of minus the quadratic surrogates of past losses.
+    r"""Mix all linear predictors by a Gaussian density: the exponential of minus the quadratic surrogates of past losses.
 
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
@@ -154,9 +154,9 @@ class GAF(QuadraticForecaster):
     approximate the expectation. Then :math:`\theta_{t+1}` minimises
     :math:`b'\theta + \theta'A \theta + \mathrm{loss}_t(\theta)`. This is an implicit step whose logits are the root of
     :math:`z = \theta_t'\Phi - \tilde A (\mathrm{softmax}(z) - e_y)`, with the covariance :math:`\tilde A`. Finally
-    :math:`A_t = A_{t-1} + (\beta/2) H_t` and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, at
-    :math:`\theta_{t+1}`. The state is that of FOLKLORE with surrogates expanded at other points. :math:`\theta_t` and
-    :math:`A_t` do not depend on the nodes.
+    :math:`A_t = A_{t-1} + (\beta/2) H_t` and :math:`b_t = b_{t-1} + \mathrm{grad} - \beta H_t \theta_{t+1}`, where
+    :math:`H_t` and grad are the loss's Hessian and gradient at :math:`\theta_{t+1}`. The state is that of FOLKLORE with
+    surrogates expanded at other points. :math:`\theta_t` and :math:`A_t` do not depend on the nodes.
 
     Errata. Algorithm 1 prints the covariance without 1/2, and the last term of :math:`b_t` with :math:`\theta_t`
     instead of :math:`\theta_{t+1}`. The density (4) and the surrogate (3) give the forms above. The printed forms are

@@ -143,8 +143,8 @@ class GAFFresh(Forecaster):
         r"""Return the regret bound of Proposition 3, in nats. It holds with probability at least :math:`1 - \delta`, where
         :math:`\delta` is `probability`.
 
-        It is infinite if :math:`\epsilon` is above 1/2, as for a small :math:`\mu`, and NaN if the exact forecaster has
-        no bound.
+        It is infinite if the proposition's :math:`\epsilon` is above 1/2, as for a small :math:`\mu`, and NaN if the
+        forecaster with the exact expectation has no bound.
         """
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius
         exact = gaf(rounds, d, K, self.norm_bound, R, self.regularization, self.curvature)

@@ -94,7 +94,7 @@ def update_kernel(state, x, y, z):
 
 
 class _Member(folklore.FOLKLORE):
-    r"""FOLKLORE with any :math:`\lambda`. A member with a large rounding error has no certificate, but the others do."""
+    r"""FOLKLORE with any :math:`\lambda`. If its rounding error is large, it has no certificate; other members may have one."""
 
     most_ratio = math.inf
 

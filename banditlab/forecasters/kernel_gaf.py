@@ -17,9 +17,9 @@ class KernelGAF(KernelSpanForecaster):
     Problem: full-information multiclass prediction, logistic loss, adversarial stream.
 
     Update rule: that of `gaf` with :math:`\phi(x)` instead of x. The Gaussian density is stored on the span of the
-    updates' features and on the direction of the next feature outside it. In other directions it is the prior
-    :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel this is GAF. `landmarks` is as for
-    `kernel-folklore`.
+    updates' features and on the direction of the next feature outside it. In all other directions the density is that
+    of the prior, :math:`N(0, I/(2 \lambda))`, which no forecast uses. With the linear kernel this is GAF. `landmarks`
+    is as for `kernel-folklore`.
 
     Guarantee: as for `gaf`, with the effective dimension instead of d (`gaf_kernel` in `banditlab.bounds`, for the
     exact expectation). `space_certificate` and `certificate` are as for `kernel-folklore`, with any nodes. There is no

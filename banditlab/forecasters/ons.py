@@ -208,7 +208,7 @@ class ONS(KernelForecaster):
         return {"bound": int(tally[BOUND]), "factorisations": int(tally[NEWTON]), "stalled": int(tally[STALLS])}
 
     def bound(self, rounds: float) -> float | None:
-        """Return the regret bound after `rounds` rounds, in nats, or None without a theorem."""
+        """Return the regret bound after `rounds` rounds, in nats, or None if the theorem does not cover the settings."""
         if not self._proved():
             return None
         K, d, R = self.problem.n_classes, self.problem.n_features, self.problem.radius

@@ -245,9 +245,7 @@ class QuadraticForecaster(KernelForecaster):
         return np.iinfo(np.int64).max if full else int(span.capacity - 1 - span.rank[0])
 
     def _fit_rows(self, X: Floats | CSR) -> None:
-        """Store contexts as sparse rows after the first sparse block, with room for the largest number of entries in a
-        row of X.
-        """
+        """From the first sparse block on, store contexts as sparse rows, with space for the longest row of X."""
         span = self.state.span
         if isinstance(X, CSR):
             width = int(np.diff(X.indptr).max(initial=1))

@@ -62,12 +62,12 @@ def surrogate_term(At: Floats, s: Floats, r: Floats, g: Floats, c: float) -> flo
 
 
 def soften(learner: Any, z: Floats, hard: int, y: Floats, spent: float) -> None:
-    """Replace the last update of a FOLKLORE state, with the class `hard`, by the update with y (K,).
+    """Replace the last update of a FOLKLORE state, which used the class `hard`, by the update with the soft label y (K,).
 
     Parameters
     ----------
     learner
-        The learner's state after the update; z (K,) is the forecast.
+        The learner's state after the update with `hard`; z (K,) is the forecast.
     spent
         The certificate's sum before the update.
     """

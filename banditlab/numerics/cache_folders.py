@@ -20,7 +20,7 @@ from banditlab.numerics.private_folders import make_private
 NEWEST = 8
 """Number of most recently used folders that are never removed, for different branches or installed versions."""
 IDLE = 3 * 3600.0
-"""Seconds after the last process began to use another folder until it is removed."""
+"""Any other folder is removed this many seconds after a process last began to use it."""
 _USED = ".used"
 _LEAVING = ".leaving-"
 
@@ -55,7 +55,7 @@ def clear(root: Path) -> None:
 
 
 def _last_use(folder: Path) -> float:
-    """Return the time when a process last began to use the folder, or if unknown when its newest kernel was added."""
+    """Return the time when a process last began to use the folder; if unknown, return the time of its newest kernel."""
     with contextlib.suppress(OSError):
         return (folder / _USED).stat().st_mtime
     try:

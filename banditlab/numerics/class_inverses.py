@@ -76,7 +76,7 @@ class Inverses(NamedTuple):
     low: LowRank | None
 
     def in_form_of(self, other: Inverses) -> Inverses:
-        """Return these models, which have no updates, as whole matrices if the smaller set `other` has whole matrices."""
+        """Return these models as whole matrices if `other` has whole matrices; these models must not have updates."""
         if self.low is None or other.low is not None:
             return self
         self.P[:] = identities(self.low.scales, self.low.d)

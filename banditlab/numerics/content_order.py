@@ -91,7 +91,7 @@ def _hashes(rank: Words, column: Words) -> Words:
 
 
 def _mixed(z: Words) -> Words:
-    """Return the output function of splitmix64, in which every bit of the result depends on every bit of the input."""
+    """Return splitmix64's output function of z; every bit of the result depends on every bit of z."""
     z = (z ^ (z >> np.uint64(30))) * FIRST_MIX
     z = (z ^ (z >> np.uint64(27))) * SECOND_MIX
     mixed: Words = z ^ (z >> np.uint64(31))

@@ -5,10 +5,10 @@ the first class with this probability.
 
 * sample: the action is drawn from s.
 * half-log: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k)` for :math:`k \ne j^*`, and :math:`j^*` has the remaining mass.
-  At :math:`K = 2` this is an edge of the band that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire and Warmuth admit
-  as :math:`\beta \to 0` (How to use expert advice, JACM 1997).
+  At :math:`K = 2`, q is at an edge of the band of predictions that Cesa-Bianchi, Freund, Haussler, Helmbold, Schapire
+  and Warmuth admit as :math:`\beta \to 0` (How to use expert advice, JACM 1997).
 * sparsemax: :math:`q_k = \max(0, 1 + (1/2) \log_2 s_k + v)`, with :math:`v \ge 0` such that the sum is 1. It spreads
-  the remaining mass of half-log evenly. This is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and
+  the remaining mass of half-log evenly: q is the point of the simplex nearest to :math:`(1/2) \log_2 s` (Martins and
   Astudillo, ICML 2016).
 * randomized: the action is drawn from s with probability :math:`r = \min(1, 2 (1 - s^*))`, and is :math:`j^*`
   otherwise.
@@ -36,7 +36,9 @@ SAMPLE, HALF_LOG, SPARSEMAX, RANDOMIZED, GAP, THRESHOLDED = range(len(DECODINGS)
 """The rules in kernels: their indices in DECODINGS."""
 
 NEARLY_ONE = 1.0 - 1e-12
-"""The largest exponential is 1; others can have the same probability after rounding only if they are above this."""
+"""The largest exponential is 1. Another class can have the same probability after rounding only if its exponential is
+above this.
+"""
 SLACK = 1e-9
 """Tolerance for the sum of a forecast."""
 

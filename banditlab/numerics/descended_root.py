@@ -3,9 +3,9 @@ r"""FOLKLORE's root :math:`z = g - \tilde{A}\, \mathrm{softmax}(z)` by gradient 
 The method is that of Agarwal, Kale and Zimmert (ALT 2022, Theorem 4, Appendix E). With
 :math:`z = \tilde{A}^{1/2} \tilde{z}` the root minimises (E.1), :math:`(1/2) \|\tilde{z}\|^2 - \langle \tilde{z},
 \tilde{A}^{-1/2} g \rangle + \ln \sum_k \exp((\tilde{A}^{1/2} \tilde{z})_k)`. This function is 1-strongly convex. It is
-:math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, because the Hessian of its last term is
-:math:`\tilde{A}^{1/2} S \tilde{A}^{1/2}` and S is at most 1/2. The code writes :math:`\tilde{z}` as
-:math:`\tilde{A}^{-1/2} g - v`, so it needs no inverse: :math:`z = g - \tilde{A}^{1/2} v`. It starts at v = 0.
+:math:`(1 + \lambda_{\max}(\tilde{A})/2)`-smooth, because the Hessian of its last term is :math:`\tilde{A}^{1/2} S
+\tilde{A}^{1/2}` and S is at most 1/2. The code writes :math:`\tilde{z}` as :math:`\tilde{A}^{-1/2} g - v`, so it needs
+no inverse: :math:`z = g - \tilde{A}^{1/2} v`. The descent starts at v = 0.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ def descent_steps(largest: float, accuracy: float) -> int:
     r"""Return the number of steps that makes :math:`\|z - \text{root}\|^2` at most `accuracy`.
 
     `largest` is an upper bound :math:`l` on the eigenvalues of :math:`\tilde{A}`. A step of size :math:`1/(1 + l/2)`
-    multiplies :math:`\|v - v^*\|^2` by at most :math:`1 - 1/(1 + l/2)`. The initial value is
+    multiplies :math:`\|v - v^*\|^2` by at most :math:`1 - 1/(1 + l/2)`. The initial value of this square is
     :math:`\|\tilde{A}^{1/2} \mathrm{softmax}\|^2 \le l`, and :math:`\|z - \text{root}\|^2 \le l\, \|v - v^*\|^2`.
     """
     if largest <= 0.0 or largest**2 <= accuracy:

@@ -26,7 +26,7 @@ from banditlab.numerics.simd import WIDTH, all_lanes, eight, put
 
 
 class DiagonalInverses(NamedTuple):
-    """P and H (M, D), with zeros in front of the contexts' features. Work arrays: x, v (D,)."""
+    """The models' arrays P and H (M, D), padded with leading zeros. Work arrays: x, v (D,)."""
 
     P: Floats
     H: Floats

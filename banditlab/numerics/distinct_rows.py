@@ -1,4 +1,4 @@
-"""Distinct contexts with their label counts, by which a sum over all past rounds has one term per distinct context."""
+"""Distinct contexts with their label counts, so a sum over all past rounds needs one term per distinct context."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Distinct:
         return {"X": self.X.copy(), "C": self.C.copy()}
 
     def restore(self, arrays: dict[str, Any]) -> None:
-        """Restore the state from the result of `arrays`; raise a ValueError if it is not one."""
+        """Restore the state from the result of `arrays`; raise a ValueError for other arrays."""
         X, C = arrays["X"], arrays["C"]
         for name, A, width in (("X", X, self._X.shape[1]), ("C", C, self._C.shape[1])):
             fits = isinstance(A, np.ndarray) and A.dtype == np.float64 and A.shape == (len(X), width)

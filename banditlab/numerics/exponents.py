@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 SMALL, LARGE = 1e-100, 1e100
-"""Numbers between these are squared and summed without scaling."""
+"""Numbers between these two limits are squared and summed without scaling."""
 
 
 def exponent(largest: Any) -> NDArray[np.int64]:

@@ -1,8 +1,9 @@
 r"""Frequent directions (Liberty, 2013): an m-row sketch of the matrix whose rows are the contexts of all updates.
 
 Problem. Contexts :math:`x_t \in \mathbb{R}^d` arrive one by one. The sketch replaces their :math:`d \times d` matrix of
-second moments. It is an orthonormal basis Q (r, d), :math:`r \le m`, of their main directions, and a matrix M (r, r).
-In any direction, :math:`Q'M Q` is at most :math:`\sum x_t x_t'`, and less by at most :math:`\sum \|x_t\|^2/m`.
+second moments. The sketch consists of an orthonormal basis Q (r, d), :math:`r \le m`, of the contexts' main directions,
+and a matrix M (r, r). In any direction, :math:`Q'M Q` is at most :math:`\sum x_t x_t'`, and less by at most
+:math:`\sum \|x_t\|^2/m`.
 
 Update. A context is represented by its coordinates and its squared residual,
 
@@ -29,7 +30,7 @@ and the eigenvalue :math:`m + 1` is subtracted from all eigenvalues (`shrink`):
 
 :math:`R = Q_{\text{new}} Q_{\text{old}}'` rotates coordinates. Numbers that are stored in these coordinates are rotated
 between `shrink` and `replace_basis`. Basis and buffer together have :math:`2 m` rows, so a shrink occurs at most every
-m rounds (E. Liberty's fast form). It costs :math:`O(m d + m^2)` per round.
+m rounds (E. Liberty's fast form), at a cost of :math:`O(m d + m^2)` per round.
 
 Rounding. E is accurate to rounding times :math:`\|x_i\|^2/l_{ii}^2`. The accumulated error is counted (DRIFT), and Q is
 orthonormalised again before the error reaches 1e-10. A context with a residual below :math:`10^{-6} \|x\|^2` is not
@@ -97,8 +98,8 @@ class Directions(NamedTuple):
     """The sketch, and the current context in it. mp is m rounded up to a multiple of eight; rows from r on are 0.
 
     Q (mp, D) and M (mp, mp) are the sketch. X (mp, D) and A (mp, mp) are the buffered contexts and their coordinates. x
-    (D,), with zeros in front, a (mp,) and `point` are the current context. `counts` (4,) and `numbers` (5,) are
-    described at their indices. `most` is m, and `outside` is :math:`d - m`, at least 1.
+    (D,), with zeros in front, a (mp,) and `point` are the current context. The constants that index `counts` (4,) and
+    `numbers` (5,) describe their entries. `most` is m, and `outside` is :math:`d - m`, at least 1.
     """
 
     Q: Floats
@@ -143,7 +144,7 @@ def directions(d: int, m: int) -> Directions:
 
 @njit
 def reset(sketch):
-    """Reset the sketch to the empty sketch."""
+    """Make the sketch empty."""
     for A in (sketch.Q, sketch.M, sketch.X, sketch.A):
         clear(A)
     for i in range(sketch.counts.shape[0]):
@@ -325,7 +326,7 @@ def choose(sketch, trace, w, V):
 
 @njit
 def solve(sketch):
-    r"""Replace S in W by W of (3), and write :math:`\text{lost} = I - R R'`."""
+    r"""Overwrite the array W, which contains S, with the W of (3), and write :math:`\text{lost} = I - R R'`."""
     scratch, m = sketch.scratch, sketch.most
     W, L, R = scratch.W, scratch.L, scratch.R
     for k in range(m - 1, -1, -1):

@@ -22,9 +22,9 @@ at a *reference* multiplier :math:`\nu_0`. Let G map r to the minimiser of
     W(\nu) = (I + (\nu - \nu_0) G)^{-1} v, \qquad v = W(\nu_0) = -G b.
 
 Krylov spaces of G do not change with :math:`\nu`. One Lanczos basis V of m steps, :math:`G V = V T + \text{remainder}`,
-therefore gives *every* :math:`W(\nu)`. The secular equation :math:`\|W(\nu)\| = D` is solved on the :math:`m \times m`
-tridiagonal T, and the remainder bounds the error of W. Each Lanczos step multiplies the error by about
-:math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2`. When too many steps are needed, :math:`\nu_0` moves to :math:`\nu`
+therefore gives :math:`W(\nu)` for every :math:`\nu`. The secular equation :math:`\|W(\nu)\| = D` is solved on the
+:math:`m \times m` tridiagonal T, and the remainder bounds the error of W. Each Lanczos step multiplies the error by
+about :math:`((\nu - \nu_0)/(4 (\nu_0 + 1/D)))^2`. When too many steps are needed, :math:`\nu_0` moves to :math:`\nu`
 (:math:`O(K d^3)`, rarely).
 """
 
@@ -86,8 +86,9 @@ class Scratch(NamedTuple):
     r"""Work arrays of one solve; rows are padded as in `Programme`.
 
     V (STEPS + 1, K, d) is the Lanczos basis. `alpha` and `beta` (STEPS + 1,) are the diagonal and the off-diagonal of
-    T. y (STEPS + 1,) is the solution in that basis. s and t (STEPS + 1,) are its derivative and the solver's quotients.
-    x, `mu` and g have shape (d,); `square` has shape (d, d).
+    T. y (STEPS + 1,) is the solution in that basis. s (STEPS + 1,) is the derivative of y in the shift
+    :math:`\nu - \nu_0`, and t (STEPS + 1,) has the quotients of the tridiagonal solver. x, `mu` and g have shape (d,);
+    `square` has shape (d, d).
     """
 
     V: Floats
@@ -107,8 +108,8 @@ class Programme(NamedTuple):
 
     C (K, S), packed, and b (K, d) are the quadratics. W (K, d) is the solution. N (K, S) and M (S,), packed, and h (K,
     d) with :math:`h_k = N_k b_k` belong to :math:`\nu_0`. Rows are padded with leading zeros to a multiple of eight.
-    `radius` is D, or infinite without a ball. :math:`\nu` (3,) and `tally` (6,) are described at their indices. For
-    large problems, `low_C`, `low_N` and `low_M` describe which matrices have the low-rank form.
+    `radius` is D, or infinite without a ball. The constants that index `nu` (3,) and `tally` (6,) describe their
+    entries. For large problems, `low_C`, `low_N` and `low_M` describe which matrices have the low-rank form.
     """
 
     C: Floats
@@ -126,7 +127,9 @@ class Programme(NamedTuple):
     low_M: LowRank | None
 
     def limits(self) -> Limits:
-        """Return the range of every integer; the excess falls by 1 in a solve with one application."""
+        """Return the range of every integer; only `EXCESS` may be negative, because a solve with one application
+        subtracts 1.
+        """
         least = np.zeros(6, np.int64)
         least[EXCESS] = -COUNT[1]
         return {"tally": (least, COUNT[1])}

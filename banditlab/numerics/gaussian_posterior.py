@@ -30,7 +30,7 @@ Storage. :math:`S \mathbf{1} = 0`, so sums over classes never change: :math:`\su
 :math:`\sum_k M_k = 0`. The last class is therefore not stored. For the other :math:`n = K - 1` classes, C is stored as
 a base minus :math:`Y Y'` of the last few steps. The base consists of its upper block rows: row k has the blocks
 :math:`C_{kl}`, :math:`k \le l < n`, as one :math:`d \times (n-k) d` matrix. Several steps are subtracted together as
-matrix products, whose speed memory does not limit. The results are those of the dense form up to rounding.
+matrix products, whose speed is not limited by memory bandwidth. The results are those of the dense form up to rounding.
 """
 
 from __future__ import annotations
@@ -102,7 +102,7 @@ class Posterior(NamedTuple):
 
     M (K, d) is the mean, and `variance` is :math:`\sigma^2` of the prior. `rows` (n(n+1)/2 d d,) stores the base's
     upper block rows, one after the other. Y (nd, DELAYED n) stores the columns that are not yet subtracted; unused
-    columns are 0. `tally` (2,) is described at `WAITING` and `UNSOLVED`.
+    columns are 0. The constants `WAITING` and `UNSOLVED` index `tally` (2,).
     """
 
     M: Floats

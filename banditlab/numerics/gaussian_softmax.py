@@ -82,7 +82,7 @@ def _rotate(C, V, i, j):
 def symmetric_root(C, V, root):
     """Write the symmetric positive semidefinite root of C (K, K) into `root`; C and V (K, K) are overwritten.
 
-    The method is that of cyclic Jacobi rotations, which converges quadratically in 4 to 7 sweeps.
+    Cyclic Jacobi rotations converge quadratically, in 4 to 7 sweeps.
     """
     K = C.shape[0]
     V[:, :] = 0.0
@@ -115,7 +115,7 @@ def symmetric_root(C, V, root):
 def log_mean_softmax(mean, C, nodes, mu, z):
     r"""Write :math:`\ln((1 - \mu)\, \mathbb{E}[\mathrm{softmax}(\text{mean} + N(0, C))] + \mu/K)` into z (K,).
 
-    The expectation is a weighted sum over the nodes; C is overwritten. The weights may differ but must not be negative.
+    The expectation is a weighted sum over the nodes, whose weights must not be negative. C is overwritten.
     """
     points, weights, root, vectors, w, logs = nodes
     m, K = points.shape

@@ -14,8 +14,8 @@ The learner then needs :math:`K (r + 1)` coordinates instead of :math:`K d`, wit
 formed, so X may be sparse. Using only the factor of :math:`X X'` would square the condition number of X. The
 coordinates of contexts in updates, which are also the rows of L, are therefore corrected once by the residual (the
 corrected seminormal equations: Björck, Linear Algebra and its Applications 88/89, 1987). Inner products then have an
-error of about 1e-11 for contexts with a relative difference of 1e-6, and of about 1e-8 for smaller differences, with
-which a context is not stored.
+error of about 1e-11 for contexts whose relative difference is 1e-6. A context with a smaller relative residual is not
+stored, and its inner products have an error of about 1e-8.
 """
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ class Span(NamedTuple):
 
 
 class Spanned(NamedTuple):
-    """A learner's state in the span's coordinates."""
+    """A span, and the state of a learner whose contexts are given by their coordinates in it."""
 
     span: Span
     learner: Any

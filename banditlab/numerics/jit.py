@@ -50,7 +50,7 @@ def kernel_sources() -> tuple[Path, ...]:
 
 
 def _imported(text: str) -> set[Path]:
-    """Return the files that the package's modules imported in a source text may have."""
+    """Return the files in which the package's modules that a source text imports may be defined."""
     files = set()
     for module, names, plain in _IMPORT.findall(text):
         base = PACKAGE.joinpath(*(module or plain).split(".")[1:])
@@ -101,7 +101,7 @@ def njit(
         How the function uses arrays. With "used", it reads and writes its arguments, and returns no array. With
         "views", it returns parts of its arguments, as `borrow` does. With "new", it allocates arrays, or calls a
         function that does. References to borrowed arrays are not counted (see `borrow`). Default: "used" for functions
-        of this package, "new" for others.
+        of this package, "new" for all other functions.
 
     Raises
     ------
@@ -156,7 +156,7 @@ stand_alone: Any = intrinsic(_stand_alone)
 reduction = njit(forceinline=False, fastmath={"reassoc", "contract", "nsz", "arcp"})
 """Compile a function whose sums the compiler may reorder.
 
-Its first line is `stand_alone()`, so all callers get the same order.
+The function's first line must be `stand_alone()`, so all callers get the same order.
 """
 
 

@@ -107,7 +107,7 @@ def _for_this_user(path: str, flags: int) -> int:
 
 
 class _Private:
-    """A cache folder that is created for this user only, and is not used if others may write it."""
+    """A cache folder that is created for this user only, and is not used if other users may write it."""
 
     def ensure_cache_path(self) -> None:
         """Create the folder, or raise an OSError, so that numba tries the next folder."""

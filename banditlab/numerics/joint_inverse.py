@@ -7,7 +7,7 @@ by row. The blocks off the diagonal are not symmetric themselves.
 
 A Woodbury step subtracts a sum of squares :math:`f f'` from :math:`A^{-1}`. Its rows f are stored beside the blocks,
 :math:`A^{-1} = M - F'F`, until their arrays are full. They are then subtracted in one set of matrix products. An update
-needs as much arithmetic as a direct one, but memory does not limit its speed.
+needs as much arithmetic as a direct one, but memory bandwidth does not limit its speed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ ERROR_FACTOR = 4.0
 
 
 class Blocks(NamedTuple):
-    """The inverse: M, F and rows are the state, the other arrays are work arrays.
+    """The inverse: M, F and rows are the state; the other arrays are work arrays.
 
     M (K(K+1)/2, d, d) has the blocks. F (K, capacity K, d) has rows[0] pending rows f: `F[k, i]` is block k of
     :math:`f_i`, and capacity is the number of updates that may be pending. At (K, K) has
@@ -103,7 +103,7 @@ class Blocks(NamedTuple):
         return 8 * (K * (K + 1) // 2 * d * d + K * K * d * (1 + min(UPDATES, d // 8)) + d * d)
 
     def wider(self, d: int, regularization: float) -> Blocks:
-        r"""Return the inverse extended to d coordinates, with :math:`A = \lambda I` in the new ones and no pending rows."""
+        r"""Return the inverse extended to d coordinates, without pending rows; :math:`A = \lambda I` in the new coordinates."""
         flush(self)
         K, _, n = self.F.shape
         wide = Blocks.initial(K, d, regularization)
@@ -258,7 +258,7 @@ def form_of(blocks, t):
 
 @njit(arrays="new")
 def add_hessian(blocks, c, root):
-    r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the core's factor in `root.L`.
+    r"""Add c H to A, for the context of At and V and the softmax in `root`; leave the factor L below in `root.L`.
 
     The Woodbury formula is :math:`A^{-1} \mathrel{-}= V Q_c V'` with :math:`Q_c = c\, S (I + 2c\, \tilde{A} S)^{-1}`.
     This is a sum of squares :math:`f f'` over the K rows f of :math:`\sqrt{c}\, L^{-1} Y' V'`, with

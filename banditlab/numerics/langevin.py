@@ -39,7 +39,7 @@ acceptance rate minus `ACCEPTANCE_RATE`.
 """
 LEAST_STEP, MOST_STEP = 1e-12, 1e2  # in units of B^2, or of the prior's variance without a ball
 PROPOSALS, ACCEPTANCES = range(2)
-"""Slots of `Chains.tally`."""
+"""Indices of `Chains.tally`."""
 
 
 class Chains(NamedTuple):

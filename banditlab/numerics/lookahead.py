@@ -1,4 +1,4 @@
-r"""Prefetch of a block of contexts, by which matrices :math:`P_i` and vectors :math:`h_i` are read once for m rounds.
+r"""Prefetch of a block of contexts, so matrices :math:`P_i` and vectors :math:`h_i` are read once for m rounds.
 
 Problem. Models :math:`i = 1, \dots, M` store :math:`P_i = A_i^{-1}` (see `packed_symmetric`) and :math:`h_i`. Round t
 reads :math:`m_i = h_i'x_t` and :math:`q_i = x_t'P_i x_t` of all models, and updates some of them. With
@@ -46,9 +46,9 @@ the second term of :math:`P x = L x + L'x` remains to be computed.
 A model with few updates has the low-rank form :math:`P_i = p I - F'F` (see `low_rank`). Then
 :math:`G_i = p X'X - (F X)'(F X)`, :math:`P_i x` is two products with F, and (5) appends the rows :math:`f_a`.
 
-Rounding. The results are exact up to rounding. q is a difference, by (3) and also by :math:`x'P x` with P from (1): if
-a context is repeated, it falls from :math:`\|x\|^2/\lambda` to about 1. Its error is a few rounding errors of the
-former q.
+Rounding. The results are exact up to rounding. q is computed as a difference, both by (3) and as :math:`x'P x` with P
+from (1). If a context is repeated, q falls from :math:`\|x\|^2/\lambda` to about 1; its error is a few rounding errors
+of its earlier value.
 
 Cost per round: :math:`d^2 + 2 n d` operations per model for (2), as a matrix product, and :math:`2 d^2` per updated
 model. In n rounds :math:`P_i` is read from memory once, plus once for every sixteen contexts of its updates, and
@@ -95,7 +95,7 @@ r"""Rows of `Ahead.terms[i]`: :math:`g_i`; :math:`\text{step}_a` and :math:`s_a`
 class Ahead(NamedTuple):
     r"""The arrays of M models for a block of up to m contexts.
 
-    `place` (4,) and `terms` (M, 3, m) are described at their indices. `rounds` (M, 1 + m) has r and
+    The constants that index `place` (4,) and `terms` (M, 3, m) describe their entries. `rounds` (M, 1 + m) has r and
     :math:`t_1, \dots, t_r` of every model. In G (M, m, m), row t has (3) to the right of column t; its other entries
     are not used. X (2, m/16, D, 16) has the contexts of this block and the previous one as columns, in groups of
     sixteen. LX (M, D, m) has :math:`L X` of every whole model. Work arrays: V (m, D), the :math:`v_a` and then the

@@ -58,7 +58,7 @@ WHOLE = -1
 
 
 class LowRank(NamedTuple):
-    """How M matrices are stored: scales p (M,); ranks (M,), r, or `WHOLE`; d, with D the next multiple of eight.
+    """The forms of M matrices: scales p (M,); ranks (M,), each r or `WHOLE`; the size d, with D the next multiple of eight.
 
     `sign` is -1, or 1 for :math:`p I + F'F`. Functions that receive None instead of this object treat all matrices as
     whole. `gram` (m, m) is a work array: the upper triangle of :math:`X'X` for the m contexts of a block.
@@ -125,7 +125,7 @@ def all_forms(P, low, point, q):
 
 @njit
 def squares(P, r, point):
-    r"""Return :math:`\|F x\|^2`."""
+    r"""Return :math:`\|F x\|^2` for the r rows F in P and the context x of `point`."""
     P, point = borrow(P), borrow(point)
     zero = all_lanes(0.0)
     D, n, found = point.x.shape[0], point.upto[-1], zero

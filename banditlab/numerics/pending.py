@@ -19,7 +19,7 @@ NEVER = 2**61
 
 
 class Rules(NamedTuple):
-    """The fixed rules for the arrival of bits.
+    """The fixed rules for the arrival of feedback bits.
 
     `wrong` and `right`: the constant delay of the bit of a wrong or right action if the run has no other rule, else -1.
     `answered` (2, K): the probability that the bit of a wrong or right action arrives. `timeout` (or `NEVER`), `batch`
@@ -113,8 +113,8 @@ def _grown(array: NDArray[Any], more: int, columns: int = 0) -> NDArray[Any]:
 def arrival(rules, draws, t, now, hit, action, too_late):
     """Return the round at whose end the bit of round `now`, the t-th of the block, arrives, and the bit.
 
-    If the bit never arrives, the round is after the end of the run. A bit after the timeout is counted in `too_late`
-    (1,).
+    If the bit never arrives, the returned round is after the end of the run. A bit after the timeout is counted in
+    `too_late` (1,).
     """
     delay, bit = rules.right if hit else rules.wrong, hit
     if delay >= 0:

@@ -60,10 +60,10 @@ def open_to_others(found: os.stat_result, path: Path | int, *, above: bool = Fal
     found
         The result of `os.stat` or `os.lstat`.
     path
-        Its path or descriptor, by which its access control list is read.
+        The path or descriptor of the file or folder, for reading its access control list.
     above
-        Whether it is a parent of the folder to check. In a parent with a sticky bit, such as /tmp, users can rename
-        only their own files.
+        Whether the path is a parent of the folder to check. In a parent with a sticky bit, such as /tmp, users can
+        rename only their own files.
     """
     if not hasattr(os, "geteuid"):
         return ""

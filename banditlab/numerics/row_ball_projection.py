@@ -57,7 +57,8 @@ above `STALLED`.
 
 
 class MetricBall(NamedTuple):
-    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and `tally` (3,) has counts; others are work arrays.
+    r"""The projection's arrays: :math:`\nu` (K,) is the warm start and `tally` (3,) has counts; all other arrays are
+    work arrays.
 
     V (Kd,) is the point to project, W (Kd,) is as in (W), C (Kd, Kd) is a Cholesky factor, and `free` (K,) has the rows
     in F. `norm`, `old`, `move`, `alone` and `pinned` have shape (K,), H and L (K, K), u (Kd,), Y (K, Kd). `scale` (K,)
@@ -276,7 +277,7 @@ def solve_unpinned(ball, B, count):
     r"""Solve :math:`H\, \text{move} = \text{rhs}` for the rows that are not pinned, where
     :math:`\text{rhs}_k = \|W_k\|^2 (\|W_k\|/B - 1)`.
 
-    Pinned rows move by :math:`-\nu`.
+    A pinned row moves by :math:`-\nu_k`, so its multiplier becomes 0.
     """
     H, L, move = ball.H, ball.L, ball.move
     for a in range(count):

@@ -24,7 +24,7 @@ LEAST_SCALE = 1e-9
 
 
 class Norms(NamedTuple):
-    r"""For each of n balls: the scale, :math:`\|V\|^2`, its largest value, and the number of updates since it was computed.
+    r"""For each of n balls: the scale; :math:`\|V\|^2`, its largest value, and the number of updates since it was recomputed.
 
     n is 1 or K.
     """

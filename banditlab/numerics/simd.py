@@ -108,7 +108,7 @@ _MASK = ir.VectorType(ir.IntType(1), WIDTH)
 
 
 def _first(typingctx, A, i, n):
-    """Return entries i to :math:`i + n - 1` of A in the first lanes, with n < 8, and zeros in the others."""
+    """Return entries i to :math:`i + n - 1` of A in the first lanes, with n < 8, and zeros in the remaining lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         kind = ir.FunctionType(_VECTOR, [_VECTOR.as_pointer(), _I32, _MASK, _VECTOR])
@@ -133,7 +133,7 @@ def _put_first(typingctx, A, i, v, n):
 
 
 def _only(typingctx, v, n, rest):
-    """Return v in the first n lanes and the number `rest` in the others."""
+    """Return v in the first n lanes and the number `rest` in the remaining lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.select(_before(builder, args[1]), args[0], _spread(builder, args[2]))
@@ -184,7 +184,7 @@ def _second(typingctx, v):
 
 
 def _pair(typingctx, x, y):
-    """Return y in the second lane and x in the others."""
+    """Return y in the second lane and x in all other lanes."""
 
     def generate(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         return builder.insert_element(_spread(builder, args[0]), args[1], _I32(1))

@@ -165,7 +165,7 @@ def update_one(inverses, sketch, i, step, weight, down):
 
 @njit
 def widen(inverses, sketch):
-    """Add to the models a direction that the sketch has just added."""
+    """Extend the models by the direction that was just added to the sketch."""
     place = inverses.places[sketch.counts[ROWS] - 1]
     for i in range(inverses.p.shape[0]):
         inverses.B[i, place] = 0.5 * inverses.p[i]  # diagonal blocks are stored halved

@@ -18,8 +18,8 @@ def aioli_root(m: float, q: float, w: float) -> float:
     r"""Return the root of :math:`z = m - (w/2) q \tanh(z/2)` for :math:`q \ge 0` and :math:`w \ge 0`.
 
     Newton's method starts at :math:`m / (1 + w q / 4)`, which lies between 0 and the root because
-    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. The function is concave there, so every step stays on the same side
-    of the root. Half the second derivative is at most half the first, so the error after a step s is at most
+    :math:`\tanh(z/2) \le z/2` for :math:`z \ge 0`. There :math:`f(z) = z + (w/2) q \tanh(z/2) - m` is concave, so every
+    step stays on the same side of the root. Because :math:`|f''| \le f'`, the error after a step s is at most
     :math:`s^2/2`.
     """
     # The equation is odd in (z, m), so solve it for |m|, and give the root the sign of m.

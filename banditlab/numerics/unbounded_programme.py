@@ -7,8 +7,8 @@ Here :math:`\nu = \nu_0 = 0`. After the update :math:`(w/2) (x'W_i)^2 + s x'W_i`
     W_k \leftarrow W_k - (s + w x'W_i) ([k = i] N_i x - N_k v), \qquad v = M N_i x, \tag{1}
 
 which is one application of G to the update's gradient. :math:`N_i x` and v are known from the updates of the inverses,
-so one pass over the :math:`N_k` remains. The next check of the inverses removes the accumulated rounding error, because
-W is solved for again in that round and in the next one.
+so one pass over the :math:`N_k` remains. Rounding errors accumulate in W until the next check of the inverses. In that
+round and in the next one, the programme is solved from the start.
 """
 
 from __future__ import annotations

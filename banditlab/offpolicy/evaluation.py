@@ -1,4 +1,4 @@
-"""The value of a target policy from the log of another: estimators, diagnostics and an interval with a theorem."""
+"""The value of a target policy from another policy's log: estimators, diagnostics, and an interval with a proof."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from banditlab.offpolicy.log import TOLERANCE, Floats, Log, Rows, read, refuse
 from banditlab.validation import one_of, probability
 
 DEPTH = 2.0
-"""k of the doubly robust terms: how far below 0 they may lie."""
+"""k: the doubly robust terms are at least -k."""
 BOUNDS: dict[str, type[FixedBound | RunningBound]] = {"fixed": FixedBound, "learning": RunningBound}
 COVERS = {
     "fixed": "rounds are independent and identically distributed, the logger does not learn, and the interval is computed "
@@ -34,41 +34,44 @@ EXACT = {
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What a log says of a target policy's value, its expected reward per round in [0, 1].
+    """Estimates of a target policy's value, which is its expected reward per round, in [0, 1].
 
     Attributes
     ----------
     value
-        The recommended figure, in [low, high]: the doubly robust estimate if the log has predictions, else SNIPS. NaN
-        if a `reason` says that there is no value.
+        The recommended estimate, in [low, high]: doubly robust if the log has predictions, otherwise SNIPS. NaN if
+        there is no estimate; `reason` then says why.
     low, high
-        The interval of the value at the level asked for, valid even if some actions have no support. NaN if propensities
-        are estimated, or if the lower bound is above the upper one (see `reason`).
+        The interval for the value at the requested level, valid even if some actions have no support. NaN if
+        propensities are estimated, or if the lower bound is above the upper one (see `reason`).
     least, most
-        Bounds of the value as estimated, without sampling error: where actions have no support their rewards may be
-        all 0 or all 1. Equal where all actions have support.
+        The estimated value if the rewards of all actions without support were 0, and if they were 1; without sampling
+        error. Equal if all actions have support.
     recommended
-        The estimator behind `value`, `least` and `most`: "doubly robust", "snips", or "ips" where a log without
-        predictions lacks support.
+        The estimator of `value`, `least` and `most`: "doubly robust"; "snips"; or "ips" if the log has no predictions
+        and some actions have no support.
     reason
-        Why `value` or the interval is NaN; empty where neither is.
+        Why `value` or the interval is NaN; empty if neither is.
     assumptions
-        What the interval and the estimators take for granted, a sentence each.
+        The assumptions of the interval and the estimators, one sentence each.
     ips, snips, direct, doubly_robust
-        The estimates of equations (1) to (4) in docs/theory/off-policy.md. The last two are NaN without predictions, SNIPS
-        if all weights are 0. If actions have no support, the last two depend on the model's predictions for them.
+        The estimates of equations (1) to (4) in docs/theory/off-policy.md. `direct` and `doubly_robust` are NaN without
+        predictions; `snips` is NaN if all weights are 0. If actions have no support, `direct` and `doubly_robust`
+        depend on the predictions for these actions.
     standard_error
-        Standard error of SNIPS, or of the doubly robust estimate where the log has predictions. The interval
-        of ±1.96 standard errors misses the value too often if large weights are rare.
+        Standard error of SNIPS, or of the doubly robust estimate if the log has predictions. The interval of ±1.96
+        standard errors misses the value too often if large weights are rare.
     rounds
         The number n of logged rounds.
     effective_sample_size
         Squared sum of the weights over the sum of their squares.
     largest_weight, mean_weight
-        Of the logged actions; the expected mean is the share of target decisions with support.
+        The largest and the mean weight of the logged actions. The expectation of the mean is the share of the target
+        policy's decisions with support.
     unsupported
-        Expected share of the target policy's decisions for actions that the logger could not choose: those of propensity
-        0. If propensities are estimated, or known for logged actions only, also those of actions that were never logged.
+        Expected share of the target policy's decisions for actions of propensity 0, which the logger could not choose.
+        If propensities are estimated, or known for logged actions only, decisions for actions that were never logged
+        count as well.
     """
 
     value: float
@@ -103,11 +106,11 @@ def evaluate(
     Parameters
     ----------
     log
-        The log, or its parts in the order of rounds, each of which is read once. A fixed logger's log takes 32 bytes per
-        round besides the part being read, a learning logger's none.
+        The log, or its parts in the order of rounds, each of which is read once. With a fixed logger, 32 bytes per
+        round are stored in addition to the part being read; with a learning logger, none.
     logger
-        "fixed" if the probabilities of a round depend on its context only, "learning" if on earlier rounds, too. The
-        interval of "learning" is wider and holds for both.
+        "fixed" if the logger's probabilities in a round depend on its context only; "learning" if they also depend on
+        earlier rounds. The interval of "learning" is wider and holds for both.
     estimated
         Whether the propensities are estimates (`estimated_propensities`).
     level
@@ -116,16 +119,15 @@ def evaluate(
     Returns
     -------
     Evaluation
-        All figures.
+        The estimates, the interval and the diagnostics.
 
     Raises
     ------
     UsageError
-        Anything is wrong with the log: all faults at once, each with the number of its rows.
+        The log has faults; one error lists all of them, each with the number of rows.
 
-    Notes
-    -----
-    With weights :math:`w_i = \pi_i(a_i)/p_i` and predictions :math:`q_i(a)`, see the page "Off-policy evaluation" for proofs:
+    Notes ----- With weights :math:`w_i = \pi_i(a_i)/p_i` and predictions :math:`q_i(a)` (proofs:
+    docs/theory/off-policy.md),
 
     .. math::
 
@@ -139,7 +141,7 @@ def evaluate(
     sums, faults = None, Counter[str]()
     for part in [log] if isinstance(log, Log) or not isinstance(log, Iterable) else log:
         if not isinstance(part, Log):
-            raise UsageError(f"log must be a Log or several of them, got a {type(part).__name__}")
+            raise UsageError(f"log must be a Log or an iterable of Logs, got a {type(part).__name__}")
         rows, found = read(part)
         faults += found
         if rows is None:
@@ -161,7 +163,7 @@ def kind_of(rows: Rows) -> tuple[int, bool, bool]:
 
 
 class _Sums:
-    """Sums over the rounds read so far, and both bounds."""
+    """Sums over the rounds read so far, and the lower bounds for the value and for one minus the value."""
 
     def __init__(self, logger: str, rows: Rows) -> None:
         self.logger, self.kind = logger, kind_of(rows)
@@ -172,7 +174,7 @@ class _Sums:
         self.targets, self.predicted = np.zeros((2, n_actions)), np.zeros((2, n_actions))
 
     def add(self, rows: Rows) -> None:
-        """Add a part."""
+        """Add the rounds of one part of the log."""
         r, own = rows.rewards, (np.arange(len(rows.actions)), rows.actions)
         w = rows.target[own] / rows.chosen
         self.rounds += len(w)
@@ -192,7 +194,7 @@ class _Sums:
         self.high.add(high)
 
     def evaluation(self, estimated: bool, alpha: float) -> Evaluation:
-        """Return all figures, the interval at the level 1 - alpha."""
+        """Return the evaluation, with the interval at the level 1 - alpha."""
         _, predicted, whole = self.kind
         w, wr, hits, misses = self.weights.tolist()
         never = (self.logged == 0) & (estimated or not whole)
@@ -241,7 +243,7 @@ class _Sums:
 
 
 def _shift(rows: Rows, expected: Floats) -> Floats:
-    """Return what a reward model adds to the weighted rewards (n,): no less than -k, and 0 in expectation.
+    """Return the terms (n,) that a reward model adds to the weighted rewards. Each is at least -k and has expectation 0.
 
     expected (n, K) are the target's probabilities times the model's.
     """

@@ -1,7 +1,7 @@
-r"""Lower bounds on the mean of weighted rewards, by betting: equations of docs/theory/off-policy.md.
+r"""Lower bounds on the mean of weighted rewards, by betting (see docs/theory/off-policy.md).
 
-The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the target
-policy in round i. Both bounds hold whatever the largest weight is, and need not know it.
+The terms :math:`x_i \ge -k` are unbounded above. Their conditional mean given the past is at most the value of the
+target policy in round i. Both bounds hold for any largest weight, and do not use it.
 
 References
 ----------
@@ -23,17 +23,19 @@ from scipy.special import logsumexp
 from banditlab.offpolicy.log import Floats
 
 LARGEST = 0.5
-"""The share of the wealth that a bet may lose."""
+"""The largest fraction of the wealth that a bet may lose."""
 BETS = LARGEST * 2.5 ** -np.arange(12.0)
 r"""The bets of a mixture for :math:`k = 0`."""
 FIRST = 10.0
-"""Terms of variance 1 with which the estimate of the variance begins."""
+"""Number of terms of variance 1 with which the estimate of the variance begins."""
 SMALLEST = 1e-12
-"""Bounds are computed to this; those below it are 0."""
+"""Precision of the bounds; a bound below this is 0."""
 
 
 def earlier_means(x: Floats, rounds: int = 0, total: float = 0.0) -> Floats:
-    """Return for each of x (n,) the mean of what came before and one half, after `rounds` terms with this total."""
+    """Return, for each entry of x (n,), the mean of 1/2 and all earlier terms; `rounds` terms with the sum `total`
+    precede x.
+    """
     return (0.5 + total + np.cumsum(x) - x) / (rounds + 1.0 + np.arange(len(x)))
 
 
@@ -66,7 +68,7 @@ class FixedBound:
         self._squares += errors.sum()
 
     def bound(self, alpha: float) -> float:
-        r"""Return the bound, in [0, 1]: above the mean with probability at most :math:`\alpha`."""
+        r"""Return the bound, in [0, 1], which is above the mean with probability at most :math:`\alpha`."""
         scale = math.sqrt(2.0 * math.log(1.0 / alpha) / max(self._rounds, 1))
 
         def wealth(m: float) -> float:
@@ -78,9 +80,9 @@ class FixedBound:
 
 
 class RunningBound:
-    r"""A lower bound on the average of the conditional means so far, which may change; it holds at all rounds at once.
+    r"""A lower bound on the average of the conditional means so far, which may change; it holds at all rounds simultaneously.
 
-    With a guess :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
+    With a forecast :math:`g_i` in [0, 1] from earlier terms, it is the least m at which the wealth
     :math:`\sum_j \frac{1}{J} \prod_i (1 + \lambda_j (x_i - g_i)) e^{-\lambda_j (m - g_i)}` is at most :math:`1/\alpha`.
     It stores J + 3 numbers, whatever the number of rounds.
 
@@ -109,12 +111,12 @@ class RunningBound:
         return float(logsumexp(logs)) - math.log(len(logs))  # (8)
 
     def bound(self, alpha: float) -> float:
-        r"""Return the bound, in [0, 1]: ever above the mean with probability at most :math:`\alpha`."""
+        r"""Return the bound, in [0, 1], which is above the average in any round with probability at most :math:`\alpha`."""
         return least(self.wealth, alpha)
 
 
 def least(wealth: Callable[[float], float], alpha: float) -> float:
-    r"""Return the least m in [0, 1] at which the logarithm of the wealth, which falls in m, is at most
+    r"""Return the least m in [0, 1] at which the log-wealth, a decreasing function of m, is at most
     :math:`\ln(1/\alpha)`; 1 if there is none.
     """
     enough = math.log(1.0 / alpha)

@@ -12,13 +12,13 @@ from banditlab.errors import UsageError
 
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-6
-"""How far the sum of a row of probabilities may be from 1."""
+"""The tolerance for the sum of a row of probabilities."""
 LEAST = 1e-100
-"""The least propensity of a logged action: squares of weights are then far from overflow."""
+"""The least propensity of a logged action, so squares of weights do not overflow."""
 
 
 class Log(NamedTuple):
-    """n logged decisions over K actions and what the target policy would do in their place.
+    """n logged decisions over K actions, with the target policy's probabilities in the same rounds.
 
     Parameters
     ----------
@@ -28,10 +28,11 @@ class Log(NamedTuple):
         The logged reward bits (n,), 0 or 1.
     propensities
         The probabilities with which the logger chose the logged actions (n,), in (0, 1], or its probabilities of all
-        actions (n, K). All of them show which actions were possible, and make the interval narrower if there
-        are predictions.
+        actions (n, K). The probabilities of all actions show which actions were possible, and make the interval
+        narrower if there are predictions.
     target
-        The target policy's probabilities (n, K). Uniform choice is 1/K everywhere, a single action a column of ones.
+        The target policy's probabilities (n, K). They are 1/K for uniform choice, and 1 in one column for a single
+        action.
     predictions
         A reward model's probabilities of reward 1 for every action (n, K), or None: see `predicted_rewards`. The
         prediction for a round must come from earlier rounds only.
@@ -56,7 +57,7 @@ class Rows(NamedTuple):
 
 
 def read(log: Log) -> tuple[Rows | None, Counter[str]]:
-    """Return a log's arrays, None if anything is wrong with it, and each fault with the number of its rows."""
+    """Return a log's arrays, or None if it has faults, and each fault with the number of rows."""
     found: Counter[str] = Counter()
     a, r, p, target = (numbers(name, value, found) for name, value in zip(log._fields, log[:4], strict=False))
     q = None if log.predictions is None else numbers("predictions", log.predictions, found)
@@ -104,7 +105,7 @@ def check_shape(name: str, x: Floats, found: Counter[str], *allowed: tuple[int, 
 
 
 def count(mask: NDArray[np.bool_]) -> int:
-    """Return in how many places the mask is true."""
+    """Return the number of true entries of a mask."""
     return int(np.count_nonzero(mask))
 
 

@@ -15,9 +15,9 @@ from banditlab.validation import at_least
 
 Labels = NDArray[np.intp]
 FIRST = 64
-"""Rounds of a log before the first reward model is fitted."""
+"""Number of rounds of a log before the first reward model is fitted."""
 MOST = 2**16
-"""Rounds after which the last one is fitted."""
+"""Number of rounds after which the last reward model is fitted."""
 
 
 def logistic() -> Any:
@@ -39,9 +39,8 @@ def predicted_rewards(
 ) -> Floats:
     """Return the probability of reward 1 for every round and action, (n, n_actions), from earlier rounds only.
 
-    A model per action is fitted after 64, 128, 256, ..., 65,536 rounds and predicts until the next fit; the first 64 rounds
-    get 1/2.
-    So the predictions may be used with loggers that learn.
+    A model per action is fitted after 64, 128, 256, ..., 65,536 rounds and predicts until the next fit. In the first 64
+    rounds the prediction is 1/2. The predictions may therefore be used with loggers that learn.
 
     Parameters
     ----------
@@ -52,7 +51,8 @@ def predicted_rewards(
     n_actions
         K.
     model
-        Makes a classifier with scikit-learn's `fit` and `predict_proba`, such as `OnlineClassifier`.
+        Function that returns a new classifier with scikit-learn's `fit` and `predict_proba`, such as
+        `OnlineClassifier`.
 
     Returns
     -------
@@ -62,7 +62,7 @@ def predicted_rewards(
     Raises
     ------
     UsageError
-        Contexts, actions or rewards have faults: all of them, each with its number of rows.
+        Contexts, actions or rewards have faults; one error lists all of them, each with the number of rows.
     """
     X, a, r = _checked(contexts, actions, rewards, n_actions)
     return RewardModel(n_actions, model=model).ahead(X, a, r.astype(np.float64))
@@ -121,8 +121,8 @@ def estimated_propensities(
     """Return the probabilities of all actions in every round, (n, n_actions), for a logging policy that does not
     change.
 
-    A multinomial model is fitted on all other folds, then calibrated: a second one, also fitted on all other folds, maps the
-    logarithms of its probabilities to the actions.
+    For each fold, a multinomial model is fitted to the other folds. It is calibrated by a second model, also fitted to
+    the other folds, which predicts the actions from the logarithms of the first model's probabilities.
 
     Parameters
     ----------
@@ -145,12 +145,13 @@ def estimated_propensities(
     Raises
     ------
     UsageError
-        Contexts or actions have faults: all of them, each with its number of rows. Or `folds` has.
+        `folds` is invalid, or contexts or actions have faults; one error lists all faults, each with the number of
+        rows.
     """
     X, a, _ = _checked(contexts, actions, np.zeros(np.size(actions)), n_actions)
     parts = np.asarray(folds)
     if parts.shape != a.shape or len(np.unique(parts)) < 2:
-        raise UsageError(f"folds must be a number for each of {len(a):,} rounds, at least two of them different")
+        raise UsageError(f"folds must have one number for each of {len(a):,} rounds, at least two of them different")
     first = _other_folds(X, a, n_actions, parts, model)
     return _other_folds(np.log(first), a, n_actions, parts, model)
 
@@ -178,7 +179,7 @@ def _other_folds(X: Floats, labels: Labels, n_labels: int, folds: Labels, model:
 
 
 def _fitted(model: Callable[[], Any], X: Floats, labels: Labels, n_labels: int) -> Callable[[Floats], Floats]:
-    """Return what predicts the labels' probabilities at any rows, mixed with one uniform row so that none is 0."""
+    """Return a function that predicts the labels' probabilities at any rows; none is 0, because one uniform row is mixed in."""
     n, found = len(X), np.unique(labels)
     mine = model().fit(X, labels) if len(found) > 1 else None
 

@@ -226,8 +226,8 @@ class KernelActor(RoundActor):
     def prefetch(self) -> Any:
         """Return the kernel `prefetch(state, X, t)` for this object's blocks, or `no_prefetch` if there is none.
 
-        It is called before each round t of a block X, and once at the end with :math:`t = n`. The last call discards
-        prepared results for later rounds, so the state equals the state after single rounds.
+        The kernel is called before each round t of a block X, and once at the end with :math:`t = n`. The last call
+        discards prepared results for later rounds, so the state equals the state after single rounds.
         """
         return no_prefetch
 

@@ -116,7 +116,7 @@ def forecast_rounds(state, X, y, z, logits):
 def play_label_rounds(state, X, y, U, p, payload, action, correct, p_true, explored):
     """Run one block: X (n, d) or `CSR`, y (n,), U (n, 2); `learn_kernel` receives the label after the action.
 
-    Returns as `play_rounds` does.
+    The return value is that of `play_rounds`.
     """
     state, X, y, U, p, payload = borrow(state), borrow(X), borrow(y), borrow(U), borrow(p), borrow(payload)
     for t in range(y.shape[0]):

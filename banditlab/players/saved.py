@@ -185,11 +185,10 @@ def decode(node: Any, path: str, arrays: dict[str, np.ndarray]) -> Any:
 # ------------------------------------------------------------------------------------------------------------- generators
 
 GENERATORS = ("PCG64", "PCG64DXSM", "SFC64", "Philox", "MT19937")
-"""Numpy's bit generators."""
+"""The names of numpy's bit generators."""
 LARGEST = {"has_uint32": 1, "uinteger": 2**32 - 1, "buffer_pos": 4, "pos": 624}
-"""The largest value of the numbers in their states, because numpy reads a buffer at a position without a check.
-
-The others have 128 bits.
+"""The largest allowed value of the numbers in the generators' states, because numpy reads a buffer at a position
+without a check. All other numbers have 128 bits.
 """
 
 
@@ -224,8 +223,7 @@ def _require_words(old: Any, new: Any, path: str, largest: int = 2**128 - 1) -> 
 
 
 def restored(old: Any, new: Any, path: str = "state") -> Any:
-    """Return a copy of `new`, which shares no arrays with it, to replace `old`. Raise a UsageError that names the mismatch if
-    it does not fit.
+    """Return a copy of `new` that can replace `old`; raise a UsageError that names the first mismatch between them.
 
     Arrays are written in place, so a wrapper and its wrapped player still share them. If something does not match,
     nothing is written, except in a wrapped player, which checks its own state.
@@ -237,10 +235,10 @@ def restored(old: Any, new: Any, path: str = "state") -> Any:
 def require(old: Any, new: Any, path: str) -> None:
     """Raise a UsageError unless `new` may replace `old`, which the constructor set.
 
-    Arrays must have the shape and type of the old ones; numbers, strings and generators must stay so. Named tuples must
-    have the same fields and the same plain numbers, for which kernels are compiled, and integers must lie within
-    `limits`. A dictionary may have further entries, and a list of plain values another length. None may be replaced by
-    any value.
+    Arrays must have the shape and type of the old ones; numbers, strings and generators must be replaced by values of
+    the same kind. Named tuples must have the same fields and the same plain numbers, for which kernels are compiled,
+    and integers must lie within `limits`. A dictionary may have further entries, and a list of plain values another
+    length. None may be replaced by any value.
     """
     if old is None:
         _refuse(isinstance(new, Fields), path, "created in the constructor, which sets None", new)

@@ -17,7 +17,7 @@ Name = str | int | float | bool
 LONGEST_NAME = 1000
 """The largest number of characters of an added name, which a policy's file and every response contain."""
 LARGEST_NAME = 2**63
-"""Larger whole numbers cannot occur in a table."""
+"""Whole numbers of this size or larger cannot occur in a table."""
 TOLD = 100
 """The largest number of classes that an error names."""
 
@@ -92,7 +92,7 @@ class Choice:
         return dict(zip(self._classes, self._p.tolist(), strict=False))
 
     def __repr__(self) -> str:
-        """Return one line."""
+        """Return the choice as one line of text."""
         return f"Choice(id={self.id!r}, action={self.action!r}, probability={self.probability!r})"
 
     def to_json(self) -> str:
@@ -124,7 +124,7 @@ class Record(NamedTuple):
     """
 
     context: NDArray[np.float64]
-    """(d,)"""
+    """(d,), the encoded row."""
     action: int
     probabilities: NDArray[np.float64]
     """(K,), the distribution from which the action was drawn."""

@@ -55,14 +55,16 @@ def boundary(v: ArrayLike, alpha: ArrayLike) -> Floats:
 
 
 def variances(x: Floats) -> Floats:
-    r"""Return :math:`V_0, \dots, V_n` of x (n,), (n + 1,); the guess is the mean of the earlier values and one half."""
+    r"""Return :math:`V_0, \dots, V_n` (n + 1,) of x (n,); the forecast :math:`G_i` is the mean of 1/2 and the earlier
+    values.
+    """
     return np.concatenate([[0.0], np.cumsum((x - earlier_means(x)) ** 2)])
 
 
 def sequence(x: ArrayLike, level: float = LEVEL) -> tuple[Floats, Floats, Floats]:
     """Return mean, low and high after each entry of x (n,) in [0, 1]; the intervals hold at all n times simultaneously.
 
-    Each is the intersection of two intervals, with error probability (1 - level)/2 each.
+    Each interval is the intersection of the two intervals above, with error probability (1 - level)/2 each.
     """
     x = np.asarray(x, dtype=np.float64)
     t = np.arange(1.0, len(x) + 1.0)
@@ -80,11 +82,11 @@ BLOCK = 32
 def rise(x: ArrayLike, level: float = LEVEL) -> int | None:
     """Return the index in x (n,) after which the mean is significantly above the mean before it, or None.
 
-    At this index the two intervals are furthest apart. If the conditional mean never rises above its average so far (it
-    may fall, as a policy improves), the probability that an index is returned for any n is at most 1 - level. Half of
-    this error probability is for the sequence from the start. The other half is divided among sequences that restart at
-    every 32nd entry, in proportion to :math:`1/k^2`. (Restarts: S. Shekhar, A. Ramdas. Reducing sequential change
-    detection to sequential estimation. ICML 2024.)
+    At this index the interval for the later mean lies furthest above the interval for the earlier mean. If the
+    conditional mean never rises above its average so far (it may fall, as a policy improves), the probability that an
+    index is returned for any n is at most 1 - level. Half of this error probability is for the sequence from the start.
+    The other half is divided among sequences that restart at every 32nd entry, in proportion to :math:`1/k^2`.
+    (Restarts: S. Shekhar, A. Ramdas. Reducing sequential change detection to sequential estimation. ICML 2024.)
     """
     x = np.asarray(x, dtype=np.float64)
     n = len(x)

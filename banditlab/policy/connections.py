@@ -41,7 +41,9 @@ def _file(path: str, write: bool) -> sa.Engine:
         uri = f"{place.as_uri()}?mode={'rw' if write else 'ro'}"
         db = sqlite3.connect(uri, uri=True, timeout=LIMIT, isolation_level=None, check_same_thread=False)
         if db.execute("PRAGMA journal_mode = WAL").fetchall() != [("wal",)]:
-            raise sqlite3.OperationalError("its file system has no write-ahead log; store the log on another one")
+            raise sqlite3.OperationalError(
+                "its file system does not support a write-ahead log; store the log on another file system"
+            )
         # A commit is on disk when it returns; on macOS this includes the disk's cache.
         for setting in ("trusted_schema = OFF", "synchronous = FULL", "fullfsync = ON"):
             db.execute(f"PRAGMA {setting}")
@@ -60,7 +62,7 @@ def _server(address: str, write: bool) -> tuple[sa.Engine, str]:
         """A connection that fails if the server does not respond in time."""
 
         def wait(self, gen: Any, *args: Any, **options: Any) -> Any:
-            """Run psycopg's exchange with the server until it finishes or times out."""
+            """Run one exchange of psycopg with the server until it finishes or times out."""
             return super().wait(self._timed(gen), *args, **options)
 
         def _timed(self, gen: Any) -> Any:

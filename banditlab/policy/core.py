@@ -5,16 +5,18 @@ actions are drawn from p restricted to the allowed classes and divided by its su
 :math:`s = 0`. The agent's draw is used if it is allowed; otherwise the action is drawn again:
 :math:`P(k) = p_k + (1 - s) p_k/s = p_k/s`.
 
-If a class was added, or the policy has a floor, let q be that distribution. Actions are then drawn from
+If a class was added, or the policy has a floor, let q be the distribution of the previous paragraph. Actions are then
+drawn from
 
 .. math::
 
     P(k) = \epsilon + (1 - K' \epsilon) (f_k + (1 - \textstyle\sum_j f_j)\, q_k), \qquad
     f_k = \min(1, (\text{YOUNG}/n_k)^2) \min(1/4, 1/(2 J)), \tag{1}
 
-:math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed added classes. :math:`n_k`
-is the number of times such a class was chosen so far, and :math:`f_k = 0` for all other classes. The distribution P is
-reported, logged and passed to the agent with the feedback, so importance weights and inverse propensities are correct.
+:math:`\epsilon` is the floor, K' the number of allowed classes, and J the number of allowed added classes. For an added
+class k, :math:`n_k` is the number of times it was chosen so far. For all other classes, :math:`f_k = 0`. The
+distribution P is reported, logged and passed to the agent with the feedback, so importance weights and inverse
+propensities are correct.
 
 With a holdback h, another policy with distribution b (by default uniform over the allowed classes) makes a decision
 with probability h, and q in (1) is replaced by :math:`(1 - h) q + h b`.
@@ -42,13 +44,13 @@ from banditlab.validation import probability
 CHOSEN_IN_PAYLOAD = ("newtron", "pnewtron")
 """Agents whose payload has numbers of the chosen class, so another class cannot replace it."""
 CHOSEN_READ_AGAIN = ("stackcb", "epsilon-greedy-direct")
-"""Agents that compute these numbers again in an update if the payload is NaN."""
+"""Agents whose payload has numbers of the chosen class, but which compute them again in an update if the payload is NaN."""
 CLASS_IN_PAYLOAD = ("banditron",)
 """Agents whose payload begins with a class index."""
 YOUNG = 30
 """The number of choices of an added class before its least probability begins to decrease."""
 MOST = 0.25
-"""The least probability of an added class until then."""
+"""The least probability of an added class until it was chosen `YOUNG` times."""
 SLACK = 1e-4
 """The tolerance for the sum of a distribution in a file, because some libraries compute with 32 bits."""
 SHARES = (0.001, 0.999)
@@ -65,7 +67,8 @@ class Core:
     classes
         The names of the K classes.
     rng
-        Generator of draws that replace the agent's draw, if that is not allowed or because of least probabilities.
+        Generator for draws that replace the agent's draw, because its class is not allowed or because of a least
+        probability.
     """
 
     def __init__(self, agent: Agent, classes: Sequence[Name], rng: np.random.Generator) -> None:
@@ -304,7 +307,7 @@ class Core:
         self.learn_own(self.admitted(record), correct)
 
     def learn_own(self, record: Record, correct: bool) -> None:
-        """Update with feedback on a decision of `choose_at` or `admitted`, without a check."""
+        """Update with feedback on a decision of `choose_own` or `admitted`, without a check."""
         if record.generation == self.generation:
             if self._quick:
                 self._verbs(record.context).learn(record, correct)

@@ -36,11 +36,12 @@ class Line(NamedTuple):
     probability
         _label_probability, the probability with which the action was chosen.
     action
-        _labelIndex, from 0, or _label_Action - 1, or the first of `a` - 1.
+        The index of the chosen action, from 0: _labelIndex, else _label_Action - 1, else the first entry of `a` minus
+        1.
     actions, probabilities
         a (from 1) and p: the actions in the order in which they were offered, with their probabilities.
     row
-        The context c: texts and numbers, by their names from the outside in, as in "user.age".
+        The texts and numbers of the context c, by their paths of keys, as in "user.age".
     size
         The number of actions, which is the number of entries of _multi in c.
     drop
@@ -90,7 +91,7 @@ def read_dsjson(path: str, others: Sequence[str] | None) -> Source:
     """Return the log of a dsjson file, or raise a UsageError. Actions are named by their positions in _multi, from 1.
 
     Each line is parsed once. The fields for the evaluation are stored in a temporary file, about as large as the log,
-    until all lines are read. `others` are more names of actions; rows are stored, too, unless it is None.
+    until all lines are read. `others` are further names of actions; if it is not None, the rows are also stored.
     """
     stored, counts, ids = tempfile.TemporaryFile(), Counter[str](), []  # noqa: SIM115
     rounds, K, whole = 0, 0, True
@@ -120,8 +121,8 @@ def _lines(path: str) -> Iterator[list[Line | str]]:
 
 
 def _arrays(lines: list[Line], counts: Counter[str]) -> tuple[Any, ...]:
-    """Return actions, rewards, _label_probability (m,), p and 1.0 for each possible action (m, largest number of
-    actions), and hashed contexts.
+    """Return actions, rewards and _label_probability (m,); p, and 1.0 for each possible action, (m, largest number of
+    actions); and hashed contexts.
     """
     sizes = np.array([line.size for line in lines])
     able = (np.arange(sizes.max()) < sizes[:, None]).astype(np.float64)
@@ -151,7 +152,7 @@ def _parts(stored: IO[bytes], K: int, whole: bool) -> Iterator[tuple[Log, Floats
 
 
 def _entries(name: str, value: Any) -> Iterator[tuple[str, str | float]]:
-    """Yield the texts and numbers of a JSON value, each with its name from the outside in."""
+    """Yield the texts and numbers of a JSON value, each with its path of keys."""
     if isinstance(value, dict | list):
         for key, each in value.items() if isinstance(value, dict) else enumerate(value):
             if not str(key).startswith("_") or key == "_text":

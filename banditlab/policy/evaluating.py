@@ -23,11 +23,11 @@ from banditlab.registry import registry
 FOLDS = 5
 UNIFORM, BEST, TRAINED = "uniform", "best-single", "trained"
 OFF = 0.2
-"""How far the mean of the weights may be from what is expected without a warning."""
+"""The largest deviation of the mean weight from its expectation without a warning."""
 
 
 class Evaluated(NamedTuple):
-    """A log's evaluation, and what it is of."""
+    """The evaluation of a policy on a log, with the names of the actions and notes."""
 
     evaluation: Evaluation
     actions: list[str]
@@ -35,7 +35,7 @@ class Evaluated(NamedTuple):
     logged: float
     """The mean reward of the same rounds under the logger."""
     notes: list[str]
-    """What is to be known of the log and the policy, a sentence each."""
+    """Notes on the log and the policy, one sentence each."""
 
 
 def evaluate_log(
@@ -47,7 +47,7 @@ def evaluate_log(
     after: int = 0,
     **columns: str,
 ) -> Evaluated:
-    """Estimate what a policy would have earned on a log. The log is read in parts, twice: it may be of any length.
+    """Estimate the mean reward of a policy from a log of another policy, which may be of any length.
 
     Parameters
     ----------
@@ -55,28 +55,32 @@ def evaluate_log(
         A policy's event log; a CSV or Parquet file with columns of actions, reward bits and propensities; or Vowpal Wabbit's
         dsjson with costs of -1 and 0.
     policy
-        "uniform"; "best-single", the action that did best in the first half, evaluated on the second; "trained", the action of
-        the largest predicted reward, by models of earlier rounds; an agent's id, which learns by rejection from the rounds in
-        which it draws the logged action, too; a policy's file, which decides and does not learn. Of a table also
-        "column:NAME", the action of each row, and "probabilities:PREFIX", columns called PREFIX and an action.
+        "uniform". "best-single", the action with the largest estimated reward in the first half of the log, evaluated
+        on the second half. "trained", the action with the largest predicted reward, by models of earlier rounds. An
+        agent's id: the agent is updated, by rejection sampling, with rounds in which it also draws the logged action. A
+        policy's file: the policy is not updated. For a table also "column:NAME", a column with the action of each row,
+        and "probabilities:PREFIX", one column of probabilities per action, called PREFIX followed by the action's name.
     logger, level
-        As in `banditlab.offpolicy.evaluate`. By default an event log's logger learns, and others do not.
+        As in `banditlab.offpolicy.evaluate`. The default logger is "learning" for an event log, and "fixed" for other
+        logs.
     after
-        So many rounds are learnt from and not evaluated.
+        Number of rounds at the start of the log that are used for learning only, and not evaluated.
     columns
-        `action`, `reward` and `propensity`: columns of a table, by default found by their names. Propensities are estimated
-        where no column has them. `id`: a column without doubled entries. All other columns are contexts, from which rewards
-        are predicted. `format`, `encoding` and `separator` of its file: as in `banditlab.envs.Table`.
+        For a table. `action`, `reward` and `propensity` name columns; the default is to recognise them by common names.
+        Without a column of propensities, propensities are estimated. `id` names a column whose entries must all differ.
+        All other columns are contexts, from which rewards are predicted. `format`, `encoding` and `separator` are as in
+        `banditlab.envs.Table`.
 
     Returns
     -------
     Evaluated
-        All figures, and what they are of.
+        The estimates, the names of the actions, and notes.
 
     Raises
     ------
     UsageError
-        The log, its columns or the policy have faults: all that are found at once, with their numbers of rows.
+        The log, its columns or the policy have faults. One error lists all that were found, with the number of rows of
+        each.
     LogError
         The event log cannot be read.
     """
@@ -95,7 +99,7 @@ def evaluate_log(
 
 
 def source_of(address: str, policy: str, others: Sequence[str] | None, columns: Mapping[str, str]) -> Source:
-    """Return a log of any form. `others` are the names of a policy's classes, None if no policy decides its rows."""
+    """Return a log of any form. `others` are the class names of the policy that decides its rows, or None without one."""
     columns = {name: value for name, value in columns.items() if value}
     begins = _first_bytes(address)
     is_dsjson = begins.lstrip().startswith(b"{") or address.endswith(".dsjson")
@@ -120,7 +124,7 @@ def _first_bytes(address: str) -> bytes:
 
 
 class Stream:
-    """Parts of a log with predictions from earlier rounds and a learning target policy, which is `decider` if that is given."""
+    """The parts of a log, with rewards predicted from earlier rounds and the target policy's probabilities."""
 
     def __init__(self, source: Source, policy: str, after: int, decider: Decider | None) -> None:
         self.source, self.policy, self.decider = source, policy, decider
@@ -179,7 +183,7 @@ class Stream:
         return Log(*(x[cut:] for x in (a, r, p, target, predictions)))
 
     def _target(self, rows: Rows, X: Floats, table: Any, predictions: Floats, cut: int) -> Floats:
-        """Return the probabilities (m, K) of the policy, which may learn from the first `cut` rounds before the others."""
+        """Return the policy's probabilities (m, K); a policy that learns is updated with the first `cut` rounds first."""
         a, p, K = rows.actions, rows.propensities, len(self.weighted)
         if self.decider is not None:
             return self.decider.target(table, rows, cut)

@@ -19,19 +19,19 @@ class Decided(NamedTuple):
     """A decision."""
 
     seq: int
-    """Its number among all events, from 1."""
+    """The event's number among all events, from 1."""
     id: str
     at: float
-    """Seconds since 1970, at least those of the event before."""
+    """Seconds since 1970, not before the time of the previous event."""
     record: Record
     mask: NDArray[np.bool_] | None
     """(K,), which classes were allowed; None for all."""
     person: str | None = None
     """The person of the decision, as KEY=VALUE; None if the policy was opened without such a key."""
     imputed: int = 0
-    """Columns of the row that were imputed."""
+    """Number of columns of the row that were imputed."""
     unknown: int = 0
-    """Columns of the row with a category that the training table did not have."""
+    """Number of columns of the row with a category that the training table did not have."""
 
 
 class Answered(NamedTuple):
@@ -39,7 +39,7 @@ class Answered(NamedTuple):
 
     seq: int
     decision: int
-    """The decision's seq."""
+    """The `seq` of the decision."""
     at: float
     correct: bool
     closed: bool = False
@@ -139,7 +139,7 @@ def row_of(event: Event) -> dict[str, Any]:
 
 
 def checksum(values: Sequence[Any]) -> int:
-    """Return the CRC-32 checksum over values in order: the bytes of blobs, and the string form of all others."""
+    """Return the CRC-32 checksum over values in order: the bytes of blobs, and the string form of all other values."""
     crc = zlib.crc32(repr([len(v) if isinstance(v, bytes) else v for v in values]).encode())
     for value in values:
         if isinstance(value, bytes):

@@ -22,20 +22,21 @@ from banditlab.policy.logged import OBJECTS
 def export_log(log: str | os.PathLike[str], out: str | os.PathLike[str]) -> list[str]:
     """Write the decisions with feedback in a policy's log to a file, and return a summary.
 
-    Contexts are the encoded ones. In Parquet they are the columns x0, x1, ..., next to id, time (seconds since 1970), action,
-    reward, propensity, held (back), and the probabilities of all actions, p: and the action's name.
+    Contexts are written as encoded. A Parquet file has them in the columns x0, x1, ... Its other columns are id, time
+    (seconds since 1970), action, reward, propensity, held (whether the decision was held back), and for each action the
+    column p:NAME with its probability.
 
     Parameters
     ----------
     log
-        The log, as `Policy.resume` takes it.
+        As in `Policy.resume`.
     out
         The file, with the ending .dsjson or .parquet.
 
     Returns
     -------
     list of str
-        The number of decisions, and why others are left out.
+        The number of decisions written, and the reasons why other decisions were left out.
 
     Raises
     ------

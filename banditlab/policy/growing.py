@@ -52,7 +52,7 @@ def grown(agent: Any) -> Agent:
 
 
 def _merged(old: Any, untaught: Any, new: Any, path: str) -> Any:
-    """Return `new` with the difference of `old` to its initial state `untaught`."""
+    """Return `new` with the changes that `old` has relative to its initial state `untaught`."""
     if isinstance(old, np.ndarray):
         return _array(old, untaught, new, path)
     if isinstance(old, np.random.Generator):

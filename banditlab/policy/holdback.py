@@ -64,7 +64,8 @@ def compared(marks: list[Floats], played: Floats, places: NDArray[np.intp], corr
     Parameters
     ----------
     marks, played
-        (n,) for each decision: in `marks` whether it was held back, h and o; in `played` P.
+        Arrays (n,) with one entry per decision. `marks` has three of them: whether the decision was held back, h, and o.
+        `played` has P.
     places, correct
         (m,) the indices of the decisions that count, and their rewards.
     """

@@ -39,11 +39,11 @@ def train_from_log(
 ) -> Evaluated:
     """Train a policy on the first 80 % of a log's decisions, write it, and evaluate it on the other decisions.
 
-    The agent is updated with each decision's action and probabilities in the log. Where only the probability of the logged
-    action is known, the other actions share the rest equally. From a policy's log, the new policy has the columns, classes and
-    rule for unanswered decisions of that policy, so either policy can be the other's holdback policy. From another log,
-    its classes are the log's actions as texts. Its columns are the contexts, with the ranges and categories of the first part
-    of at most 65,536 rows.
+    The agent is updated with each decision's action and probabilities in the log. Where only the probability of the
+    logged action is known, the other actions share the rest equally. From a policy's log, the new policy takes over
+    that policy's columns, classes and rule for unanswered decisions, so either policy can be the other's holdback
+    policy. From any other log, the classes are the log's actions as texts, and the columns are the contexts, with
+    ranges and categories from the first part of at most 65,536 rows.
 
     Parameters
     ----------
@@ -96,7 +96,9 @@ def train_from_log(
 
 
 class _Pupil(Decider):
-    """A policy that learns from the rounds before a cut, and decides those after it with a floor and retired classes."""
+    """A policy that learns from the rounds before a cut; later rounds are decided with the floor and without retired
+    classes.
+    """
 
     def __init__(self, policy: Parts, names: Sequence[Name], floor: float, retired: Iterable[int]) -> None:
         super().__init__(policy, names)

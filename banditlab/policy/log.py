@@ -1,12 +1,13 @@
-"""A policy's event log: tables in a SQLite file or a PostgreSQL database, one class for both, by SQLAlchemy Core.
+"""A policy's event log: tables in a SQLite file or a PostgreSQL database, read and written with SQLAlchemy Core.
 
-One process writes at a time. Its mark is a row of the log: a token, the process and a heartbeat. Every writing
-transaction checks the token, so a writer that lost its mark stores nothing more. Another process takes over a
-mark whose process has ended (on the same machine), or whose heartbeat is `SILENT` seconds old (from another machine,
-or if the system does not list processes).
+One process writes at a time. It holds the writer's mark, a row of the log with a token, the process and a heartbeat.
+Every writing transaction checks the token, so a writer that lost the mark stores nothing more. Another process may take
+over the mark if its process has ended (on the same machine), or if the heartbeat is `SILENT` seconds old (from another
+machine, or if the system does not list processes).
 
-All events share one primary key, their place in the sequence; a second primary key lets a decision have one answer only. No
-table has another index, so none can disagree with its table: an id begins with the place of its decision.
+The primary key of all events is their place in the sequence. The primary key of the table of answers is the decision,
+so a decision has at most one answer. There are no other indices, which damage could make differ from their tables. An
+id is found without an index, because it begins with the place of its decision.
 """
 
 from __future__ import annotations
@@ -35,15 +36,15 @@ from banditlab.policy.connections import engine_of, one_line
 
 FORMAT = 2
 STEP = 1000
-"""Events read, or removed, at a time."""
+"""Number of events that are read, or removed, at a time."""
 PART = 2**20
-"""Bytes of a snapshot that one transaction writes, so that no decision waits long for it."""
+"""Number of bytes of a snapshot that one transaction writes, so no decision waits long for a transaction."""
 PARTS = 2**20
-"""Most parts of a snapshot."""
+"""Largest number of parts of a snapshot."""
 BEAT, SILENT = 10.0, 30.0
-"""Seconds between two heartbeats; seconds without one after which a mark is taken over."""
+"""Seconds between two heartbeats; seconds without a heartbeat after which the writer's mark may be taken over."""
 WHOLE = BigInteger().with_variant(Integer, "sqlite")
-"""Whole numbers of 64 bits; as a primary key of SQLite the row's own number, which needs no index."""
+"""The type of 64-bit integers. As a primary key in SQLite it is the row's id, which needs no index."""
 TYPES: dict[str, Any] = dict.fromkeys(("at", "probability", "share", "other"), Double)
 TYPES |= dict.fromkeys(("kind", "id", "person", "name"), Text)
 TYPES |= dict.fromkeys(("allowed", "distribution", "payload", "context"), LargeBinary)
@@ -60,11 +61,11 @@ def _table(name: str, /, **columns: Any) -> Table:
 EVENTS = _table("events", **{name: TYPES.get(name, WHOLE) for name in (*ev.COLUMNS, "crc")})
 ANSWERS = _table("answers", decision=WHOLE, seq=WHOLE)
 SNAPSHOTS = _table("snapshots", place=WHOLE, seq=WHOLE, crc=WHOLE, data=LargeBinary)
-"""One row a part; its place is the snapshot's number times `PARTS` plus its own."""
+"""One row per part. The row's place is the snapshot's number times `PARTS` plus the part's number."""
 HEAD = _table(
     "head", one=WHOLE, format=WHOLE, uid=Text, pruned=WHOLE, token=Text, process=Text, beat=WHOLE, refused=WHOLE
 )
-"""One row: the policy, up to which place events were removed, the writer's mark."""
+"""One row, with the policy, the place up to which events were removed, and the writer's mark."""
 NOW = sa.cast(sa.extract("epoch", sa.func.now()), WHOLE)
 """Seconds since 1970 by the database's clock."""
 _HOLDER = sa.select(HEAD.c.token).with_for_update(read=True)
@@ -78,17 +79,18 @@ class EventLog:
     Parameters
     ----------
     address
-        A file of SQLite, made where there is none; or "postgresql://user:password@host/database", whose tables stand in the
-        first schema of the search path (options of libpq may follow, as in "?options=-csearch_path%3Dmy_schema").
+        A SQLite file, which is created if it does not exist; or "postgresql://user:password@host/database". In
+        PostgreSQL the tables are in the first schema of the search path (options of libpq may follow, as in
+        "?options=-csearch_path%3Dmy_schema").
     write
-        Whether to take the writer's place; else it is opened to read.
+        Whether to acquire the writer's mark; otherwise the log is opened for reading only.
 
     Raises
     ------
     UsageError
-        The address is none, or psycopg is not installed.
+        The address is invalid, or psycopg is not installed.
     LogError
-        Another process writes; the log cannot be made, reached or written; it is damaged, or no log.
+        Another process writes; the log cannot be created, reached or written; or it is damaged or not a log.
     """
 
     def __init__(self, address: str, write: bool = True) -> None:
@@ -99,9 +101,9 @@ class EventLog:
         self._token = os.urandom(8).hex()
         self._lock, self._done = threading.Lock(), threading.Event()
         self._files: dict[str, tuple[int, int]] = {}
-        """Of SQLite: which files were there when this was opened."""
+        """For SQLite: device and inode of each file when the log was opened."""
         self._whole = 0
-        """Number of the last snapshot that is whole."""
+        """Number of the last undamaged snapshot."""
         self._db: Any = None
         try:
             self._open(write)
@@ -141,7 +143,7 @@ class EventLog:
         return {name if kind == "table" else kind for kind, name in found}
 
     def _tables_of_server(self) -> set[str]:
-        """Return the tables of a log's schema; a LogError if the database may lose commits."""
+        """Return the tables of a log's schema; raise a LogError if the database may lose commits."""
         with self._reading() as db:
             settings = [db.exec_driver_sql(f"SHOW {name}").scalar() for name in ("fsync", "synchronous_commit")]
             if "off" in settings:
@@ -166,7 +168,7 @@ class EventLog:
         counts = (sa.select(sa.func.count()).select_from(w) for w in (of_answers, ANSWERS, ANSWERS.join(EVENTS, pair)))
         wanted, found, matched = self.rows(sa.select(*(count.scalar_subquery() for count in counts)))[0]
         if not wanted == found == matched:
-            raise self._error(f"damaged (its answers do not fit){ev.RESTORE}")
+            raise self._error(f"damaged (its answers and decisions do not match){ev.RESTORE}")
 
     # ------------------------------------------------------------------------------------------------------------- writer
 
@@ -188,7 +190,7 @@ class EventLog:
         threading.Thread(target=_keep_beating, args=(weakref.ref(self), self._done), daemon=True).start()
 
     def prove(self) -> None:
-        """Commit a test row and remove it, to show that an event could be stored now; also the heartbeat."""
+        """Commit a test row and remove it, to check that an event could be stored now; this also renews the heartbeat."""
         blank = {"place": -1, "seq": 0, "crc": 0, "data": bytes(2 * 4096)}
         with self._writing() as db:
             db.execute(sa.insert(SNAPSHOTS), blank)
@@ -197,7 +199,7 @@ class EventLog:
 
     @contextmanager
     def _alone(self) -> Iterator[None]:
-        """Hold the lock; turn the database's errors into a one-line LogError."""
+        """Hold the lock during the block; convert the database's errors to a one-line LogError."""
         if not self._lock.acquire(timeout=connections.LIMIT):
             raise self._error(f"the log did not answer within {connections.LIMIT:g} s; what was acknowledged is in it")
         try:
@@ -315,8 +317,9 @@ class EventLog:
         return self._error(f"event {seq} is missing{ev.RESTORE}")
 
     def numbers(self, *names: str) -> NDArray[np.float64]:
-        """Return columns of all n decisions, then place, time, bit and `closed` of their answers, (len(names) + 4, n), in the
-        decisions' order; NaN where there is no answer."""
+        """Return the columns `names` of all n decisions in order, then place, time, bit and `closed` of their answers,
+        as an array (len(names) + 4, n). The last four are NaN for a decision without an answer.
+        """
         answer = EVENTS.alias()
         columns: list[Any] = [EVENTS.c[name] for name in names] + [answer.c[name] for name in ("seq", "at", "correct")]
         columns.append(answer.c.kind == ev.CLOSED)
@@ -334,7 +337,7 @@ class EventLog:
         return list(dict.fromkeys([*classes, *(json.loads(name) for (name,) in added)]))
 
     def events(self, after: int) -> Iterator[ev.Event]:
-        """Yield the events after a place, in order; a LogError where one is damaged or missing."""
+        """Yield the events after a place, in order; raise a LogError at an event that is damaged or missing."""
         last = self.last()[0]
         while after < last:
             for event in self._found(EVENTS.c.seq > after):
@@ -346,8 +349,9 @@ class EventLog:
             raise self._missing(last + 1)
 
     def answered(self) -> Iterator[tuple[ev.Decided, bool]]:
-        """Yield the decisions that have an answer, and still their context, in order, with the answers; errors are those of
-        `events`."""
+        """Yield, in order, the decisions that have an answer and whose context is still stored, with the answers;
+        errors are those of `events`.
+        """
         events, decision = self.events(self.head().pruned), ANSWERS.c.decision
         while some := list(islice(events, STEP)):
             near = decision.between(some[0].seq, some[-1].seq) & (ANSWERS.c.seq == EVENTS.c.seq)
@@ -385,7 +389,7 @@ class EventLog:
             if None not in parts and is_whole(data):
                 self._whole = number
                 return parts[0].seq, data
-        raise self._error(f"no snapshot is whole{ev.RESTORE}")
+        raise self._error(f"all snapshots are damaged{ev.RESTORE}")
 
     def _places(self) -> list[int]:
         return [place for (place,) in self.rows(sa.select(SNAPSHOTS.c.place).where(SNAPSHOTS.c.place >= 0))]
@@ -395,8 +399,9 @@ class EventLog:
         return part if part.crc == ev.checksum([part.place, part.seq, part.data]) else None
 
     def keep(self, seq: int, data: bytes) -> None:
-        """Store a snapshot part by part; then remove all older ones but the previous, the fallback if this one gets
-        damaged."""
+        """Store a snapshot part by part, then remove all others except the previous one, a fallback if the new one is
+        damaged.
+        """
         number = max(self._places(), default=0) // PARTS + 1
         for at in range(0, len(data), PART):
             part = {"place": number * PARTS + at // PART, "seq": seq, "data": data[at : at + PART]}
@@ -420,7 +425,7 @@ class EventLog:
         self.snapshot()
         pruned = self.head().pruned
         if self.rows(sa.select(EVENTS.c.seq).where(EVENTS.c.seq <= pruned).limit(1)):
-            raise self._error("damaged: events are there that should have been removed")
+            raise self._error("damaged: it contains events that should have been removed")
         return sum(1 for _ in self.events(pruned))
 
     def prune(self, before: float) -> int:
@@ -446,7 +451,7 @@ class EventLog:
         return len(found)
 
     def _compact(self) -> None:
-        """Overwrite what was removed in a SQLite file. PostgreSQL does so itself, later."""
+        """Overwrite removed data in a SQLite file. PostgreSQL overwrites it later by itself."""
         if self._dialect == "sqlite":
             self._run("VACUUM")
             if self._run("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]:
@@ -465,8 +470,7 @@ class EventLog:
 
 
 def _process(pid: int) -> str:
-    """Return host, process id, machine (boot id and process namespace) and start time of a process, "-" for unknown
-    ones."""
+    """Return host, process id, machine (boot id and process namespace) and start time of a process; "-" if unknown."""
     machine = start = "-"
     with suppress(OSError):  # Linux says all of it, other systems nothing
         machine = Path("/proc/sys/kernel/random/boot_id").read_text().strip() + os.readlink("/proc/self/ns/pid")
@@ -476,7 +480,7 @@ def _process(pid: int) -> str:
 
 
 def _writes(token: str, process: str, silent: float) -> bool:
-    """Return whether the process of a mark still writes, `silent` seconds after its last heartbeat."""
+    """Return whether the process that holds the mark still writes, `silent` seconds after its last heartbeat."""
     _, pid, machine, _ = process.split()
     now = _process(int(pid))
     if machine == "-" or machine != now.split()[2]:
@@ -485,7 +489,7 @@ def _writes(token: str, process: str, silent: float) -> bool:
 
 
 def _keep_beating(log: weakref.ref[EventLog], done: threading.Event) -> None:
-    """Renew the writer's mark of a log until the log is closed or freed."""
+    """Renew the heartbeat of the writer's mark until the log is closed or freed."""
     while not done.wait(BEAT) and (found := log()) is not None:
         with suppress(LogError):
             found.prove()

@@ -41,8 +41,9 @@ class AnsweredDecisions:
         ] * (left > 0)
 
     def __iter__(self) -> Iterator[tuple[Decided, bool, Floats, Floats]]:
-        """Yield the decisions in their order, each with its reward, its probabilities (K,), and 1.0 for each action that was
-        allowed; not those that were answered since."""
+        """Yield the decisions in order, each with its reward, its probabilities (K,), and 1.0 for each action that was
+        allowed; decisions that were answered after this object was created are left out.
+        """
         K = len(self.names)
         with closing(EventLog(self.address, write=False)) as reader:
             for event, right in islice(reader.answered(), self.rounds):

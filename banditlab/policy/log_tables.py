@@ -17,22 +17,23 @@ from banditlab.policy.logged import CHUNK, LARGEST, Source, doubled, hashed, has
 
 Chunks = Callable[[], Iterator[pd.DataFrame]]
 READING = ("format", "encoding", "separator")
-"""How a file is written, as settings of `Table`."""
+"""The settings of `Table` that describe a file's format."""
 WHOLE = 2**25
 """Bytes of a CSV file above which it is read in parts; Parquet always is."""
 BITS = {"True": 1.0, "False": 0.0, "true": 1.0, "false": 0.0}
 
 
 def read_table(path: str, policy: str, others: Sequence[str] | None, columns: dict[str, str]) -> Source:
-    """Return a table's log, or raise a UsageError; `policy` may be "column:NAME" or "probabilities:PREFIX", and `others`
-    are more names of actions."""
+    """Return a table's log, or raise a UsageError; `policy` may be "column:NAME" or "probabilities:PREFIX", and
+    `others` are further names of actions.
+    """
     chunks = _chunks(path, *(columns.get(name, "auto") for name in READING))
     first = next(chunks(), None)
     if first is None:
         raise UsageError(f"{path}: the table has no rows")
     names = [str(name) for name in first.columns]
     if len({*names}) < len(names):
-        raise UsageError(f"{path}: two columns have one name; rename one")
+        raise UsageError(f"{path}: two columns have the same name; rename one of them")
     roles = {role: columns.get(role) or logged_column(role, names) for role in (*LOGGED, *(columns.keys() & {"id"}))}
     word, _, named = policy.partition(":")
     wanted = roles | ({"policy": named} if word == "column" else {})
@@ -110,7 +111,7 @@ def _large(path: str, kind: str, encoding: str, separator: str) -> Iterator[pd.D
 
 
 def _texts(column: pd.Series) -> pd.Series:
-    """Return a column's entries as strings, whole numbers without a point, and gaps."""
+    """Return a column's entries as strings, whole numbers without a decimal point; missing entries remain missing."""
     texts = column.map(str) if column.dtype == object else column.astype("str")  # which decodes bytes
     texts = texts.str.replace(r"^(-?\d+)\.0+$", r"\1", regex=True)
     return texts.astype(object).where(column.notna())
@@ -121,8 +122,8 @@ def _numbers(column: pd.Series) -> Floats:
 
 
 def _contexts(frame: pd.DataFrame) -> Floats:
-    """Return contexts (m, d): finite numbers as they are, gaps as 0 and a hashed word, strings hashed, in any type of
-    column.
+    """Return contexts (m, d) with finite numbers unchanged and strings hashed; a missing number becomes 0 plus a hashed
+    word.
     """
     X = np.zeros(frame.shape)
     words: list[list[tuple[str, float]]] = [[] for _ in range(len(frame))]

@@ -1,4 +1,4 @@
-"""A log for evaluation: its actions, and its rounds in parts."""
+"""A log for evaluation: the names of its actions, and its rounds in parts."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from banditlab.policy.choice import Name
 from banditlab.policy.container import Parts
 
 CHUNK = 2**16
-"""Rounds of a part."""
+"""Number of rounds of a part."""
 OBJECTS = 2**14
-"""Rounds of a part that are objects of Python first, and take more memory."""
+"""Number of rounds of a part whose rounds are first Python objects, which take more memory."""
 HASHES = 64
-"""Features that the texts of a row are hashed to. They are fitted to nothing, so they say nothing of later rounds."""
+"""Number of features to which the texts of a row are hashed. Hashing is not fitted, so features do not depend on later
+rounds.
+"""
 LARGEST = 1e100
-"""Larger numbers of a context are cut to this: models square them."""
+"""Largest absolute value of a context's entries; larger ones are clipped, because models square them."""
 
 
 class Source(NamedTuple):
@@ -30,18 +32,19 @@ class Source(NamedTuple):
     """The names of the K actions."""
     rounds: int
     parts: Iterable[tuple[Log, Floats, Any]]
-    """m rounds each, with finite contexts (m, d), and with the rows that a policy encodes, or with encoded contexts. The target
-    is the policy that the log knows, else uniform choice; unknown propensities are ones."""
+    """Each part has m rounds, with finite contexts (m, d), and with the rows that a policy encodes, or with encoded
+    contexts. The target is the policy that the log names, otherwise uniform choice; unknown propensities are 1.
+    """
     faults: Counter[str]
-    """What is wrong with its lines, each fault with the number of lines."""
+    """Each fault in the log, with the number of lines that have it."""
     notes: list[str]
-    """What is to be known of the log, a sentence each."""
+    """Notes on the log, one sentence each."""
     estimated: bool = False
     """Whether the propensities are not known."""
     learning: bool = False
-    """Whether its logger learns, as far as is known."""
+    """Whether the policy that made the decisions is known to learn."""
     policy: Parts | None = None
-    """The policy whose log it is."""
+    """The policy that made the decisions, if the log contains it."""
 
 
 def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
@@ -52,13 +55,13 @@ def hashed(words: Iterable[list[tuple[str, float]]]) -> Any:
 
 
 def hashes(ids: Iterable[str | float]) -> NDArray[np.uint64]:
-    """Return a hash (n,) of each id; those that are missing are left out."""
+    """Return the hashes (n,) of the ids; missing ids are left out."""
     import pandas as pd
 
     return pd.util.hash_array(np.array([*ids], object), categorize=False)
 
 
 def doubled(ids: list[NDArray[np.uint64]]) -> Counter[str]:
-    """Return how many ids, by their hashes, stand a second time or more."""
+    """Count the ids, by their hashes, that repeat an earlier id."""
     every = np.sort(np.concatenate([np.zeros(0, np.uint64), *ids]))  # np.unique takes 60 bytes for each
     return +Counter({"ids that stand a second time": int(np.count_nonzero(every[1:] == every[:-1]))})

@@ -372,7 +372,7 @@ class Policy:
         if type(row).__name__ == "Series":  # pandas itself need not be imported
             row = row.to_dict()
         if type(row) is not dict and not isinstance(row, Mapping):
-            raise UsageError(f"a row must be a table of values by column, got {short(row)}")
+            raise UsageError(f"a row must map column names to values, got {short(row)}")
         try:
             person = f"{self._key}={row[self._key]}" if self._key and self._key in row else None
             row = self._known(row)
@@ -670,8 +670,9 @@ class Policy:
     def prune(self, before: datetime) -> int:
         """Remove the log's events before a time, and return the number of decisions among them.
 
-        The state and the counts of `describe` do not change, because a snapshot of all events is written first, twice.
-        Feedback on a removed decision is rejected as unknown, and statistics of the log cover later events only.
+        The state and the counts of `describe` do not change, because a snapshot of all events is written first. It is
+        written twice, because the log's last two snapshots are stored. Feedback on a removed decision is rejected as
+        unknown, and statistics of the log cover later events only.
         """
         return self._tended(lambda log: log.prune(before.timestamp()))
 
@@ -681,7 +682,7 @@ class Policy:
         Only decisions that were made while the policy was open with `person=key` are found. Action, distribution and
         feedback remain in the log, and the agent's past updates with these decisions remain in its state. Later
         feedback on them is counted without an update. Because events up to now cannot be replayed afterwards, a
-        snapshot of them is written first, twice.
+        snapshot of them is written first, as in `prune`.
         """
         return self._tended(lambda log: log.forget(f"{key}={value}"))
 
@@ -757,7 +758,7 @@ def _with(
     holdback_policy: str | os.PathLike[str] = "uniform",
     **rule: str | None,
 ) -> Parts:
-    """Return a policy with the given settings, or its own for those that are None; see `Policy.open`."""
+    """Return a policy with the given settings; one that is None keeps its value. See `Policy.open`."""
     if floor is not None:
         parts.core.set_floor(floor)
     other = None if holdback_policy == "uniform" else read(holdback_policy)

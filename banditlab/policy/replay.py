@@ -23,7 +23,7 @@ class Decider:
     policy
         The policy.
     names
-        The names of the log's actions, the policy's classes among them.
+        The names of the log's actions, which include the policy's classes.
     """
 
     def __init__(self, policy: Parts, names: Sequence[Name]) -> None:
@@ -32,11 +32,11 @@ class Decider:
         self._places = [texts.index(str(name)) for name in policy.core.classes]
 
     def contexts(self, rows: Any) -> Floats:
-        """Return the policy's contexts (m, d) of a table's rows, or encoded contexts as they are."""
+        """Return the policy's contexts (m, d) for a table's rows; contexts that are already encoded are returned unchanged."""
         return rows if isinstance(rows, np.ndarray) else self.policy.encoder.transform(rows)
 
     def target(self, rows: Any, log: Rows, cut: int) -> Floats:
-        """Return the policy's probabilities (m, K), of the rows from `cut` on; the others stay as they are in the log.
+        """Return the log's target (m, K), with the policy's probabilities in the rows from `cut` on.
 
         Actions that the log's target excludes are not allowed.
         """

@@ -73,7 +73,7 @@ class Refused(Exception):
 
 @dataclass
 class Job:
-    """A request to the policy, with a future of its response."""
+    """A request to the policy, with a future for the response."""
 
     work: Callable[[], Any]
     answer: asyncio.Future[Any] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
@@ -354,7 +354,7 @@ def decoded(body: bytearray) -> dict[str, Any]:
 
 
 def known(asked: dict[str, Any], *names: str) -> None:
-    """Reject an unknown key."""
+    """Raise `Refused` for a key that is not among `names`."""
     if odd := sorted(set(asked) - set(names)):
         raise Refused(400, f"unknown key {odd[0][:60]!r} (known: {', '.join(names)})")
 
@@ -465,7 +465,7 @@ class _Stoppable(uvicorn.Server):
                 signal.signal(number, handler)
 
     def handle_exit(self, sig: int, frame: Any) -> None:
-        """Begin to stop, with a deadline."""
+        """Begin to stop the server, and set a deadline after which the process ends."""
         if not self.should_exit:
             last = threading.Timer(STOP, _give_up)
             last.daemon = True

@@ -57,12 +57,12 @@ class Bin(NamedTuple):
     high: float
     n: int
     right: float
-    """The fraction that was right; NaN if there are none."""
+    """The fraction of these decisions that was right; NaN if there are none."""
 
 
 @dataclass(frozen=True)
 class LogStatus:
-    """The result of `status_of_log`.
+    """The status of a policy's log, as `status_of_log` returns it.
 
     Attributes
     ----------

@@ -2,8 +2,8 @@
 
 Decisions count in their order, so late feedback cannot look like a change. (A mistake rate over feedback in order of
 arrival is biased if feedback on hits arrives sooner.) Decision i counts only if it and every decision before it have
-feedback or are past their deadline. X_1, X_2, ... is then the same sequence at any time of inspection, and only its
-length depends on the arrivals. Statements that hold for all lengths simultaneously are therefore valid.
+feedback or are past their deadline. The sequence of counted decisions is then the same at any time of inspection, and
+only its length depends on the arrivals. Statements that hold for all lengths simultaneously are therefore valid.
 
 A decision whose feedback arrives after the deadline is left out, like one without feedback. Otherwise the newest
 decisions that count would be those with fast feedback.
@@ -73,7 +73,7 @@ class Counted(NamedTuple):
     """The decisions, of n, that count."""
 
     places: NDArray[np.intp]
-    """(m,) the increasing indices of those that count."""
+    """(m,) the indices of the decisions that count, in increasing order."""
     waiting: int
     """The number of decisions whose feedback may still arrive in time."""
     in_time: NDArray[np.bool_]
@@ -106,7 +106,8 @@ def counted(seq: Floats, at: Floats, place: Floats, moment: Floats, last: float,
 
 
 def unequal(answered: NDArray[np.bool_], group: NDArray[np.int64]) -> list[tuple[int, float]]:
-    """Return the groups with the most and least frequent feedback, with its frequency; [] if not significantly different.
+    """Return the groups with the most and the least frequent feedback, each with the frequency; [] without a
+    significant difference.
 
     The arguments have one entry per decision (n,): whether it has feedback, and its group from 0. The test is Pearson's
     chi-squared test at the level `UNEQUAL`, without groups that are too small. The expected fraction is that of all

@@ -121,9 +121,9 @@ class Huber:
     theorem's argument does not hold as printed; `gaf_huber` has a correct argument.
 
     h is `threshold`, and Y is `target_bound`. Beyond :math:`[-Y, Y]` the loss is larger than at the nearest end for
-    every y, and within the interval it is quadratic. With :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha
-    (\mathrm{clip}(Z)
-    - y)^2/2)`, the prediction is :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
+    every y, and within the interval it is quadratic. With
+    :math:`g(y) = -(1/\alpha) \ln \mathbb{E} \exp(-\alpha (\mathrm{clip}(Z) - y)^2/2)`, the prediction is
+    :math:`(g(-Y) - g(Y))/(2 Y)` (Vovk 2001).
     """
 
     target_bound: float

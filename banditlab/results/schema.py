@@ -1,14 +1,16 @@
 """The contents of a results folder.
 
-spec.toml                                      resolved, with versions and the store format number runs.json
-the current spec's run ids, stream ids and skipped pairs shards/<first two of id>/<run_id>.parquet    a run, or
-<run_id>-<hash of all their ids>.parquet for it and others comparators/<stream_id>.parquet, .npz        losses at
-checkpoints, and the weights W failed/<run_id>.json                         traceback; the run is tried again on the
-next call results.parquet, descriptions.parquet          the runs of the shards, which are then removed
-comparators.parquet                          the rows of all streams, for other programs SHA256SUMS
-the manifest: SHA-256 and name of every file above, one line each <name>.damaged                               a file
-that did not match the manifest, renamed by the next sweep report.html, figures/, tables/                 of the current
-spec earlier/<hash>/                              a report of an earlier spec, with that spec
+    spec.toml                                    resolved, with versions and the store format number
+    runs.json                                    the current spec's run ids, stream ids and skipped pairs
+    shards/<first two of id>/<run_id>.parquet    a run, or <run_id>-<hash of all their ids>.parquet for it and others
+    comparators/<stream_id>.parquet, .npz        losses at checkpoints, and the weights W
+    failed/<run_id>.json                         traceback; the run is tried again on the next call
+    results.parquet, descriptions.parquet        the runs of the shards, which are then removed
+    comparators.parquet                          the rows of all streams, for other programs
+    SHA256SUMS                                   the manifest: SHA-256 and name of every file above, one line each
+    <name>.damaged                               a file that did not match the manifest, renamed by the next sweep
+    report.html, figures/, tables/               the report of the current spec
+    earlier/<hash>/                              a report of an earlier spec, with that spec
 
 A file counts only if the manifest lists the SHA-256 of its bytes. Every file is written and fsynced under a temporary
 name and listed in the manifest, which is fsynced; then the file is renamed. A file with its final name is therefore

@@ -208,7 +208,7 @@ class Store:
 def shard_name(run_id: str, *others: str) -> str:
     """Return the file name of runs until they are compacted.
 
-    It depends on all runs, because another process may store the first run together with others.
+    The name depends on all runs, because another process may store the first run together with other runs.
     """
     mark = f"-{hashlib.sha256(' '.join(others).encode()).hexdigest()[:16]}" if others else ""
     return f"shards/{run_id[:2]}/{run_id}{mark}.parquet"

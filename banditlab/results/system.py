@@ -56,7 +56,7 @@ def try_lock(file: Path) -> BinaryIO | None:
         if error.errno in (errno.EAGAIN, errno.EACCES):
             return None
         reason = f"{file}: the file system denies a lock ({error.strerror})"
-        raise UsageError(f"{reason}; choose a folder on another one with -o") from None
+        raise UsageError(f"{reason}; choose a folder on another file system with -o") from None
     return opened
 
 

@@ -291,7 +291,7 @@ def test_faults_of_parts_are_summed() -> None:
 
 @pytest.mark.parametrize("log", [{"actions": [0]}, None, [([0], [0], [1], [ROW])], "log.csv"])
 def test_what_is_no_log(log: Any) -> None:
-    with pytest.raises(UsageError, match=r"^log must be a Log or several of them, got a (str|NoneType|tuple)$"):
+    with pytest.raises(UsageError, match=r"^log must be a Log or an iterable of Logs, got a (str|NoneType|tuple)$"):
         evaluate(log)
 
 

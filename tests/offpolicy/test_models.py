@@ -104,8 +104,8 @@ def test_calibration_mends_a_model_that_is_too_sure() -> None:
         ({"contexts": [["red"]] * N}, "contexts that are not arrays of numbers"),
         ({"n_actions": 2}, r"[1-9]\d* x actions that are not integers from 0 to 1"),
         ({"n_actions": 0}, "n_actions must be at least 1"),
-        ({"folds": np.zeros(N)}, "folds must be a number for each of 600 rounds, at least two of them different"),
-        ({"folds": [0, 1]}, "folds must be a number for each of 600 rounds"),
+        ({"folds": np.zeros(N)}, "folds must have one number for each of 600 rounds, at least two of them different"),
+        ({"folds": [0, 1]}, "folds must have one number for each of 600 rounds"),
     ],
 )
 def test_bad_input_is_one_line(change: dict[str, Any], message: str) -> None:

@@ -227,7 +227,7 @@ def test_a_flipped_byte_is_named_or_changes_nothing(table: Path, log: Path) -> N
         ("UPDATE events SET action = 1 - action WHERE seq = 1", "event 1 is damaged"),
         ("DELETE FROM events WHERE seq = 1", "event 1 is missing"),
         ("UPDATE snapshots SET seq = 0 WHERE place = (SELECT MAX(place) FROM snapshots)", "a snapshot is damaged"),
-        ("UPDATE head SET pruned = 1", "events are there that should have been removed"),
+        ("UPDATE head SET pruned = 1", "it contains events that should have been removed"),
     ],
 )
 def test_verify_finds_what_opening_need_not(policy_file: Path, log: Path, statement: str, message: str) -> None:

@@ -113,7 +113,7 @@ def learn(models, x, k, z, y):
 
 @njit
 def learn_all(models, x, k, z, y):
-    """Update as `learn` does; on a hit, also update the class with the next largest z_j, with y = -1, if its q at x is
+    """Update as `learn` does; on a hit, also update the class j with the next largest z_j, with y = -1, if q_j is
     small.
     """
     learn(models, x, k, z[k], y)

@@ -74,7 +74,7 @@ class SketchedAIOLI(PerClassAIOLI):
 
     @staticmethod
     def shared(n_features: int, settings: dict[str, Any]) -> Directions:
-        """Return the sketch."""
+        """Return an empty sketch, which both sets of models share."""
         return directions(n_features, settings["sketch_size"])
 
     @staticmethod

@@ -3,10 +3,10 @@ r"""Inverse-gap weighting over a per-class probabilistic oracle: the common part
 The oracle and the weighting are independent choices. Each pair has its own kernels, which are compiled on first use.
 Only the model of the played class is updated, by hits and by misses.
 
-Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of their two distributions and both
-are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was right. The
-duel ends when an oracle leads by more than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}`. The other oracle is no longer
-used or updated.
+Two oracles may compete (a "duel"). During the duel, actions are drawn from the mean of the two distributions, and both
+oracles are updated. In a round where their best classes differ, a hit is a point for the oracle whose best class was
+right. The duel ends when an oracle leads by more than `DUEL_LEAD` :math:`\sqrt{\text{points} + 1}`. The other oracle is
+no longer used or updated.
 """
 
 from __future__ import annotations
@@ -189,9 +189,9 @@ class InverseGapAgent(KernelAgent):
     first. Both are updated, and actions are drawn from the mean of the two distributions. A hit in a round where the
     best classes differ is a point for the set whose best class was right. A lead of more than
     :math:`2.5 \sqrt{\text{points} + 1}` ends the duel. In the second set a hit also updates one other class, the class
-    j with the next largest :math:`z_j`, with :math:`y = -1`, if :math:`q_j \le 1`. That is better for classes that no
-    half-space separates. The duel is needed because these updates are biased: they count misses of j, but hits of j are
-    not observed if another class is chosen.
+    j with the next largest :math:`z_j`, with :math:`y = -1`, if :math:`q_j \le 1`. This extra update helps if no
+    half-space separates a class from the rest. The duel is needed because these updates are biased: they count misses
+    of j, but hits of j are not observed if another class is chosen.
 
     `second_order` selects the form in which "aioli" stores :math:`A_i`. "diagonal" stores its diagonal. "sketch" stores
     frequent directions Q (m, d) of the contexts of all updates, one sketch for all classes and both sets, and
@@ -201,12 +201,12 @@ class InverseGapAgent(KernelAgent):
     to rounding. In both forms :math:`h_i` has all d entries.
 
     Cost of "aioli": a round takes K quadratic forms of size d (:math:`K d^2 / 2` multiplications, fewer for contexts
-    with zeros), K scalar roots and one rank-one update. It takes twice that while a duel is open (on Digits the first
-    set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of 1.5 MiB
-    or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates stores and
-    reads :math:`r d` numbers (`numerics.low_rank`). Both give the same decisions up to rounding. Prefetching takes
-    :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers per
-    set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
+    with zeros), K scalar roots and one rank-one update. A round takes twice as long while a duel is open (on Digits the
+    first set won after 150 rounds; on some data sets the duel stays open). Memory is :math:`K d^2` numbers. A set of
+    1.5 MiB or more is read once per 32 or 64 rounds (`numerics.lookahead`). A class with :math:`r < d / 2` updates
+    stores and reads :math:`r d` numbers (`numerics.low_rank`). The decisions are the same up to rounding. Prefetching
+    takes :math:`32 K d` or :math:`64 K d` more numbers. "diagonal" takes :math:`O(K d)` time and :math:`2 K d` numbers
+    per set. "sketch" takes :math:`O((K + m) d + K m^2)` on average, with m the `sketch_size`; it stores
     :math:`K (d + m^2 / 2)` numbers per set and :math:`3 m d` for the sketch.
 
     Cost of the other oracles: "b-grid" takes `grid_size` times as long as a single set; "logistic" takes
@@ -234,8 +234,8 @@ class InverseGapAgent(KernelAgent):
         w, the weight of the virtual labels; 1 in AIOLI's paper. For "aioli" and "b-grid".
     challenger
         The second set's :math:`\lambda` in units of the first's; 0 means a single set and no duel. A single set takes
-        half the memory. It makes 5 % fewer mistakes on tables with few columns, and a sixth more with hundreds of dense
-        columns and noisy labels. For "aioli".
+        half the memory. Compared with two sets, it made 5 % fewer mistakes on tables with few columns, and a sixth more
+        with hundreds of dense columns and noisy labels. For "aioli".
     second_order
         The stored form of each class's :math:`d \times d` matrix: "full", its "diagonal", or a block in a "sketch".
         "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "sketch". For "aioli".
@@ -362,7 +362,7 @@ class InverseGapAgent(KernelAgent):
         return oracle_of(self.oracle, self.second_order)
 
     def kernels(self) -> tuple[Any, Any]:
-        """Return the kernels of this weighting over this oracle."""
+        """Return the act and learn kernels for this agent's weighting and oracle."""
         return _bound(type(self), self.kind)
 
     def prefetch(self) -> Any:
@@ -393,7 +393,7 @@ def oracle_of(oracle: str, second_order: str) -> type[Oracle]:
 
 @cache
 def _bound(agent: type[InverseGapAgent], kind: type[Oracle]) -> tuple[Any, Any]:
-    """Return the kernels of act and learn; those of learn are the same for `fastcb` and `squarecb`."""
+    """Return the compiled act and learn kernels; `fastcb` and `squarecb` share the learn kernel."""
     bound = bind(
         act,
         f"{agent.__module__}.{agent.__qualname__} over {kind.__name__}",

@@ -131,7 +131,7 @@ AUTO_REGULARIZATION = 0.003
 
 
 def curvature_of(word: float | str, margin_bound: float) -> float:
-    """Return AIOLI's c for comparators of margin at most `margin_bound`."""
+    """Return AIOLI's c, by the rule "simple" or "tight" or as a number, for margins of at most `margin_bound`."""
     words = {"simple": 0.5 / (1.0 + margin_bound), "tight": tight_curvature(margin_bound)}
     return resolve("curvature", word, words)
 
@@ -358,7 +358,7 @@ class LogisticOracle(Oracle):
 
     @staticmethod
     def resolved(given: dict[str, Any], problem: Problem) -> dict[str, Any]:
-        """Return step as a number."""
+        """Return the settings with `step` as a number."""
         return {"step": resolve("step", given["step"], {"auto": AUTO_STEP / problem.radius})}
 
     @staticmethod

@@ -75,8 +75,8 @@ class ObamaLite(KernelAgent):
         f \sum \mathrm{loss}(U) + f (K/\mu) [\|U\|^2/(2 s^2) + (Kd/2) \ln(1 + s^2 R^2 (1 - 1/K) \mu T/(K^2 d))] + \mu (1
         - 1/K) T.
 
-    This is `banditlab.bounds.obama.decoded_obama`, and `obama_gaussian_prior` for :math:`f = 1`, with our constants
-    (the paper's Theorem 6 has a uniform prior and :math:`O(.)`).
+    `banditlab.bounds.obama` has this bound as `decoded_obama`, and as `obama_gaussian_prior` for :math:`f = 1`. Its
+    constants are derived there; the paper's Theorem 6 has a uniform prior and :math:`O(.)`.
 
     Cost of "laplace": :math:`K(K-1)/2` quadratic forms of size d per round, :math:`O(K^2 d^2)`, and
     :math:`O(\text{samples}\, K^2)`; a hit takes :math:`O(K^3 d^2)` as a delayed matrix product. Memory:

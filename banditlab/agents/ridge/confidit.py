@@ -47,8 +47,8 @@ class Confidit(RidgeAgent):
     :math:`w_i` is projected in the norm of :math:`A_i` onto the slab :math:`\{w : -\alpha \le w'x \le 1\}`, in closed
     form; let :math:`w'_i` be the result. Then :math:`A_i \mathrel{+}= x x'` and
     :math:`w_i = A_i^{-1}(A_i^{\text{old}} w'_i + s x)` with :math:`s = +1` (right) or :math:`-\alpha` (wrong). At
-    :math:`\alpha = 1`, the choice of the paper's experiments, this is the paper's s of 1 or -1. At another
-    :math:`\alpha`, :math:`-\alpha` makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
+    :math:`\alpha = 1`, the choice of the paper's experiments, s is 1 or -1 as in the paper. At another :math:`\alpha`,
+    :math:`-\alpha` makes the regression unbiased, :math:`\mathbb{E}[s \mid x] = u_i'x`.
 
     Contexts of another norm: the paper assumes :math:`\|x\| = 1`. Here x stands for :math:`x/R`, with R the problem's
     radius, and hence has a norm of at most 1. (This is equivalent to a ridge of :math:`(1 + \alpha)^2 R^2`.) Rescaling

@@ -1,9 +1,9 @@
 r"""Change detection: a likelihood-ratio CUSUM on an agent's own calibration (Page, Biometrika 1954).
 
 p is the predicted probability that a round's action is right. The statistic G adds the log likelihood ratio of "right
-with probability p/2" against "right with probability p", and is reset to 0 when it is negative. If the p are right, the
-exponential of the sum is a supermartingale. The probability that G passes h before it returns to 0 is then at most
-:math:`e^{-h}` on any stream (Ville's inequality).
+with probability p/2" against "right with probability p", and is reset to 0 when it is negative. If the predicted
+probabilities are correct, the exponential of the sum is a supermartingale. The probability that G passes h before it
+returns to 0 is then at most :math:`e^{-h}` on any stream (Ville's inequality).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-r"""The first d rounds of StackCB, in which there are fewer rounds than columns. Not from a paper.
+r"""Changes to StackCB in its first d rounds, in which there are fewer rounds than columns. They are not from a paper.
 
 In these rounds every linear model fits every outcome, and the information is in the directions of hits and misses. If
 the contexts have at least `COLUMNS` K columns, a miss has a target below 0 (`miss_penalty`), upper confidence bounds
@@ -21,14 +21,14 @@ def miss_penalty(n, d, K):
     """Return how far the ridge expert's target of a miss is below 0 after n updates.
 
     At first the targets are the corners of a simplex (Mroueh, Poggio, Rosasco and Slotine, NIPS 2012). With two classes
-    it is 0, because one model separates them, and of two models both may be wrong.
+    the result is 0: either one model serves both classes, or both actions may be wrong in the same round.
     """
     return max(0.0, 1.0 - n / d) / (K - 1) if K > 2 else 0.0
 
 
 @inline
 def is_due(n, d):
-    r"""Return whether the scale is estimated again after n rounds: at powers of two, and at thrice these up to d."""
+    r"""Return whether scales are estimated again after n rounds: n is a power of two, or up to d three times such a power."""
     odd = n
     while odd % 2 == 0:
         odd //= 2

@@ -5,7 +5,7 @@ same size are the arrays of `class_inverses` or `diagonal_inverses` with a leadi
 Packed matrices are stored in float32, and all sums are computed in float64.
 
 The ridge expert regresses the bit on standardised columns without a constant: with a constant it would mainly fit the
-frequency of hits. Its margin is 0 at :math:`x = 0`. It has whole matrices only.
+frequency of hits. Its margin is 0 at :math:`x = 0`. It is available with whole matrices only.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ from banditlab.numerics.row_products import clear
 from banditlab.numerics.tanh_root import aioli_root
 
 LINEAR = 4
-"""AIOLI experts on the linear views, two on the standardised one and two on the one by range; the ridge's number."""
+"""Number of AIOLI experts on the linear views, two on each; it is also the index of the ridge expert."""
 WEAKER = 100.0
 r""":math:`\lambda` of the second expert on each linear view, in units of the first's."""
 RIDGE = 1.0
 r""":math:`\lambda` of the ridge expert."""
 WEIGHT = 2.0
-r"""w, the weight of the two virtual labels: yes with :math:`w \pi`, no with :math:`w (1 - \pi)`."""
+r"""w, the total weight of the two virtual labels: :math:`w \pi` for the positive and :math:`w (1 - \pi)` for the negative."""
 CURVATURE = 0.25
-"""c, how much an outcome adds to A."""
+"""c, the factor of the matrix that an outcome adds to A."""
 SLOPE = 4.0
 """The slope of the logit at 1/2."""
 

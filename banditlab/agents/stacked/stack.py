@@ -2,12 +2,13 @@ r"""The stacks of StackCB: two online logistic regressions on the margins of N e
 
 The equations are (4) and (5) of docs/theory/stackcb.md. Stack s of the first two has the weights :math:`\theta_s` of
 :math:`f_k = (z_{1k}, \dots, z_{Nk}, 1)`, shared by all classes. :math:`\theta` is the mean of both with the weights
-:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The tight stack
-stays near the experts' mean while there are too few rounds to estimate the weights.
+:math:`\exp(-\text{RATE}\, \text{loss})`, where loss is a stack's log loss so far (Vovk, COLT 1990). The second stack
+has a smaller prior variance (`PRIORS`). It stays near the experts' mean while there are too few rounds to estimate the
+weights.
 
 In the third stack classes compete: with :math:`s_k = \theta'z_k` and
-:math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with
-a weighted mean of the others',
+:math:`\zeta_a = s_a - \ln \sum_{k \ne a} e^{s_k}`, the gradient of the logit compares the played class's margins with a
+weighted mean of all other classes' margins,
 
 .. math::
 
@@ -31,20 +32,21 @@ from banditlab.numerics.jit import inline, njit
 from banditlab.numerics.simd_math import exponentials
 
 PRIORS = (3.0, 0.1)
-"""Prior variance of every weight, of the loose stack and of the tight one; the third has that of the loose stack."""
+"""Prior variance of each weight in the first and in the second stack; the third stack has that of the first."""
 RATE = 0.5
 LEAST = 1e-4
-"""Smallest probability that counts in a log loss: no single round decides between the stacks."""
+"""Smallest probability in a log loss, so no single round decides between the stacks."""
 HANDICAP = 10.0
-"""Nats that the third stack begins behind the better of the other two."""
+"""Initial value of `Stack.behind`, in nats."""
 
 
 class Stack(NamedTuple):
-    r"""The state: :math:`\theta` (N + 1,), of the mixture, with the bias last; thetas (2, N + 1); S (2, N + 1, N + 1).
+    r"""The state: :math:`\theta` (N + 1,), the mixture's weights with the bias last, and the arrays below.
 
-    start (N + 1,) has the weights before any update. priors and loss have the shape (2,). The third stack: third (N,), its
-    weights; S_third (N, N); behind (1,), its log loss minus that of the better of the other two, in nats. Work arrays: v
-    (N + 1,); s, e (K,); f (N,).
+    thetas (2, N + 1) and S (2, N + 1, N + 1) have the weights of the first two stacks and their covariances; priors and
+    loss have the shape (2,). start (N + 1,) has the weights before any update. For the third stack, third (N,) has the
+    weights, S_third (N, N) their covariance, and behind (1,) its log loss minus the smaller log loss of the first two,
+    in nats. Work arrays: v (N + 1,); s, e (K,); f (N,).
     """
 
     theta: NDArray[np.float64]

@@ -1,4 +1,4 @@
-"""StackCB: experts on several views of a context, combined by stacking, played by inverse-gap weighting."""
+"""StackCB: stacking combines experts on several views of a context; inverse-gap weighting draws the action."""
 
 from __future__ import annotations
 
@@ -63,25 +63,27 @@ from banditlab.problem import Problem
 from banditlab.validation import at_least, one_of, positive, true_or_false
 
 MEMORY = 2048
-"""Rounds that are stored for replay."""
+"""Number of rounds that are stored for replay."""
 LAST_REBUILD = 512
-r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` until here, and until `MEMORY` if the contexts drift."""
+r"""The scale is estimated again at :math:`n = 2, 4, 8, \dots` up to this n, and up to `MEMORY` if the contexts drift."""
 MOST_AFTER_CHANGE = 2000
-"""Most of the last rounds that are counted as learnt after a change."""
+"""Largest number of past rounds that still count as updates after a change."""
 ALARM, MOST_AGAIN, CONTRADICTED = 14.0, 256, 10.0
-"""G above which the rounds since it was 0 are read again, how many at most, and their G that calls a change."""
+"""`ALARM`: G above which the rounds since G was 0 are read again. `MOST_AGAIN`: the largest number of these rounds.
+`CONTRADICTED`: their recomputed G above which a change is detected.
+"""
 FLOOR = 100
-"""No class's probability is below :math:`1/(K (n + m))`, m this number."""
+"""m in :math:`1/(K (n + m))`, the least probability of each class."""
 GREEDY = 1e9
-"""g where exploration has no use; finite, so that ties stay ties."""
+"""Factor of g if one model serves two classes, so no exploration is needed; it is finite, so ties remain ties."""
 GROWTH = 0.25
 """The power of n in :math:`g_n`."""
 LAMBDA = 0.001
 r""":math:`\lambda` of the first expert on each linear view and of the Fourier experts."""
 LEAST_HOPE = 0.25
-r"""The least :math:`\pi`, the share of yes among the virtual labels."""
+r"""Lower limit of :math:`\pi`, the share of the positive virtual label."""
 LATELY, AT_FIRST = 500, 100
-"""Rounds that the share of hits is of, about, and the pseudo-rounds that it begins with, half of them hits."""
+"""The share of hits covers about the last `LATELY` rounds. It begins with `AT_FIRST` pseudo-rounds, half of them hits."""
 SecondOrder = Literal["auto", "full", "diagonal"]
 
 
@@ -378,11 +380,12 @@ class StackCB(KernelAgent):
     Problem: bandit multiclass. Every expert has a model of each class; the stacks predict the probability that each
     class would be correct.
 
-    Update rule. Equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
-    columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Every expert is
-    AIOLI per class (as in `fastcb`) on its view, and one is a ridge regression of the bit (`stacked.experts`). The last
-    one has boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates; each round updates their
-    leaves (`stacked.trees`). Three stacks combine the margins to a logit :math:`\zeta_k` (`stacked.stack`). With
+    Update rule: equations (1) to (8) of docs/theory/stackcb.md. The views of a context are standardised columns,
+    columns scaled by their range, and `blocks` blocks of random Fourier features (`stacked.views`). Most experts are
+    AIOLI per class (as in `fastcb`) on one view; one expert is a ridge regression of the bit (`stacked.experts`). The
+    last expert consists of boosted trees, fitted to the rounds in memory after 512, 1,024, 2,048, ... updates; every
+    round updates their leaves (`stacked.trees`). Three stacks combine the margins to a logit :math:`\zeta_k`
+    (`stacked.stack`). With
     :math:`\text{best} = \arg\max \zeta` and :math:`L_k = \mathrm{sigmoid}(-\zeta_k)`, for :math:`k \ne \text{best}`,
 
     .. math::
@@ -428,8 +431,8 @@ class StackCB(KernelAgent):
     complement
         For :math:`K = 2`: whether exactly one class is right, so a miss of one class is a hit of the other.
     second_order
-        The stored form of each linear expert's matrices: "full", or their "diagonal" without the ridge expert and
-        without trees. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
+        The stored form of each linear expert's matrices: "full", or "diagonal", which omits the ridge expert and the
+        trees. "auto" is "full" if :math:`K d^2` is at most 4,194,304, else "diagonal".
 
     Raises
     ------

@@ -39,15 +39,15 @@ TREES, DEPTH, STEP, ONLINE = 16, 6, 0.25, 0.5
 LEAVES = 2**DEPTH
 COLUMNS = 12
 CUTS, SAMPLE = 2 * WIDTH, 255
-"""Quantiles of a column, and the contexts that they are estimated from."""
+"""Number of quantiles of a column, and number of contexts from which they are estimated."""
 LEAST_ROUNDS = 10
-"""Rounds of a model in a leaf, at least, to count in the gain of a split."""
+"""Least number of a model's rounds in a leaf with which they count in the gain of a split."""
 FIRST_FIT = 512
-"""Updates before the first fit, which is repeated whenever their number has doubled."""
+"""Number of updates before the first fit; the fit is repeated whenever this number has doubled."""
 SHRINK = 100.0
-"""Rounds of a model that count as much as the margin of another expert."""
+"""Number of a model's rounds at which the trees' margin and the other expert's margin have equal weights."""
 CLIP = 3.0
-"""Largest absolute value of a margin."""
+"""Largest absolute value of the trees' margin."""
 LEAST_GAIN = 1e-9
 Floats = NDArray[np.float64]
 Integers = NDArray[np.int64]
@@ -153,8 +153,8 @@ def reset_trees(trees):
 
 @njit
 def update_trees(trees, memory, end, n, shared):
-    """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after any number from 512 on that follows a reset.
-    Between two fits, update the leaves of the last round.
+    """Fit the trees after n = 512, 1,024, 2,048, ... updates, and after a reset as soon as n is at least 512.
+    Between two fits, update the leaves of the last round's context.
 
     The last round in memory is number end - 1; shared: whether one model serves two classes.
     """
@@ -258,7 +258,7 @@ def split(trees, tree, level, n):
 
 @njit
 def number_pairs(trees, n):
-    """Number the pairs of leaf and model that have enough rounds, and write each round's, or -1. Return how many."""
+    """Number the pairs (leaf, model) with enough rounds; write each round's number, or -1; return the number of pairs."""
     number, pairs = borrow(trees.number), 0
     number[:] = 0
     for i in range(n):

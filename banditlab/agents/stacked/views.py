@@ -1,4 +1,4 @@
-r"""Inputs of StackCB's experts ("views"): the context with scaled columns, and blocks of its Fourier features.
+r"""Inputs of StackCB's experts ("views"): contexts with scaled columns, and blocks of random Fourier features.
 
 Let :math:`m_j`, :math:`s_j`, :math:`l_j` and :math:`h_j` be the mean, standard deviation, least and largest entry of
 column j over the contexts of a memory, and n the number of columns that vary. Each view has 1/2 as its last entry:
@@ -11,9 +11,9 @@ column j over the contexts of a memory, and n the number of columns that vary. E
   times :math:`F^{-1/2}`,
   :math:`t_i = w_i'v / m`.
 
-In a Fourier block m is the median distance of two v of the memory (Rahimi and Recht, NIPS 2007). A column that does not
-vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a context adds only the change by its
-nonzero entries.
+In a Fourier block m is the median distance between two vectors v of contexts in the memory (Rahimi and Recht, NIPS
+2007). A column that does not vary is 0 in all views. The turns :math:`w_i'v / m` of the context 0 are stored, and a
+context adds only the change by its nonzero entries.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ from banditlab.numerics.simd_math import cosine, sine, turn_fraction
 Floats = NDArray[np.float64]
 
 CLIP = 3.0
-"""How many standard deviations a standardised entry may be away."""
+"""Largest absolute value of a standardised entry, in standard deviations."""
 LOWEST, HIGHEST = -1.0, 2.0
-"""How far an entry of the view by range may leave [0, 1], which later contexts do."""
+"""Limits of an entry of the view by range; entries of later contexts may lie outside [0, 1]."""
 CONSTANT = 0.5
 """The constant appended to every view."""
 PAIRS = 256
-"""Most pairs of contexts whose distances the median is taken of."""
+"""Largest number of pairs of contexts from whose distances the median is computed."""
 LEAST_SPREAD = 1e-12
 """Standard deviation, in units of the column's largest entry, up to which a column counts as constant."""
 SPARSE = 8
-"""Rows of which less than one entry in so many is not 0 are sparse."""
+"""Rows are sparse if fewer than one in this many entries differ from 0."""
 LEAST_MEDIAN, LEAST_SCALE = 1e-6, 1e-290
-"""The second: largest entry up to which a column counts as 0, as quotients by it must stay finite."""
+"""The least median distance, and the largest entry with which a column counts as 0, so quotients by it stay finite."""
 
 
 class Scale(NamedTuple):
@@ -73,7 +73,7 @@ class Scale(NamedTuple):
 
 
 NORM, PER_MEDIAN, PER_NORM_BY_RANGE, CONTEXTS = range(4)
-"""Places in `Scale.whole`."""
+"""Indices of `Scale.whole`."""
 
 
 def empty_scale(d: int, n_blocks: int, size: int) -> Scale:
@@ -86,7 +86,7 @@ def empty_scale(d: int, n_blocks: int, size: int) -> Scale:
 
 
 BANDWIDTHS = ((1.4, 1.0), (0.8, 1.0), (1.4, 0.5), (0.8, 0.5))
-"""Of pairs of Fourier blocks in turn: bandwidth in units of the median distance, and share of the columns."""
+"""For successive pairs of Fourier blocks: bandwidth in units of the median distance, and share of the columns."""
 
 
 def frequencies(rng: np.random.Generator, d: int, n_blocks: int, size: int) -> Floats:
@@ -168,7 +168,7 @@ def measure_columns(scale, X, first, n):
 
 @njit
 def median_distance(scale, X, first, n):
-    """Return the median distance between the last `half` standardised contexts and the `half` before; 1 for 0."""
+    """Return the median distance between the last `half` standardised contexts and the `half` before them; 1 if it is 0."""
     N, d = X.shape
     half = min(n // 2, PAIRS)
     if half == 0:
@@ -210,7 +210,7 @@ def ranged(scale, x, j):
 
 @inline
 def entry(scale, x, j):
-    """Return what entry x of column j contributes to Fourier blocks: v divided by the median distance."""
+    """Return the input of the Fourier blocks for entry x of column j: x standardised, divided by the median distance."""
     return standardised(scale, x, j) * scale.whole[PER_MEDIAN]
 
 

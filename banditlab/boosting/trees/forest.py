@@ -1,4 +1,4 @@
-"""The trees of a booster by address, so one kernel call uses all learners, which remain separate objects.
+"""A table of the addresses of a booster's trees, so one kernel call uses all learners, which remain separate objects.
 
 A kernel receives a table with the addresses of the trees' arrays and generators. Nothing is copied, and each learner
 uses its own generator. Between two calls a learner can predict, or be saved or pickled, by itself. A learner is one
@@ -29,7 +29,7 @@ from banditlab.numerics.jit import inline, njit
 NODES, VALUES, SEEN, SIZES, TUNING, NODE_ROWS, SEEN_ROWS = range(7)
 NEXT, GENERATOR = range(2)
 NODE_COLUMNS, VALUE_COLUMNS, SEEN_COLUMNS = range(3)
-"""Indices of a tree's addresses, of a source of uniforms, and of the widths."""
+"""Column indices of `Forest.trees` and of `Forest.draws`, and indices of `Forest.widths`."""
 
 
 class Forest(NamedTuple):
@@ -82,7 +82,7 @@ _floats_at, _integers_at = _matrix_at(nbtypes.float64), _matrix_at(nbtypes.int64
 
 
 def _next_uniform(typingctx, function, generator):
-    """Return the next uniform of a bit generator by a call of numpy's `next_double` at an address."""
+    """Return the next uniform of a bit generator, by calling numpy's `next_double` at the address `function`."""
 
     def codegen(context, builder, signature, args):
         pointer = ir.IntType(8).as_pointer()
@@ -198,7 +198,7 @@ class Grove:
         return Grove, ()
 
     def forest(self, learners: Sequence[Any], ties: np.random.Generator) -> Forest | None:
-        """Return the table, or None if a learner does not choose by its estimate in the way of `ProbableLearner`."""
+        """Return the table, or None if a learner does not choose classes by its estimate as `ProbableLearner` does."""
         if len(learners) != len(self._learners) or not all(map(is_, learners, self._learners)):
             self._learners, self._known, self._forest = list(learners), [], None
             groups = [learner.trees() if hasattr(learner, "trees") else [] for learner in learners]

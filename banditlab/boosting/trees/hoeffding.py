@@ -75,7 +75,7 @@ class Arrays(NamedTuple):
 
 
 class HoeffdingTree(ProbableLearner):
-    r"""A very fast decision tree: a leaf splits by a feature once it is the best with high confidence.
+    r"""A very fast decision tree: a leaf splits by a feature once this feature is the best with high confidence.
 
     The estimate of a class is its share of the weight at the leaf. Before the first example all estimates are equal.
     Features are numeric, with a Gaussian estimate for each class at a leaf, except for those in `one_hot`. These are
@@ -112,18 +112,18 @@ class HoeffdingTree(ProbableLearner):
         A leaf does not split if one class has more than this share of the weight, in (0, 1].
     spread
         Estimate of the variance of a class on a numeric feature at a leaf. "sample": its sample variance. "coded": the
-        estimate of that code, which has an error. It is the weighted variance, at least 1e-12. At the first threshold
-        between the class's smallest and largest value, however, it is the variance of the previous attempt. (In the
-        first attempt, each side of that threshold gets half of the class.) The error favours splits that cut off the
-        outermost examples.
+        estimate in the code of Jung, Goetz and Tewari, which has an error. That estimate is the weighted variance, at
+        least 1e-12. At the first threshold between the class's smallest and largest value, however, it is the variance
+        of the previous attempt. (In the first attempt, each side of that threshold gets half of the class.) The error
+        favours splits that cut off the outermost examples.
     splits
-        "usual", or "coded", as in that code. With "coded", a leaf that attempts to split while its examples do not
-        differ in any numeric column never splits, and counts its classes from zero again. (This does not apply if there
-        are nominal columns.) Weights above the grace period, which boosters use in that code, cause such attempts after
-        a single example, so these trees stay small. Also, the count of each category in each class at a leaf is higher
-        by 1. A nominal split creates as many leaves as categories have occurred, and assigns them to the first
-        categories, whichever occurred. Below a category without a leaf the split predicts from its own counts. If no
-        feature separates the examples, a leaf splits nonetheless in case of a tie.
+        "usual", or "coded", as in the code of Jung, Goetz and Tewari. With "coded", a leaf that attempts to split while
+        its examples do not differ in any numeric column never splits, and counts its classes from zero again. (This
+        does not apply if there are nominal columns.) In that code boosters use weights above the grace period, which
+        cause such attempts after a single example, so these trees stay small. Also, the count of each category in each
+        class at a leaf is higher by 1. A nominal split creates as many leaves as categories have occurred, and assigns
+        them to the first categories, whichever occurred. Below a category without a leaf the split predicts from its
+        own counts. If no feature separates the examples, a leaf splits nonetheless in case of a tie.
     one_hot
         Number of columns of each nominal feature. For instance, [4, 4, 3] means that the first 11 columns are three
         nominal features of 4, 4 and 3 categories, one-hot encoded; later columns are numeric. A feature whose columns
@@ -269,7 +269,7 @@ def category(columns: list[float]) -> float:
 
 
 def _integers(name: str, given: object, least: int) -> list[int]:
-    """Return a list of integers of at least `least`; None gives the empty list."""
+    """Return the list of integers, each at least `least`; None gives the empty list."""
     if given is not None and not isinstance(given, list | tuple):
         raise UsageError(f"{name} must be a list of integers, got {given!r}")
     return [at_least(name, value, least) for value in given or ()]

@@ -15,7 +15,7 @@ from banditlab.validation import number, one_of, positive, probability
 class Simulated(WeakLearner):
     r"""A learner that observes the label before it predicts, and whose edge over a uniform guess is known.
 
-    Problem: none in practice. It replaces a weak learner in experiments that test a booster's theorem.
+    Purpose: it replaces a weak learner in experiments that test a booster's theorem. It has no use in practice.
 
     Prediction: let y be the label, and :math:`u_{\gamma}^y` the distribution with :math:`(1 - \gamma)/k` on every class
     and :math:`\gamma` more on y.

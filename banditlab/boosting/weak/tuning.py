@@ -16,7 +16,7 @@ LOOSENESS = (0.01, 0.9)
 """Ranges of "random" in the experiments of Jung, Goetz and Tewari: of the grace period, and of the two other
 settings."""
 FIRST_SCALE, SCALES = 10.0, (5.0, 200.0)
-"""`weight_scale = "random"`: the first learner's factor, and the range of the others."""
+"""`weight_scale = "random"`: the first learner's factor, and the range of all other factors."""
 TUNED = ("grace_period", "split_confidence", "tie_threshold")
 
 

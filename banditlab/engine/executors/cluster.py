@@ -3,15 +3,16 @@
 Files are sent once to each worker. Failures have these consequences:
 
 * A run ends its process, hangs, or takes all memory: the worker's child processes identify the run (`remote`).
-* A worker dies: Dask gives its tasks to others, up to its setting `allowed-failures` (3). Dask counts this for every
-  task of the worker. The runs of a task beyond the limit are therefore run again, one at a time with nothing else in
-  the cluster. If as many workers die again during such a run, it is recorded as failed.
-* A worker does not respond for `SILENT` seconds: its tasks go to others.
+* A worker dies: Dask gives its tasks to other workers, up to Dask's setting `allowed-failures` (3). Each death counts
+  for every task of the worker. The runs of a task beyond the limit are therefore run again, one at a time with nothing
+  else in the cluster. If as many workers die again during such a run, it is recorded as failed.
+* A worker does not respond for `SILENT` seconds: its tasks go to other workers.
 * A task raises an error, for instance because a worker's disk is full: Dask retries it `RETRIES` times, then the sweep
   ends.
-* The connection to the scheduler breaks: the sweep ends immediately. If the scheduler does not respond, or no
-responding
-  worker has a task, for `patience` seconds, the sweep ends. Finished runs are stored, and the next call runs the rest.
+* The connection to the scheduler breaks: the sweep ends immediately.
+* For `patience` seconds the scheduler does not respond, or no responding worker has a task: the sweep ends.
+
+When a sweep ends early, finished runs are stored, and the next call runs the rest.
 
 joblib's Dask backend is not used, because it waits forever for a future that fails.
 """
@@ -53,7 +54,7 @@ ANSWER = 10.0
 FETCH = 30.0
 """Time limit in seconds for fetching a result from its worker; after that the task is run again."""
 SILENT = 30.0
-"""Seconds without a heartbeat after which a worker's tasks go to others."""
+"""Seconds without a heartbeat after which a worker's tasks go to other workers."""
 IN_FLIGHT = 2
 """Number of unfinished tasks per thread that are sent to the cluster."""
 RETRIES = 2
@@ -175,8 +176,8 @@ class Cluster:
             self.notices.append(line)
 
     def _poll(self) -> None:
-        """Query the scheduler every `POLL` seconds for each worker's task. Raise a ClusterError if for `patience` seconds it
-        does not respond, or no responding worker has a task.
+        """Query the scheduler every `POLL` seconds for each worker's task. Raise a ClusterError if for `patience`
+        seconds the scheduler does not respond, or no responding worker has a task.
         """
         self._require_connection()
         before = self.polled

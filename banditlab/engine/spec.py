@@ -195,7 +195,7 @@ def _first_error(failure: ValidationError) -> str:
         return f"unknown key {key!r}{nearest(key, Spec.model_fields)}"
     if error["type"] == "missing":
         return f"the key {key!r} is missing"
-    message = error["msg"].removeprefix("Value error, ")
+    message = error["msg"].removeprefix("Value error, ").replace("Input should be", "must be", 1)
     if key == "checkpoints" or key.startswith("checkpoints."):
         message = 'must be "log" or a list of rounds, each at least 1'
     if not key:

@@ -211,8 +211,12 @@ def test_faults_are_a_paragraph_each_and_a_command_to_copy() -> None:
 @pytest.mark.parametrize(
     ("every", "code", "last"),
     [
-        (False, 1, "2 passed or excluded with a reason, then this failed; fix it and check again (--all continues)"),
-        (True, 1, "3 passed or excluded with a reason, 2 failed"),
+        (
+            False,
+            1,
+            "2 checks passed or were excluded; the next one failed, later checks were not run (--all runs them)",
+        ),
+        (True, 1, "3 checks passed or were excluded, 2 failed"),
     ],
 )
 def test_checks_end_at_the_first_failure_unless_all_are_wanted(
@@ -237,7 +241,7 @@ def test_checks_end_at_the_first_failure_unless_all_are_wanted(
     assert (len(lines), lines[-1]) == (8 if every else 5, last)
     monkeypatch.setattr(checking, "_results", lambda subject, settings: iter(results[:2]))
     assert checking.print_checks("me", settings=[]) == 0
-    assert capsys.readouterr().out.endswith("2 passed or excluded with a reason, 0 failed\n")
+    assert capsys.readouterr().out.endswith("2 checks passed or were excluded, 0 failed\n")
 
 
 @pytest.mark.parametrize(

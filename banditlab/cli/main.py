@@ -7,6 +7,7 @@ import io
 import os
 import shlex
 import sys
+import warnings
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -597,6 +598,8 @@ def main() -> None:
     # With `python -E`, child processes would ignore SAFE_PATH.
     if sys.flags.ignore_environment and not sys.flags.safe_path:
         os.execv(sys.executable, [sys.executable, "-P", *sys.orig_argv[1:]])
+    # loky replaces a worker process whose memory has grown, between two tasks, so no run is lost.
+    warnings.filterwarnings("ignore", message="A worker stopped while some jobs", category=UserWarning)
     report_others()
     if "_BANDITLAB_COMPLETE" in os.environ:  # the shell requests completions
         app(prog_name="banditlab")

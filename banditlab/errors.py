@@ -55,7 +55,7 @@ class FaultyTableError(UsageError):
 
 
 class IncompatibleError(BanditlabError):
-    """This player does not support this problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
+    """The agent or forecaster does not support the problem (for example AIOLI with :math:`K > 2`); a sweep skips such runs."""
 
 
 class HorizonRequiredError(IncompatibleError):
@@ -63,7 +63,7 @@ class HorizonRequiredError(IncompatibleError):
 
 
 class PlayerError(BanditlabError):
-    """A player violated its contract during a run, for example by an action out of range or probabilities with a wrong sum."""
+    """An agent or forecaster violated its contract, for example by probabilities with a wrong sum."""
 
 
 class EnvironmentContractError(BanditlabError):

@@ -180,7 +180,7 @@ def make_spec(data: dict[str, Any], where: str) -> Spec:
     except ValidationError as failure:
         raise UsageError(f"{where}: {_first_error(failure)}") from None
     if not spec.players():
-        raise UsageError(f"{where}: no player; add an [[agent]], [[forecaster]] or [[booster]] block with an id")
+        raise UsageError(f"{where}: nothing to run; add an [[agent]], [[forecaster]] or [[booster]] block with an id")
     runs = spec.size()
     refuse_beyond(
         RUNS, runs, f"{where}: the sweep has {runs:,} runs (grids multiplied out, {spec.repetitions:,} repetitions)"

@@ -35,7 +35,7 @@ class Evaluated(NamedTuple):
     logged: float
     """The mean reward of the same rounds under the logger."""
     notes: list[str]
-    """What is to be known of the log and the policy, a sentence each."""
+    """Remarks on the log and the policy, one sentence each."""
 
 
 def evaluate_log(
@@ -47,7 +47,7 @@ def evaluate_log(
     after: int = 0,
     **columns: str,
 ) -> Evaluated:
-    """Estimate what a policy would have earned on a log. The log is read in parts, twice: it may be of any length.
+    """Estimate the mean reward of a policy from a log. The log is read twice, in parts, so it may have any length.
 
     Parameters
     ----------
@@ -55,28 +55,28 @@ def evaluate_log(
         A policy's event log; a CSV or Parquet file with columns of actions, reward bits and propensities; or Vowpal Wabbit's
         dsjson with costs of -1 and 0.
     policy
-        "uniform"; "best-single", the action that did best in the first half, evaluated on the second; "trained", the action of
-        the largest predicted reward, by models of earlier rounds; an agent's id, which learns by rejection from the rounds in
-        which it draws the logged action, too; a policy's file, which decides and does not learn. Of a table also
-        "column:NAME", the action of each row, and "probabilities:PREFIX", columns called PREFIX and an action.
+        "uniform"; "best-single", the best action of the first half, evaluated on the second half; "trained", the action with
+        the largest reward as predicted by models of earlier rounds; an agent's id, trained by rejection sampling on the
+        rounds in which it also draws the logged action; or a policy's file, which is not trained further. For a table also
+        "column:NAME", the action of each row, or "probabilities:PREFIX", columns named PREFIX and an action.
     logger, level
-        As in `banditlab.offpolicy.evaluate`. By default an event log's logger learns, and others do not.
+        As in `banditlab.offpolicy.evaluate`. The default is "learning" for an event log, else "fixed".
     after
-        So many rounds are learnt from and not evaluated.
+        The number of first rounds that are used for training only.
     columns
-        `action`, `reward` and `propensity`: columns of a table, by default found by their names. Propensities are estimated
-        where no column has them. `id`: a column without doubled entries. All other columns are contexts, from which rewards
-        are predicted. `format`, `encoding` and `separator` of its file: as in `banditlab.envs.Table`.
+        `action`, `reward` and `propensity`: columns of a table, detected by their names by default. Without a column of
+        propensities they are estimated. `id`: a column of unique ids. All other columns are contexts, from which rewards
+        are predicted. `format`, `encoding` and `separator`: as in `banditlab.envs.Table`.
 
     Returns
     -------
     Evaluated
-        All figures, and what they are of.
+        The estimates with their intervals, and remarks.
 
     Raises
     ------
     UsageError
-        The log, its columns or the policy have faults: all that are found at once, with their numbers of rows.
+        The log, its columns or the policy are invalid. The message lists all faults with their numbers of rows.
     LogError
         The event log cannot be read.
     """
@@ -84,7 +84,7 @@ def evaluate_log(
     named = named or any(each.id == policy for each in registry().entries("agents"))
     if not named and not os.path.isfile(policy):
         raise UsageError(
-            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; of a table also "
+            f"--policy {policy}: must be uniform, best-single, trained, an agent's id, a policy's file; for a table also "
             "column:NAME or probabilities:PREFIX"
         )
     other = None if named else read_policy(policy)
@@ -102,7 +102,7 @@ def source_of(address: str, policy: str, others: Sequence[str] | None, columns: 
     if not begins.startswith(SQLITE) and not is_dsjson:
         return read_table(address, policy, others, columns)
     if odd := [*columns, *[f"policy {policy}"] * (":" in policy and not os.path.isfile(policy))]:
-        raise UsageError(f"{address}: --{odd[0]} is of tables: this log has its columns; leave it out")
+        raise UsageError(f"{address}: --{odd[0]} applies to tables only; leave it out for this log")
     from banditlab.policy.log_events import read_events
 
     return read_dsjson(address, others) if is_dsjson else read_events(address)

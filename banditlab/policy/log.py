@@ -78,17 +78,17 @@ class EventLog:
     Parameters
     ----------
     address
-        A file of SQLite, made where there is none; or "postgresql://user:password@host/database", whose tables stand in the
-        first schema of the search path (options of libpq may follow, as in "?options=-csearch_path%3Dmy_schema").
+        An SQLite file, which is created if it does not exist; or "postgresql://user:password@host/database", with tables in
+        the first schema of the search path (options of libpq may follow, as in "?options=-csearch_path%3Dmy_schema").
     write
-        Whether to take the writer's place; else it is opened to read.
+        Whether to write to the log; otherwise it is opened for reading.
 
     Raises
     ------
     UsageError
-        The address is none, or psycopg is not installed.
+        The address is invalid, or psycopg is not installed.
     LogError
-        Another process writes; the log cannot be made, reached or written; it is damaged, or no log.
+        Another process writes to the log; the log cannot be created, reached or written; or it is damaged or not a log.
     """
 
     def __init__(self, address: str, write: bool = True) -> None:
@@ -229,8 +229,8 @@ class EventLog:
         for place, was in self._files.items():
             if _file_at(place) != was:
                 raise LogError(
-                    f"{place}: moved, replaced or removed while the log was open; what was acknowledged is in the file "
-                    "that was there: put it back, or close the policy and open it anew"
+                    f"{place}: moved, replaced or removed while the log was open; the acknowledged events are in the "
+                    "original file: restore it, or close the policy and open it again"
                 )
 
     def close(self) -> None:

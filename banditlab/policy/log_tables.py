@@ -32,7 +32,7 @@ def read_table(path: str, policy: str, others: Sequence[str] | None, columns: di
         raise UsageError(f"{path}: the table has no rows")
     names = [str(name) for name in first.columns]
     if len({*names}) < len(names):
-        raise UsageError(f"{path}: two columns have one name; rename one")
+        raise UsageError(f"{path}: two columns have the same name; rename one")
     roles = {role: columns.get(role) or logged_column(role, names) for role in (*LOGGED, *(columns.keys() & {"id"}))}
     word, _, named = policy.partition(":")
     wanted = roles | ({"policy": named} if word == "column" else {})
